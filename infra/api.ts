@@ -141,10 +141,7 @@ const acceptedFindings = {
     "The role belongs to the account and serves all its APIs, and API Gateway requires this policy.",
 } as const;
 
-/**
- * The fields of the access log. The path has no ids and no query. Headers and the caller's address are left out, because they are personal
- * data.
- */
+/** The fields of the access log. The path contains neither ids nor a query, and the log holds no header and no address of the caller. */
 const accessLogFields = {
   requestId: "$context.requestId",
   time: "$context.requestTimeEpoch",

@@ -1,44 +1,53 @@
-/** The settings of a deployment, read from the CDK context (`-c issuer=...`). Errors name the key. */
+/** The settings of a deployment, which are read from the CDK context (`-c issuer=...`). Error messages name the context key. */
 import * as z from "zod/mini";
 import { type Capacity, capacityOf, presets } from "./capacity.ts";
 
-/** The name of the deployed service stack. In this file because commands of operators need it and must not load the CDK. */
+/** The name of the deployed service stack. It is in this file because operators' commands need it and must not load the CDK. */
 export const STACK_NAME = "Canvassing";
 
-/** The stack that holds the data of the service stack of this name. */
+/** Returns the name of the stack that holds the data of the service stack with this name. */
 export const dataStackName = (stackName: string): string => `${stackName}-Data`;
 
 export interface DeployConfig {
-  /** OpenID Connect issuer; without it the stack makes a Cognito user pool. */
+  /** The URL of the OpenID Connect issuer. If it is undefined, the stack makes a Cognito user pool. */
   readonly issuer?: string;
-  /** Address of the issuer's keys; without it the authorizer first reads the issuer's discovery document. */
+  /** The URL of the issuer's public keys. If it is undefined, the authorizer first reads it from the issuer's discovery document. */
   readonly jwksUri?: string;
-  /** Accepted client ids or audiences of access tokens, in addition to the stack's own client. */
+  /** The accepted client ids or audiences of access tokens, in addition to the client of the stack's own user pool. */
   readonly audience: readonly string[];
-  /** The user pool sends its mail from this address by SES. Without it, Cognito sends about 50 mails a day for the account. */
+  /**
+   * The user pool sends its mail from this address by SES. If it is undefined, Cognito sends the mail, but only about 50 mails a day for
+   * the account.
+   */
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
-  /** Names of resources that an earlier deployment left; the stacks use them instead of new, empty ones. */
+  /** The names of resources that an earlier deployment left. The stacks use these resources instead of new, empty ones. */
   readonly adopted?: Adopted;
-  /** `local` also permits http and loopback receivers: for development only. */
+  /** `local` also permits webhook receivers with http or a loopback address. It is meant for development only. */
   readonly webhookUrlPolicy: "public" | "local";
-  /** Delays, retry intervals and debounce windows pass this many times faster. */
+  /** Delays, retry intervals and debounce windows are divided by this factor. */
   readonly timeScale: number;
-  /** Concurrency of the functions: bounds the connections to receivers, and leaves some for requests. */
+  /** The concurrency of the functions. It bounds the connections to webhook receivers and leaves some concurrency for requests. */
   readonly capacity: Capacity;
-  /** Gets mail about alarms. */
+  /** The e-mail address that gets mail about alarms. */
   readonly alarmEmail?: string;
-  /** Browser origins that may call the API; empty turns CORS off. */
+  /** The browser origins that may call the API. An empty list turns CORS off. */
   readonly allowedOrigins: readonly string[];
-  /** Adds a `Server-Timing` header with the table units and calls of each answer: for development only. */
+  /** True adds a header `Server-Timing` to each answer, with its table units and table calls. It is meant for development only. */
   readonly serverTiming: boolean;
 }
 
 export interface Adopted {
   readonly table?: string;
   readonly bucket?: string;
-  /** ARN of the key that wraps data keys. An adopted table needs it, or its secrets cannot be read. The stack does not change it. */
+  /**
+   * The ARN of the key that wraps the data keys. It is required with an adopted table, whose secrets cannot be read without it. The stack
+   * does not change the key.
+   */
   readonly secretsKey?: string;
-  /** The stack does not change it: CloudFormation cannot import a user pool, because AWS chooses its id. */
+  /**
+   * The user pool of an earlier deployment. The stack does not change it, because CloudFormation cannot import a resource whose id AWS
+   * chooses.
+   */
   readonly userPool?: { readonly id: string; readonly clientId: string };
 }
 
@@ -63,7 +72,7 @@ export const contextKeys = [
   "serverTiming",
 ] as const;
 
-/** A context value is text on the command line and may be a list in cdk.json. */
+/** A list as one comma-separated text, as on the command line, or as a JSON list, as in cdk.json. */
 const List = z.pipe(
   z.union([z.string(), z.array(z.string())]),
   z.transform((value) =>
@@ -73,7 +82,7 @@ const List = z.pipe(
 
 const isOrigin = (text: string): boolean => text === "*" || (URL.canParse(text) && new URL(text).origin === text);
 
-/** Browser origins, comma-separated; none by default. */
+/** The browser origins as a comma-separated text or a list. The default is none. */
 export const AllowedOrigins = z._default(
   z.pipe(
     List,
@@ -88,7 +97,10 @@ export const AllowedOrigins = z._default(
   [],
 );
 
-/** The last part of an identity's ARN is the address or domain that SES has verified. */
+/**
+ * The patterns of a sender's mail address, with or without a name, and of the ARN of an SES identity. The last part of this ARN is the
+ * address or the domain that SES has verified.
+ */
 const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
 const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
 
@@ -150,7 +162,7 @@ export function readConfig(read: (key: string) => unknown): DeployConfig {
   return config;
 }
 
-/** The two keys need each other, and SES sends only for the verified identity. */
+/** Returns the settings of mail. Both context keys are needed together, and SES sends only for the verified identity. */
 function mailOf(from: string | undefined, sesIdentity: string | undefined): DeployConfig["mail"] {
   if (from === undefined && sesIdentity === undefined) return undefined;
   if (from === undefined) throw new Error("context key mailFrom: needed with sesIdentity");
@@ -181,7 +193,7 @@ function adoptedOf(
   return Object.keys(adopted).length === 0 ? undefined : adopted;
 }
 
-/** Checks across keys. */
+/** Checks settings that depend on each other. Throws an error that names the invalid keys. */
 export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, webhookUrlPolicy }: DeployConfig): void {
   if (issuer !== undefined && mail !== undefined) {
     throw new Error(
@@ -210,5 +222,5 @@ export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, web
   }
 }
 
-/** The local service is its own issuer, under any webhook policy. */
+/** Whether the URL has a loopback address. The local service may be its own issuer under any webhook policy. */
 const isLoopback = (url: string): boolean => ["127.0.0.1", "[::1]", "localhost"].includes(new URL(url).hostname);

@@ -1,6 +1,6 @@
 /**
- * The stack that must not be lost: table, bucket, user pool, key of the webhook secrets, and the queue that the bucket writes to. The
- * service's stack can be destroyed and deployed again next to it.
+ * The stack whose data must not be lost. It holds the table, the bucket, the user pool, the key of the webhook secrets, and the queue to
+ * which the bucket sends notifications. The service stack can be destroyed and deployed again while this stack stays.
  */
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Effect, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -35,7 +35,9 @@ export interface Data {
   readonly importQueue: Queue;
   readonly secretsKey: IKey;
   readonly identity: Identity;
-  /** In this stack, so that a new service stack needs no new consent to its mail, and for this stack's own alarms. */
+  /**
+   * The topic is in this stack because a new service stack then needs no new consent to its mail, and because this stack has alarms too.
+   */
   readonly alarms: Topic;
 }
 
@@ -47,7 +49,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const table = createTable(stack, config.adopted?.table);
   const importQueue = createImportQueue(stack);
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
-    // A queue that CloudFormation replaces keeps its messages.
+    // Keep a queue that CloudFormation replaces, because it may still hold messages.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
   const bucket = createBucket(stack, importQueue, config.allowedOrigins, config.adopted?.bucket);
@@ -60,7 +62,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   return data;
 }
 
-/** @param tableName of a table that an earlier deployment left; without it CloudFormation makes a table and names it */
+/** @param tableName the name of a table that an earlier deployment left; if it is undefined, CloudFormation makes and names a table */
 function createTable(scope: Construct, tableName: string | undefined): Table {
   const table = new Table(scope, "Table", {
     ...(tableName !== undefined && { tableName }),
@@ -82,10 +84,13 @@ function createTable(scope: Construct, tableName: string | undefined): Table {
   return table;
 }
 
-/** Lifetimes of files. Imports can be read as long as the history of a delivery; an export gets a day more than its link. */
+/**
+ * The lifetimes of files in days. Files of imports are kept as long as the history of a delivery. A file of an export is kept a day longer
+ * than its link is given.
+ */
 const lifetimeDays: Record<Folder, number> = { uploads: 30, imports: 30, exports: limits.exportKeptDays + 1 };
 
-/** Lets pages of these origins use the links that the API hands out, with the headers that the links need. */
+/** Lets web pages of these origins use the links that the API returns, with the headers that the links need. */
 const corsRule = (origins: readonly string[]): CorsRule => ({
   allowedOrigins: [...origins],
   allowedMethods: [HttpMethods.PUT, HttpMethods.GET, HttpMethods.HEAD],
@@ -95,8 +100,8 @@ const corsRule = (origins: readonly string[]): CorsRule => ({
 });
 
 /**
- * @param uploads gets a message for each file in the folder `uploads`
- * @param bucketName of a bucket that an earlier deployment left
+ * @param uploads the queue that gets a message for each file in the folder `uploads`
+ * @param bucketName the name of a bucket that an earlier deployment left
  */
 function createBucket(
   scope: Construct,
@@ -123,7 +128,7 @@ function createBucket(
     ],
   });
   const resource = bucket.node.defaultChild;
-  // Set on the resource: the construct's own method deploys a function to set it.
+  // Set the property of the resource directly, because the construct's own method would deploy a function that sets it.
   if (resource instanceof CfnBucket) resource.notificationConfiguration = uploadNotifications(uploads);
   accept(bucket, {
     "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
@@ -142,8 +147,8 @@ const uploadNotifications = (queue: Queue) => ({
 });
 
 /**
- * S3 tests the queue when the bucket gets its notifications, so the policy must exist before the bucket. It therefore names the
- * account and not the bucket.
+ * Allows S3 to send to the queue. S3 tests the queue when the bucket gets its notifications, so this policy must exist before the bucket.
+ * Therefore the policy names the account and not the bucket.
  */
 function allowNotifications(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);
@@ -158,7 +163,7 @@ function allowNotifications(bucket: Bucket, queue: Queue): void {
   bucket.node.addDependency(queue);
 }
 
-/** Actions that manage the key. None of them decrypts, and none creates a grant. */
+/** The actions that manage the key. None of these actions decrypts, and none creates a grant. */
 const keyAdministration = [
   ...["kms:DescribeKey", "kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListResourceTags", "kms:ListKeyPolicies"],
   ...["kms:PutKeyPolicy", "kms:UpdateKeyDescription", "kms:EnableKey", "kms:DisableKey"],
@@ -166,7 +171,10 @@ const keyAdministration = [
   ...["kms:ScheduleKeyDeletion", "kms:CancelKeyDeletion"],
 ];
 
-/** The key that wraps the companies' data keys. Without it the service can sign no webhook, so it outlives the stack as the table does. */
+/**
+ * Makes the key that wraps the data keys of the companies. The service cannot sign a webhook without this key, so the key is kept when the
+ * stack is deleted, as the table is.
+ */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
   return new Key(scope, "SecretsKey", {
@@ -182,7 +190,7 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
           actions: keyAdministration,
           resources: ["*"],
         }),
-        // The account as principal leaves the decision to IAM policies; the condition admits only roles with the tag.
+        // With the account as principal, IAM policies decide who may use the key. The condition admits only roles with the tag.
         new PolicyStatement({
           sid: "SigningFunctions",
           effect: Effect.ALLOW,
@@ -199,8 +207,8 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
 }
 
 /**
- * Exports these values even if the service's stack does not use them. The CDK drops an export with its last use, and CloudFormation
- * refuses that while the deployed service, which is updated later, still imports it.
+ * Exports these values even if the service stack does not import them. Otherwise the CDK removes an export together with its last use, and
+ * CloudFormation refuses the removal, because the deployed service stack is updated later and still imports the value.
  */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,
@@ -216,7 +224,7 @@ function keepExports(
     importQueue.queueArn,
     importQueue.deadLetterQueue?.queue.queueUrl,
     alarms.topicArn,
-    // The names of an adopted key or pool are literals, which need no export.
+    // The names of an adopted key or user pool are literal texts, which need no export.
     ...(config.adopted?.secretsKey === undefined ? [secretsKey.keyArn] : []),
     ...(userPool === undefined || config.adopted?.userPool !== undefined
       ? []

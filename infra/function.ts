@@ -1,4 +1,7 @@
-/** The only way to make a Lambda function: runtime, log group, a role of its own, and its rights with the matching environment. */
+/**
+ * Makes each Lambda function of the stacks with its runtime, log group, role and rights, and with the environment variables that match the
+ * rights.
+ */
 import { join } from "node:path";
 import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import {
@@ -21,16 +24,16 @@ import { allow, folderFindings, type Resources, SECRETS_TAG, statements } from "
 import type { Access, Setting } from "./routes/route.ts";
 import { accept } from "./rules.ts";
 
-/** Lambda gives a function less than one CPU below 1 769 MB, in proportion. */
+/** Below 1 769 MB, Lambda gives a function a part of one CPU in proportion to its memory. */
 const MEMORY_MB = 1024;
 
-/** The parts of the stacks that functions are bound to. */
+/** The resources that functions use. */
 export interface Platform extends Resources {
-  /** Directory of the bundles, with one subdirectory for each function. */
+  /** The directory of the bundles, with one subdirectory for each function. */
   readonly bundles: string;
   readonly issuer: string;
   readonly audience: string;
-  /** The address of the issuer's keys, if the deployment knows it. */
+  /** The URL of the issuer's public keys, if the deployment knows it. */
   readonly jwksUri: string | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
   readonly capacity: Capacity;
@@ -40,16 +43,19 @@ export interface FunctionSpec {
   readonly file: string;
   readonly access: Access;
   readonly timeoutSeconds: number;
-  /** Rights that an event source needs besides `access`. */
+  /** Rights that an event source needs in addition to `access`. */
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Why it may send to the queue that invokes it. Lambda stops such a chain after 16 invocations unless the function allows it. */
+  /**
+   * The reason why the function may send to the queue that invokes it. Without such a permission Lambda stops the chain after 16
+   * invocations.
+   */
   readonly recursion?: string;
-  /** Default: a group of the function's own. */
+  /** The log group of the function. By default the function gets a separate group. */
   readonly logGroup?: LogGroup;
 }
 
-/** A log group for functions of one kind. */
+/** Makes a log group that functions of one kind share. */
 export function functionLogs(scope: Construct, functions: readonly { readonly access: Access }[]): LogGroup {
   const logGroup = new LogGroup(scope, "Logs", {
     retention: RetentionDays.THREE_MONTHS,
@@ -73,7 +79,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,
-    // The text format prefixes each line with time, id and level, so no metric filter would find a field in it.
+    // The text format would prefix each line with time, id and level, so no metric filter would find a field in the line.
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
     systemLogLevelV2: SystemLogLevel.INFO,
@@ -109,12 +115,12 @@ function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { l
   return role;
 }
 
-/** `events/publish` -> `EventsPublish`. */
+/** Returns the construct id of a function. For example `events/publish` becomes `EventsPublish`. */
 export function constructId(file: string): string {
   return file.replace(/(?:^|[/-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The environment variables that go with each right. */
+/** Returns the environment variables that match the rights. */
 function variables(access: Access, platform: Platform): Record<string, string> {
   const settings = (access.settings ?? []).map((name) => [name, platform.settings[name]] as const);
   return {

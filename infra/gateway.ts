@@ -1,4 +1,6 @@
-/** The answers that API Gateway gives without a function: its own errors, as problem bodies, and CORS preflights. */
+/**
+ * The answers that API Gateway gives without a function. They are its own errors, as problem bodies, and the answers to CORS preflights.
+ */
 import type { ProblemCode } from "#shared/errors.ts";
 import { problems } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
@@ -20,7 +22,10 @@ const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem
   ...more,
 });
 
-/** The throttle refills every second. There are no usage plans, so API Gateway never reports a quota. */
+/**
+ * The throttle refills every second, so a client may retry after one second. There are no usage plans, so API Gateway never reports an
+ * exceeded quota.
+ */
 const RETRY_AFTER = { "Retry-After": "1" } as const;
 const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
 
@@ -31,18 +36,19 @@ const unverified = problem("unavailable", problems.unavailable.title, { headers:
 const forbidden = problem("permission_denied", "The request was refused.");
 
 /**
- * One text for all routes. API Gateway accepts 10 MB, but a Lambda event holds 6 MB: API Gateway refuses a body between the two
- * before any function gets it. For a form that begins at about 4.4 MB, because it travels as base64.
+ * The text of the error 413 for all routes. API Gateway accepts bodies of up to 10 MB, but the event of a function holds at most 6 MB, and
+ * API Gateway refuses a body between the two limits before it calls a function. A form may have only about 4.4 MB, because its body
+ * becomes base64.
  */
 const TOO_LARGE =
   `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +
   `${limits.importBytes}. For larger files make an import job: POST /api/prospects/imports.`;
 
-/** All response types of API Gateway: without an entry, a type would answer with API Gateway's own body. */
+/** The problem for each response type of API Gateway. Every type needs an entry, because API Gateway would otherwise use its own body. */
 const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   ACCESS_DENIED: forbidden,
   API_CONFIGURATION_ERROR: fault,
-  // The authorizer failed, so the token may be good. 401 would sign users out.
+  // The authorizer failed, so the token may be valid. The answer 401 would sign users out.
   AUTHORIZER_CONFIGURATION_ERROR: unverified,
   AUTHORIZER_FAILURE: unverified,
   BAD_REQUEST_BODY: problem("validation_failed", "The body of the request is not valid."),
@@ -54,7 +60,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
   INVALID_API_KEY: forbidden,
   INVALID_SIGNATURE: badToken,
-  // API Gateway's name for a path that no route has.
+  // API Gateway uses this response type for a path that no route has.
   MISSING_AUTHENTICATION_TOKEN: noRoute,
   QUOTA_EXCEEDED: problem("rate_limited", "The quota is used up.", { headers: RETRY_AFTER }),
   REQUEST_TOO_LARGE: problem("payload_too_large", TOO_LARGE),
@@ -65,7 +71,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   WAF_FILTERED: forbidden,
 };
 
-/** By response type: a problem body, the request's id, and the headers of the problem. */
+/** Returns the gateway responses by response type. Each has a problem body, the request's id and the headers of the problem. */
 export function gatewayResponses(allowedOrigins: readonly string[]): Record<string, object> {
   const entries = Object.entries(gatewayProblems).map(([type, problem]) => {
     const headers = { ...problem.headers, ...originHeaders(allowedOrigins) };
@@ -82,7 +88,7 @@ export function gatewayResponses(allowedOrigins: readonly string[]): Record<stri
   return Object.fromEntries(entries);
 }
 
-/** A template of API Gateway. Its only variable is the request's id. */
+/** Returns a body template of API Gateway. Its only variable is the request's id. */
 function problemTemplate({ status, code, detail }: GatewayProblem): string {
   const { title } = problems[code];
   return JSON.stringify({
@@ -97,14 +103,14 @@ function problemTemplate({ status, code, detail }: GatewayProblem): string {
 }
 
 /**
- * Answers a browser's preflight by a mock, without a function. A preflight has neither body nor media type; the mock treats it as
- * JSON.
+ * Answers a browser's preflight with a mock, so that no function is called. A preflight has neither a body nor a media type, and the mock
+ * treats it as JSON.
  */
 export function preflight(methods: readonly Method[], allowedOrigins: readonly string[]): object {
   const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };
   const declared = ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]);
   return {
-    // An integration can set only the headers that its operation declares.
+    // Declare the headers, because an integration can set only headers that its operation declares.
     responses: { 204: { description: "204", headers: Object.fromEntries(declared) } },
     "x-amazon-apigateway-integration": {
       type: "mock",
@@ -124,7 +130,7 @@ export function preflight(methods: readonly Method[], allowedOrigins: readonly s
   };
 }
 
-/** Browsers may cache a preflight for ten minutes; Chromium's own limit is two hours. */
+/** Browsers may cache a preflight for ten minutes. Chromium never caches one for more than two hours. */
 const methodHeaders = (methods: readonly Method[]) => ({
   "Access-Control-Allow-Methods": methods.join(","),
   "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key",
@@ -132,8 +138,8 @@ const methodHeaders = (methods: readonly Method[]) => ({
 });
 
 /**
- * A static answer cannot choose one of several origins, so it allows `*` for them. Only the configured origins can read the answers
- * of functions, and the API uses no cookies.
+ * Returns the headers that name the allowed origins. A static answer cannot choose one of several origins, so it contains `*` if there are
+ * several. This is safe, because only the configured origins can read the answers of functions, and because the API uses no cookies.
  */
 function originHeaders(allowedOrigins: readonly string[]): Record<string, string> {
   const [first, ...more] = allowedOrigins;
@@ -141,7 +147,7 @@ function originHeaders(allowedOrigins: readonly string[]): Record<string, string
   return { "Access-Control-Allow-Origin": more.length === 0 ? first : "*", Vary: "Origin" };
 }
 
-/** API Gateway reads a value in single quotes as a literal. */
+/** Puts the values into single quotes, because API Gateway treats a quoted value as a literal. */
 function prefixed(prefix: string, headers: Texts): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [`${prefix}${name}`, `'${value}'`]));
 }

@@ -1,4 +1,4 @@
-/** The issuer of access tokens: a configured OpenID Connect issuer, an adopted Cognito user pool, or a new user pool. */
+/** The issuer of access tokens, which is a configured OpenID Connect issuer, an adopted Cognito user pool, or a new user pool. */
 import {
   AccountRecovery,
   CfnUserPool,
@@ -16,9 +16,9 @@ import { accept } from "./rules.ts";
 
 export interface Identity {
   readonly issuer: string;
-  /** Comma-separated. */
+  /** The accepted audiences, separated by commas. */
   readonly audience: string;
-  /** Undefined: the authorizer reads it from the issuer's discovery document. */
+  /** The URL of the issuer's public keys. If it is undefined, the authorizer reads it from the issuer's discovery document. */
   readonly jwksUri: string | undefined;
   readonly userPool?: { readonly id: string; readonly arn: string; readonly clientId: string };
 }
@@ -38,13 +38,13 @@ function identityOf(pool: IUserPool, issuer: string, clientId: string, audience:
   return {
     issuer,
     audience: audience.length === 0 ? clientId : Fn.join(",", [clientId, ...audience]),
-    // Amazon Cognito documents this path for every user pool.
+    // This path is documented by Amazon Cognito for every user pool.
     jwksUri: `${issuer}/.well-known/jwks.json`,
     userPool: { id: pool.userPoolId, arn: pool.userPoolArn, clientId },
   };
 }
 
-/** Users cannot sign up themselves: such a user would belong to no company. */
+/** Makes the user pool. Users cannot sign up themselves, because such a user would belong to no company. */
 function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool {
   const pool = new UserPool(scope, "UserPool", {
     featurePlan: FeaturePlan.ESSENTIALS,
@@ -52,7 +52,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     signInCaseSensitive: false,
     selfSignUpEnabled: false,
     autoVerify: { email: true },
-    // The old address stays valid until the new one is verified: it decides who can reset the password.
+    // The old e-mail address stays valid until the new one is verified, because the address decides who can reset the password.
     keepOriginal: { email: true },
     passwordPolicy: {
       minLength: 12,
@@ -78,7 +78,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
   return pool;
 }
 
-/** Sets the ARN as it was given: the construct's own option cannot name an identity of another region. */
+/** Sets the ARN of the SES identity on the resource, because the construct's own option cannot name an identity of another region. */
 function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
   const resource = pool.node.defaultChild;
   if (mail === undefined || !(resource instanceof CfnUserPool)) return;
@@ -86,14 +86,14 @@ function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
 }
 
 /**
- * The attributes that users may change with their access token alone. Without a list Cognito lets them write every standard
- * attribute, including the e-mail address, and it treats an empty list as no list. So the list names one attribute that nothing reads.
+ * The attributes that users may change with only their access token. Without a list, Cognito lets users write every standard attribute,
+ * including the e-mail address, and it treats an empty list as no list. Therefore the list names one attribute that nothing reads.
  */
 const writable = new ClientAttributes().withStandardAttributes({ locale: true });
 
 /**
- * Apps on phones can keep no secret; they sign in by SRP, which never sends the password. The password flow is the
- * administrators' one, which also needs AWS credentials: the smoke test uses it to sign in without an SRP library.
+ * Makes the client of the apps. Apps on phones can keep no secret, so they sign in by SRP, which never sends the password. The password
+ * flow is the one for administrators, which also needs AWS credentials. The smoke test uses this flow, so that it needs no SRP library.
  */
 function createClient(pool: UserPool): UserPoolClient {
   const client = pool.addClient("Client", {
@@ -107,7 +107,7 @@ function createClient(pool: UserPool): UserPoolClient {
     idTokenValidity: Duration.hours(1),
     refreshTokenValidity: Duration.days(30),
   });
-  // Every app contains the client's id.
+  // Keep the client, because every installed app contains its id.
   client.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   return client;
 }

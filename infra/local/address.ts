@@ -1,4 +1,4 @@
-/** The address of the local service: `HOST` and `PORT`, as the service and its clients read them. */
+/** The address of the local service. The service and its clients read it from `HOST` and `PORT`. */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
 
@@ -9,14 +9,14 @@ export const Port = z._default(
 );
 const Address = z.object({ HOST: Host, PORT: Port });
 
-/** `http://127.0.0.1:3000`: the address for clients on this machine. */
+/** Returns the URL for clients on this machine, for example `http://127.0.0.1:3000`. */
 export function urlAt(host: string, port: number): string {
   const everywhere = host === "0.0.0.0" || host === "::";
   const name = everywhere ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
   return `http://${name}:${port}`;
 }
 
-/** URL of the service that was started with these variables. Throws a LocalError that names an invalid one. */
+/** Returns the URL of a service that was started with these variables. Throws a LocalError that names an invalid variable. */
 export function serviceUrl(env: NodeJS.ProcessEnv = process.env): string {
   const parsed = z.safeParse(Address, env);
   if (!parsed.success) throw firstFault(parsed.error);
@@ -25,7 +25,7 @@ export function serviceUrl(env: NodeJS.ProcessEnv = process.env): string {
   return urlAt(HOST, PORT);
 }
 
-/** An error that names the first invalid setting, with the message of its own rule. */
+/** Returns an error that names the first invalid setting and contains the message of the schema for this setting. */
 export function firstFault({ issues: [first] }: z.core.$ZodError, flags: readonly string[] = []): LocalError {
   const name = String(first?.path[0]);
   const why = first?.code === "custom" ? first.message : "the value is not valid";

@@ -1,4 +1,7 @@
-/** The gateway's own answers: its errors by the template's gateway responses, mock integrations, and compression. */
+/**
+ * The answers that the local gateway gives without a function: errors by the template's gateway responses, mock integrations, and
+ * compression.
+ */
 import { promisify } from "node:util";
 import { deflate, gzip } from "node:zlib";
 import * as z from "zod/mini";
@@ -11,7 +14,7 @@ export interface Answer {
   readonly body: string | Uint8Array;
 }
 
-/** API Gateway's own status for each of its errors; a gateway response of the template may change it. */
+/** The status that API Gateway gives each of its errors. A gateway response of the template may change the status. */
 const defaultStatus = {
   UNAUTHORIZED: 401,
   ACCESS_DENIED: 403,
@@ -41,14 +44,17 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
     const [[mediaType, template] = ["application/json", '{"message":null}']] = Object.entries(
       response?.responseTemplates ?? {},
     );
-    // A default response without a status keeps the error's own.
+    // A default response without a status does not change the status of the error.
     const status = Number(response?.statusCode ?? defaultStatus[type]);
     const parameters = headersOf(response?.responseParameters ?? {}, requestId);
     return { status, headers: withType(parameters, mediaType), body: render(template, requestId) };
   };
 }
 
-/** A mock integration chooses its answer by the request's content type; without a match it returns an error type. */
+/**
+ * Answers a request by a mock integration, which chooses its answer by the content type of the request. If nothing matches, it returns an
+ * error type.
+ */
 export type MockAnswer = (contentType: string | undefined, requestId: string) => Answer | GatewayError;
 
 const StatusCode = z.object({ statusCode: z.union([z.int(), z.string()]) });
@@ -79,7 +85,7 @@ export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): M
 }
 
 function statusOf(id: string, template: string): string {
-  // The template language allows unquoted keys, and the CDK writes `{ statusCode: 200 }`.
+  // The template language of API Gateway allows keys without quotes, and the CDK writes `{ statusCode: 200 }`, so add the quotes.
   const parsed = z.safeParse(StatusCode, parseJson(template.replace(/\bstatusCode\b(?!")/, '"statusCode"')));
   if (!parsed.success) {
     throw new LocalError(`${id}: the local runtime supports only {"statusCode": N} as a request template`);
@@ -97,7 +103,10 @@ function parseJson(text: string): unknown {
 
 type Texts = Readonly<Record<string, string>>;
 
-/** The local runtime supports `$context.requestId` in templates, and that and literals in header mappings. */
+/**
+ * Refuses texts with other variables than `$context.requestId`, which is the only one that the local runtime supports. Header mappings may
+ * also be literals.
+ */
 function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: string): void {
   for (const template of Object.values(templates)) {
     if (/[$#]/.test(template.replaceAll("$context.requestId", ""))) {
@@ -124,12 +133,12 @@ function withType(headers: [string, string][], mediaType: string): [string, stri
 
 const render = (template: string, requestId: string): string => template.replaceAll("$context.requestId", requestId);
 
-/** The codings of API Gateway, which uses the first of them that the client accepts. */
+/** The encodings that API Gateway supports. It uses the first of these that the client accepts. */
 const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
 /**
- * Compresses a buffered answer as API Gateway does. An answer stays as it is if it is smaller than `minimumBytes`, already encoded, or
- * if the client names no known coding (`*` names none).
+ * Compresses a buffered answer as API Gateway does. An answer is not compressed if it is smaller than `minimumBytes`, if it is already
+ * encoded, or if the client names no supported encoding (`*` does not count as one).
  */
 export async function compressed(
   answer: Answer,

@@ -1,6 +1,6 @@
 /**
- * Reads the OpenAPI definition of the REST API, and its stage, as API Gateway imports them. It refuses what API Gateway would refuse,
- * and what the local gateway cannot honour.
+ * Reads the OpenAPI definition of the REST API and its stage, as API Gateway imports them. It refuses everything that API Gateway would
+ * refuse and everything that the local gateway does not support.
  */
 import * as z from "zod/mini";
 import { faults, LocalError } from "./error.ts";
@@ -17,7 +17,7 @@ const MockResponse = z.strictObject({
 const Mock = z.strictObject({
   type: z.literal("mock"),
   requestTemplates: z._default(Texts, {}),
-  /** By the pattern that the status must match, or `default`. */
+  /** Responses by the pattern that the status must match. The pattern may be `default`. */
   responses: z.record(z.string(), MockResponse),
   passthroughBehavior: z._default(z.enum(["when_no_match", "when_no_templates", "never"]), "when_no_match"),
 });
@@ -40,7 +40,7 @@ const PathParameter = z.strictObject({
   schema: z.strictObject({ type: z.literal("string") }),
 });
 
-/** Names of security schemes. API Gateway cannot require several at once. */
+/** The names of security schemes. API Gateway cannot require several schemes for one method. */
 const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(1));
 
 const Operation = z.strictObject({
@@ -66,7 +66,7 @@ const GatewayResponse = z.strictObject({
   responseTemplates: z._default(Texts, {}),
 });
 
-/** The response types of API Gateway, which refuses any other. */
+/** All response types of API Gateway, which refuses any other type. */
 const responseTypes = [
   ...["ACCESS_DENIED", "API_CONFIGURATION_ERROR", "AUTHORIZER_CONFIGURATION_ERROR", "AUTHORIZER_FAILURE"],
   ...["BAD_REQUEST_BODY", "BAD_REQUEST_PARAMETERS", "DEFAULT_4XX", "DEFAULT_5XX", "EXPIRED_TOKEN"],
@@ -76,7 +76,10 @@ const responseTypes = [
 ];
 const ResponseType = z.string().check(z.refine((type) => responseTypes.includes(type), { error: "no response type" }));
 
-/** Anchored at both ends: API Gateway does not document whether a part of the header may match. */
+/**
+ * The pattern for a whole header. It must have an anchor at both ends, because API Gateway does not document whether a match of a part is
+ * enough.
+ */
 const WholeHeader = z
   .string()
   .check(
@@ -84,7 +87,7 @@ const WholeHeader = z
     z.refine(isPattern, { error: "must be a regular expression" }),
   );
 
-/** A TOKEN authorizer. The scheme's name is its header. */
+/** A TOKEN authorizer. The name of the security scheme is the name of the header with the token. */
 const SecurityScheme = z.strictObject({
   type: z.literal("apiKey"),
   name: z.string(),
@@ -122,9 +125,9 @@ const Definition = z.strictObject({
 export const RestApi = z.strictObject({
   Name: Ignored,
   Description: Ignored,
-  /** Read by `readDefinition`. */
+  /** The function `readDefinition` reads this property. */
   Body: z.unknown(),
-  // Each start imports the definition into an empty API.
+  // The mode has no effect, because each start imports the definition into an empty API.
   Mode: Ignored,
   Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
   EndpointConfiguration: Ignored,
@@ -135,10 +138,10 @@ export const RestApi = z.strictObject({
   Tags: Ignored,
 });
 
-/** A stage's name for a method with its own settings. */
+/** Returns the name that a stage uses for a method with its own settings. */
 export const methodSetting = (path: string, verb: string): string => `${verb} /${path.replaceAll("/", "~1")}`;
 
-/** `*` and `/*` name all methods without their own settings. */
+/** The settings of a method. The paths `*` and `/*` stand for all methods without their own settings. */
 const MethodSetting = z.strictObject({
   HttpMethod: z.string(),
   ResourcePath: z.string().check(z.startsWith("/")),
@@ -154,7 +157,7 @@ export const Stage = z.strictObject({
   RestApiId: z.string(),
   StageName: z.string(),
   MethodSettings: z._default(z.array(MethodSetting), []),
-  // The whole template is the deployment; the functions' logs replace the access log.
+  // These properties have no effect. The whole template is the deployment, and the logs of the functions replace the access log.
   DeploymentId: Ignored,
   AccessLogSetting: Ignored,
   Description: Ignored,
@@ -167,21 +170,21 @@ export type Stage = z.infer<typeof Stage>;
 export type MockIntegration = z.infer<typeof Mock>;
 
 export interface ApiMethod {
-  /** For errors: `GET /api/users/{id}`. */
+  /** The name of the method in error messages, for example `GET /api/users/{id}`. */
   readonly name: string;
   readonly path: string;
-  /** In capitals; `ANY` stands for all verbs without a method of their own. */
+  /** The HTTP method in capital letters. `ANY` means all HTTP methods that the path does not define. */
   readonly verb: string;
   readonly integration: z.infer<typeof Integration>;
-  /** Name of its authorizer. */
+  /** The name of the method's authorizer. */
   readonly authorizer: string | undefined;
 }
 
 export interface ApiAuthorizer {
-  /** The header with the token. */
+  /** The name of the header with the token. */
   readonly header: string;
   readonly uri: string;
-  /** A pattern for the whole header. */
+  /** The pattern that the whole header must match. */
   readonly validation: string | undefined;
   readonly ttlSeconds: number;
 }
@@ -189,14 +192,17 @@ export interface ApiAuthorizer {
 export interface Api {
   readonly methods: readonly ApiMethod[];
   readonly authorizers: ReadonlyMap<string, ApiAuthorizer>;
-  /** By response type. */
+  /** The gateway responses by response type. */
   readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
   readonly binaryMediaTypes: readonly string[];
-  /** Answers of at least this many bytes are compressed; undefined compresses none. */
+  /** Answers of at least this many bytes are compressed. Undefined means that no answer is compressed. */
   readonly minimumCompressionSize: number | undefined;
 }
 
-/** @param id logical id of the API, for errors. Throws a LocalError with a line for each fault. */
+/**
+ * @param id logical id of the API, for error messages
+ * Throws a LocalError with a line for each fault.
+ */
 export function readDefinition(id: string, body: unknown): Api {
   const parsed = z.safeParse(Definition, body);
   if (!parsed.success) throw new LocalError(faults(`${id}.Body`, parsed.error));
@@ -268,7 +274,7 @@ function importFaults({ path, verb, operation }: Imported, schemes: ReadonlySet<
   ];
 }
 
-/** An integration maps into responses and headers that its operation declares. */
+/** Returns the faults of an integration. It may use only responses and headers that its operation declares. */
 function responseFaults({
   responses,
   "x-amazon-apigateway-integration": integration,
@@ -283,7 +289,7 @@ function responseFaults({
   });
 }
 
-/** API Gateway allows one parameter name at each position of a path. */
+/** Returns the paths that name a parameter differently from another path at the same position, which API Gateway refuses. */
 function siblingFaults(paths: readonly string[]): string[] {
   const names = new Map<string, string>();
   return paths.flatMap((path) => {

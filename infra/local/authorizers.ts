@@ -1,4 +1,4 @@
-/** The API's authorizers: they call a function, judge the policy it returns, and cache that policy. */
+/** The authorizers of the API. An authorizer calls a function, evaluates the policy that the function returns, and caches the policy. */
 import * as z from "zod/mini";
 import type { GatewayError } from "./answers.ts";
 import type { Api, ApiAuthorizer, ApiMethod } from "./api-definition.ts";
@@ -9,7 +9,7 @@ import { nameOfArn } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
 
 export interface Authorizers {
-  /** Undefined if the method needs no authorizer. */
+  /** Undefined means that the method needs no authorizer. */
   authorize(
     method: ApiMethod,
     headers: ReadonlyMap<string, readonly string[]>,
@@ -54,11 +54,11 @@ const Statements = z.pipe(
   z.transform((value) => (Array.isArray(value) ? value : [value])),
 );
 
-/** Conditions are not supported: a policy with one counts as malformed. */
+/** A policy. Conditions are not supported, so a policy with a condition counts as malformed. */
 const Policy = z.strictObject({ Version: z.literal("2012-10-17"), Statement: Statements });
 type Policy = z.infer<typeof Policy>;
 
-/** The authorizer's context, as the event of a function holds it. The authorizer's own values are text. */
+/** The context of the authorizer, as a function finds it in its event. Values that the authorizer sets are text. */
 export type AuthorizerContext = Readonly<Record<string, string | number>>;
 
 interface Authorizer {
@@ -70,7 +70,7 @@ interface Authorizer {
   flush(): void;
 }
 
-/** API Gateway refuses objects, lists and null in a context. */
+/** The answer of an authorizer function. API Gateway refuses objects, lists and null in the context. */
 const Answer = z.object({
   principalId: z.string().check(z.minLength(1)),
   policyDocument: Policy,
@@ -78,21 +78,21 @@ const Answer = z.object({
 });
 type Answer = z.infer<typeof Answer>;
 
-/** An authorizer function answers 401 by an error with this message; any other error is a server error. */
+/** An authorizer function causes the answer 401 by an error with this message. Any other error becomes a server error. */
 const UNAUTHORIZED = "Unauthorized";
 
-/** Tokens in the cache; the oldest is evicted first. */
+/** The maximum number of tokens in the cache. The oldest token is evicted first. */
 const CACHED_TOKENS = 10_000;
 
 interface Cached {
   readonly answer: Answer;
-  /** Milliseconds since the epoch. */
+  /** The end of validity in milliseconds since the epoch. */
   readonly until: number;
 }
 
 /**
- * A TOKEN authorizer as API Gateway runs it: it checks the header by the pattern, asks the function for a policy, and caches the policy
- * under the token for all methods of the API.
+ * A TOKEN authorizer that behaves as in API Gateway. It checks the header against the pattern, asks the function for a policy, and caches
+ * the policy of a token for all methods of the API.
  */
 export function createAuthorizer(
   { header, validation, ttlSeconds }: Pick<ApiAuthorizer, "header" | "validation" | "ttlSeconds">,
@@ -120,7 +120,7 @@ export function createAuthorizer(
   return {
     flush: () => cached.clear(),
     async authorize(headers, methodArn) {
-      // API Gateway does not document which of several headers it uses. Joined, they match no pattern for one token.
+      // API Gateway does not document which of several headers it uses. Join the headers, so that they match no pattern for one token.
       const token = valuesOf(headers, header).join(", ");
       if (token === "" || pattern?.test(token) === false) return "UNAUTHORIZED";
       const started = now();
@@ -133,7 +133,7 @@ export function createAuthorizer(
   };
 }
 
-/** The caller caches answers; API Gateway does not cache errors. */
+/** Calls the authorizer function. The caller of `ask` caches policies but no errors, as API Gateway does. */
 async function ask(
   run: Pick<LocalFunction, "invoke">,
   authorizationToken: string,
@@ -153,7 +153,7 @@ function valuesOf(headers: ReadonlyMap<string, readonly string[]>, name: string)
   return [];
 }
 
-/** IAM's decision: without an Allow the request is denied, and a Deny wins. */
+/** Whether the policy allows the action. As in IAM, the action needs an Allow, and a Deny overrides every Allow. */
 function allows(policy: Policy, action: string, resource: string): boolean {
   const about = policy.Statement.filter(
     ({ Action, Resource }) => matchesAny(Action, action) && matchesAny(Resource, resource),
@@ -164,25 +164,28 @@ function allows(policy: Policy, action: string, resource: string): boolean {
 const matchesAny = (patterns: readonly string[], text: string): boolean =>
   patterns.some((pattern) => wildcards(pattern).test(text));
 
-/** `*` matches any text, slashes included, and `?` any character. */
+/** Returns an expression in which `*` matches any text, including slashes, and `?` matches any character. */
 function wildcards(pattern: string): RegExp {
   const escaped = pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&");
   return new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`);
 }
 
 interface Addressed {
-  /** Undefined if the template has no such function. */
+  /** The function, or undefined if the template has no such function. */
   readonly found: LocalFunction | undefined;
   readonly kind: string | undefined;
 }
 
-/** The function of an integration URI: `…:lambda:path/2015-03-31/functions/<arn>/invocations`, or the form for streamed answers. */
+/**
+ * Returns the function of an integration URI. The URI has the form `…:lambda:path/2015-03-31/functions/<arn>/invocations`, or another form
+ * for streamed answers.
+ */
 export function functionAt(uri: string, functions: ReadonlyMap<string, LocalFunction>): Addressed {
   const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];
   return { found: functions.get(nameOfArn(arn ?? "")), kind };
 }
 
-/** Whether the API calls this function, as a method or an authorizer. Events start all other functions. */
+/** Whether the API calls this function, for a method or as an authorizer. All other functions are started by events. */
 export function servesRequests(spec: FunctionSpec, { authorizers, methods }: Api): boolean {
   const addresses = [
     ...[...authorizers.values()].map(({ uri }) => uri),

@@ -1,11 +1,13 @@
-/** The console of Lambda's Node.js runtime for a function with JSON logs: one line of JSON for each call. */
+/**
+ * Replaces the console of a function with the one of Lambda's Node.js runtime for JSON logs, which writes one line of JSON for each call.
+ */
 import { format } from "node:util";
 
-/** From the most detailed to the least. */
+/** The log levels, from the most to the least detailed. */
 export const logLevels = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Levels of the lines that Lambda itself writes. */
+/** The levels of the log lines that Lambda itself writes. */
 export const systemLogLevels = ["DEBUG", "INFO", "WARN"] as const;
 
 const methods = {
@@ -18,7 +20,9 @@ const methods = {
   fatal: "FATAL",
 } as const satisfies Record<string, LogLevel>;
 
-/** Methods below the level `least` do nothing. `requestId` returns the id of the running invocation. */
+/**
+ * Replaces the methods of the console. Methods below the level `least` do nothing. `requestId` returns the id of the current invocation.
+ */
 export function replaceConsole(
   least: LogLevel,
   requestId: () => string | undefined,
@@ -31,7 +35,10 @@ export function replaceConsole(
   }
 }
 
-/** A single value becomes `message` as it is: a text stays a text even if it contains JSON. Several values become one text. */
+/**
+ * Returns the log line of a console call. A single value becomes `message` unchanged, so a text stays a text even if it contains JSON.
+ * Several values become one text.
+ */
 export function logLine(level: LogLevel, requestId: string | undefined, values: readonly unknown[]): string {
   const head = { timestamp: new Date().toISOString(), level, requestId };
   const [first, ...more] = values;

@@ -1,4 +1,7 @@
-/** The paths below `/local/`, which no deployed service has: the token issuer, outputs, queue depths, invocation counts, the authorizer cache. */
+/**
+ * The paths below `/local/`, which no deployed service has. They serve the token issuer, the outputs, the numbers of messages in queues,
+ * the numbers of invocations, and the flush of the authorizer cache.
+ */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
@@ -10,10 +13,10 @@ import type { Stack } from "./stack.ts";
 export interface Control {
   readonly identity: Identity;
   readonly outputs: () => object;
-  /** Undefined if no user has this e-mail address. */
+  /** Returns a token, or undefined if no user has this e-mail address. */
   readonly tokenOf: (email: string) => Promise<string | undefined>;
   readonly queues: () => Promise<object>;
-  /** Number of invocations so far of each function, by its file. */
+  /** Returns the number of invocations of each function since the start, by file. */
   readonly invocations: () => object;
   /** Empties the cache of the API's authorizer, as `aws apigateway flush-stage-authorizers-cache` does. */
   readonly flushAuthorizers: () => void;
@@ -24,7 +27,7 @@ export const ISSUER_PATH = "/local/oidc";
 
 const TokenRequest = z.object({ email: z.string() });
 
-/** Never rejects. */
+/** Answers a request to these paths. The promise never rejects. */
 export async function serveControl(
   control: Control,
   request: IncomingMessage,
@@ -103,7 +106,7 @@ export interface Endpoints {
   readonly queues: { readonly endpoint: string };
 }
 
-/** The outputs of the stack and the addresses of the servers below it, for clients, tests and operators. */
+/** Returns the outputs of the stack and the addresses of the local servers, for clients, tests and operators. */
 export function describeStack(stack: Stack, endpoints: Endpoints): Outputs {
   const sqs = endpoints.queues.endpoint;
   const consumed = new Set(stack.eventSources.map(({ EventSourceArn }) => EventSourceArn));

@@ -1,4 +1,7 @@
-/** The data directory of a service: one service uses it at a time, and an incomplete first start leaves nothing in it. */
+/**
+ * The data directory of a local service. Only one service uses the directory at a time, and the data of an incomplete first start is
+ * deleted.
+ */
 import {
   createWriteStream,
   existsSync,
@@ -15,26 +18,26 @@ import path from "node:path";
 import { codeOf, LocalError } from "./error.ts";
 
 export interface DataDir {
-  /** SQLite file of the tables; undefined in memory. */
+  /** The SQLite file of the tables. Undefined means that the tables are in memory. */
   readonly database: string | undefined;
-  /** Directory of the queues and the bucket; undefined in memory. */
+  /** The directory of the queues and the bucket. Undefined means that they are in memory. */
   readonly queues: string | undefined;
   readonly positions: string | undefined;
   readonly signingKey: string | undefined;
-  /** The keys of the KMS server, without which no secret in the tables can be read. */
+  /** The file with the keys of the KMS server. No secret in the tables can be read without these keys. */
   readonly encryptionKeys: string | undefined;
   readonly log: string | undefined;
   readonly assembly: string;
-  /** Null if each start has other paths, so that a cache would never be hit. */
+  /** The directory of V8's compile cache. It is null if each start uses other paths, because then no start would find a cached entry. */
   readonly compileCache: string | null;
-  /** JavaScript file with the code of a function environment. */
+  /** The JavaScript file with the code that runs in a function environment. */
   readonly worker: string;
-  /** Marks the first start as complete: later starts keep the data. */
+  /** Marks the first start as complete, so that later starts keep the data. */
   markComplete(): void;
   release(): void;
 }
 
-/** Throws a LocalError if another running service uses the directory. */
+/** Opens the data directory. Throws a LocalError if another running service uses it. */
 export function openDataDir(directory: string, fresh: boolean): DataDir {
   try {
     mkdirSync(directory, { recursive: true });
@@ -45,7 +48,7 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
   }
   const at = (name: string): string => path.join(realpathSync(directory), name);
   const release = lock(at("lock"));
-  // After an incomplete first start, nothing has used the data yet: delete it.
+  // Delete the data of an incomplete first start, because no service has used it.
   if (fresh || !existsSync(at("complete"))) {
     for (const name of [
       "complete",
@@ -75,7 +78,7 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
   };
 }
 
-/** A directory for the build of the functions only, removed when the service stops. */
+/** Returns a temporary directory that holds only the build of the functions. It is removed when the service stops. */
 export function temporaryDir(): DataDir {
   const directory = mkdtempSync(path.join(tmpdir(), "canvassing-"));
   return {
@@ -93,7 +96,7 @@ export function temporaryDir(): DataDir {
   };
 }
 
-/** The lock file names the process and its start time, because the system reuses process ids. */
+/** Locks the directory. The lock file names the process and its start time, because the operating system reuses process ids. */
 function lock(file: string): () => void {
   const own = `${process.pid} ${startOf(process.pid)}`;
   for (let attempt = 0; attempt < 2; attempt++) {
@@ -123,10 +126,10 @@ function isRunning(pid: number, start: string): boolean {
   return startOf(pid) === start;
 }
 
-/** Start time of a process in clock ticks since boot on Linux; empty on other systems. */
+/** Returns the start time of a process in clock ticks since boot on Linux, and an empty text on other systems. */
 function startOf(pid: number): string {
   try {
-    // The second field is the program's name in parentheses, which may contain blanks.
+    // The second field of the file is the program's name in parentheses. It may contain blanks, so split after its end.
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[19] ?? "";
   } catch {
     return "";
@@ -138,10 +141,10 @@ export interface Log {
   close(): Promise<void>;
 }
 
-/** The next start truncates a larger log. */
+/** The next start truncates a log file that is larger than this. */
 const MAX_LOG_BYTES = 20_000_000;
 
-/** Writes the functions' output to a file, to standard error if `verbose`, or nowhere. */
+/** Opens the log of the functions' output. The output goes to the file, to standard error if `verbose` is true, or nowhere. */
 export function openLog(file: string | undefined, verbose: boolean): Log {
   const stream = file === undefined ? undefined : createWriteStream(file, { flags: isLarge(file) ? "w" : "a" });
   let open = true;

@@ -35,7 +35,7 @@ export const phoenix: City = {
   ],
 };
 
-/** Suburbs by city. A third of the addresses lie in one. */
+/** The suburbs of each city. A third of the addresses are in a suburb. */
 export const suburbs: Readonly<Record<string, readonly string[]>> = {
   Denver: ["Aurora", "Lakewood", "Englewood"],
   Phoenix: ["Tempe", "Scottsdale", "Glendale"],
@@ -60,7 +60,10 @@ export const noteTexts = [
   "Wants a written quote before the next visit.",
 ] as const;
 
-/** Mulberry32, a small seeded generator: random enough to scatter houses. Returns numbers from 0 up to 1. */
+/**
+ * Mulberry32, a small generator of pseudo-random numbers with a seed. It returns numbers from 0 (included) to 1 (excluded), which are
+ * random enough for the positions of houses.
+ */
 export function randomSequence(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -18,9 +18,9 @@ import { pick, rounded, type SyntheticCompany, syntheticNote, syntheticProspect 
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Creation dates go back from this fixed time, so that they are the same each time. */
+/** Creation dates are counted back from this fixed time, so that every load creates the same dates. */
 const NEWEST = Date.UTC(2026, 4, 29, 18);
-/** Rows of an import fire no events, so the demo rows look like rows of one. */
+/** The import id of the demo rows. Rows of an import fire no events, so the demo rows look like imported rows. */
 const IMPORT_ID = "demo";
 
 export interface DemoCompany extends SyntheticCompany {
@@ -31,11 +31,11 @@ type Row = Key & Item;
 
 export interface DemoRows {
   readonly rows: readonly Row[];
-  /** Their entries for the company index. */
+  /** The entries of the prospects for the company index. */
   readonly indexed: readonly RowWithNotes[];
 }
 
-/** All rows of these prospects. Equal random sequences give equal rows. */
+/** Makes all rows of these prospects. The same random sequence produces the same rows. */
 export async function demoRows(
   context: ApiContext,
   company: DemoCompany,
@@ -127,7 +127,7 @@ const noteRows = (note: StoredNote): Row[] => [
   ...putsOf([noteLocatorWrite(note)]),
 ];
 
-/** One appointment in three is in the past, the others in the two weeks after the demo is loaded. */
+/** Makes an appointment. One appointment in three is in the past, and the others are in the two weeks after the demo is loaded. */
 async function demoAppointment(
   context: ApiContext,
   company: DemoCompany,

@@ -1,4 +1,4 @@
-/** Loads the demo companies Acme Roofing and Globex Solar, the same each time, and any number of synthetic prospects. */
+/** Loads the demo companies Acme Roofing and Globex Solar, which are the same after every load, and any number of synthetic prospects. */
 import { createHash } from "node:crypto";
 import type { Permission, Role, StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
@@ -78,10 +78,10 @@ export const demoEmails: readonly string[] = [acme, globex].flatMap(({ owner, us
 );
 
 const PROSPECTS_PER_COMPANY = 200;
-/** Number of prospects whose rows are made and written at once. */
+/** The number of prospects whose rows are made and written together. */
 const CHUNK = 2_000;
 
-/** Fills an empty table. */
+/** Loads the demo companies into an empty table. */
 export async function loadDemo(target: DemoTarget): Promise<void> {
   const context = openContext(target);
   for (const [index, plan] of [acme, globex].entries()) {
@@ -156,7 +156,7 @@ async function describeCompany(context: ApiContext, id: number, ownerId: number,
   };
 }
 
-/** Writes the rows of prospects. Returns their entries for the company index. */
+/** Writes the rows of prospects, and returns the entries of these prospects for the company index. */
 async function loadProspects(
   context: ApiContext,
   company: DemoCompany,
@@ -169,7 +169,7 @@ async function loadProspects(
   return indexed;
 }
 
-/** Distance from the middle of the city to its edge. The demo prospects lie within it. */
+/** The distance from the middle of the city to its edge, in degrees. All demo prospects are within this distance. */
 const REACH_DEGREES = 0.1;
 
 const quarters = [
@@ -179,7 +179,10 @@ const quarters = [
   { name: "North West", north: 1, east: -1, totalProperties: 520 },
 ] as const;
 
-/** Creates the four quarters of the city as territories and assigns one to each rep; territories without a rep stay unassigned. */
+/**
+ * Creates the four quarters of the city as territories and assigns one territory to each rep. If there are fewer than four reps, the
+ * remaining territories are unassigned.
+ */
 async function loadTerritories(context: ApiContext, company: DemoCompany): Promise<void> {
   const { lat, lng, name: cityName } = company.city;
   const now = iso(context.clock.now());
@@ -203,7 +206,7 @@ async function loadTerritories(context: ApiContext, company: DemoCompany): Promi
   }
 }
 
-/** A token subject in the form of identity providers, the same each time for the same address. */
+/** Returns a token subject in the form that identity providers use. The same e-mail address always gets the same subject. */
 function demoSubject(email: string): string {
   const hex = createHash("sha256").update(email).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -1,4 +1,4 @@
-/** The DynamoDB server of this machine, or the one that DYNAMODB_ENDPOINT names, and the template's tables on it. */
+/** Starts the bundled DynamoDB server or connects to the server that DYNAMODB_ENDPOINT names, and creates the template's tables on it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, statfsSync } from "node:fs";
@@ -27,14 +27,14 @@ import type { Stack } from "./stack.ts";
 
 export interface DynamoDbServer {
   readonly endpoint: string;
-  /** Resolves with a reason if the server process ends on its own. */
+  /** Resolves with a reason if the server process ends unexpectedly. */
   readonly failed: Promise<string>;
   stop(): Promise<void>;
 }
 
 const START_TIMEOUT_MS = 10_000;
 
-/** Uses a server that was started elsewhere. Throws a LocalError if it does not answer. */
+/** Uses a DynamoDB server that is already running. Throws a LocalError if the server does not answer. */
 export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer> {
   try {
     await dynamoDbAt(endpoint, 1).send(new ListTablesCommand({}));
@@ -45,22 +45,22 @@ export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer>
 }
 
 /**
- * The shell starts a reader on a pipe from this process, then becomes the server. When this process ends for any reason, the pipe
- * closes; the reader then kills the server and removes the directory of an in-memory table.
+ * This shell command starts a background process that reads from a pipe, and then becomes the server. The pipe closes when this Node.js
+ * process ends for any reason. Then the background process kills the server and removes the directory of an in-memory table.
  */
 const GUARDED = '(read -r _ <&3; kill -9 $$ 2>/dev/null; rm -rf "$SCRATCH") & exec 3<&-; exec "$@"';
 
-/** @param file SQLite file that holds the tables; undefined keeps them in memory until this process ends. */
+/** @param file the SQLite file that holds the tables; if it is undefined, the tables are in memory until this process ends */
 export async function startDynamoDb(file: string | undefined): Promise<DynamoDbServer> {
   const port = await freePort();
   const scratch = file === undefined ? memoryDir() : undefined;
   const database = file ?? (scratch === undefined ? undefined : join(scratch, "tables.db"));
   const storage = database === undefined ? [] : ["--db-path", database];
   const command = [serverBinary(), "--host", "127.0.0.1", "--port", String(port), ...storage];
-  // A process group of its own, so that Ctrl-C in a terminal reaches only this process, which stops the server last.
+  // Start the server in a separate process group. Ctrl-C in a terminal then reaches only this process, which stops the server last.
   const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    // The server processes one request at a time. A second thread mostly waits for the first and costs an eighth more CPU time.
+    // The server processes one request at a time. A second thread would mostly wait for the first and cost an eighth more CPU time.
     env: { ...process.env, SCRATCH: scratch ?? "", TOKIO_WORKER_THREADS: "1" },
     detached: true,
   });
@@ -85,11 +85,11 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
   return { endpoint, failed, stop };
 }
 
-/** A file system in memory, and the free space it needs: a file on it is as fast as the server's own memory. */
+/** A file system in memory, and the free space that the tables need. A file on it is as fast as the memory of the server. */
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES = 2 ** 30;
 
-/** Undefined if there is no such file system; the server then keeps its tables in its own memory. */
+/** Returns a directory in memory. Returns undefined if there is no such file system; the server then keeps its tables in its own memory. */
 function memoryDir(): string | undefined {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
@@ -100,8 +100,9 @@ function memoryDir(): string | undefined {
 }
 
 /**
- * Without these indexes the server (1.2.1) scans all records of a stream for each write and each read: ten times the work at 10 000
- * records. They are optional: a server version with other tables runs without them.
+ * Adds indexes to the tables of the server. Without the indexes the server (1.2.1) scans all records of a stream for each write and each
+ * read, which is ten times the work at 10 000 records. The indexes are optional, because a server version with other tables also works
+ * without them.
  */
 function indexStreams(database: string): void {
   const tables = new DatabaseSync(database);
@@ -117,12 +118,12 @@ function indexStreams(database: string): void {
   }
 }
 
-/** SIGKILL loses nothing: each acknowledged write is already in SQLite's journal on disk. */
+/** Kills the process group of the server. SIGKILL loses no data, because each acknowledged write is already in SQLite's journal on disk. */
 function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // The server has just ended.
+    // The process group is missing because the server has already ended.
   }
 }
 
@@ -164,7 +165,7 @@ async function freePort(): Promise<number> {
 
 type Table = Stack["tables"][number];
 
-/** Whether the table is new. Throws a LocalError if a table of this name has another schema. */
+/** Creates the table if it is missing, and returns whether it is new. Throws a LocalError if a table of this name has another schema. */
 export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promise<boolean> {
   const existing = await describeTable(dynamoDb, table.name);
   if (existing !== undefined) {
@@ -187,8 +188,8 @@ export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promi
 }
 
 /**
- * Gives a table its stream. Call it after the demo data is loaded: the demo data then makes no events, and the bundled server writes
- * ten times faster without a stream.
+ * Enables the stream of a table. Call this after the demo data is loaded, because then the demo data makes no events, and because the
+ * bundled server writes ten times faster without a stream.
  */
 export async function ensureStream(dynamoDb: DynamoDBClient, { name, StreamSpecification }: Table): Promise<void> {
   if (StreamSpecification === undefined) return;
@@ -203,7 +204,7 @@ export async function dropTable(dynamoDb: DynamoDBClient, TableName: string): Pr
   }
 }
 
-/** The server's own ARN of the table's stream. */
+/** Returns the ARN that the server gave the table's stream. */
 export async function streamOf(dynamoDb: DynamoDBClient, tableName: string): Promise<string> {
   const arn = (await describeTable(dynamoDb, tableName))?.LatestStreamArn;
   if (arn === undefined) throw new LocalError(`${tableName}: the table has no stream`);
@@ -224,7 +225,7 @@ type Schema = Pick<TableDescription, "KeySchema" | "AttributeDefinitions"> & {
   readonly GlobalSecondaryIndexes?: readonly Index[] | undefined;
 };
 
-/** The properties that only a new table can change: keys, their types, and the indexes. */
+/** Returns the properties that only a new table can change, which are the keys, their types, and the indexes. */
 function schemaOf({ KeySchema, AttributeDefinitions = [], GlobalSecondaryIndexes = [] }: Schema): string {
   const keysOf = (keys: readonly KeySchemaElement[] = []): string[] =>
     keys.map((key) => `${key.KeyType} ${key.AttributeName}`).sort();

@@ -1,4 +1,7 @@
-/** One execution environment of a function: a worker thread with its own variables, one invocation at a time, and a time limit. */
+/**
+ * One execution environment of a function. It is a worker thread with separate environment variables, runs one invocation at a time, and
+ * has a time limit.
+ */
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { build } from "esbuild";
@@ -10,13 +13,13 @@ export interface Invocation {
   /** The event as JSON text. */
   readonly event: string;
   readonly requestId: string;
-  /** Milliseconds since the epoch. */
+  /** The deadline in milliseconds since the epoch. */
   readonly deadline: number;
   /** Whether the caller asked for a response stream. */
   readonly streamed: boolean;
 }
 
-/** `pull` means that the host has room for another chunk. */
+/** A message to the worker. `pull` means that the host has room for another chunk. */
 export type ToWorker = Invocation | { readonly type: "pull" };
 
 interface FunctionFailure {
@@ -28,14 +31,14 @@ export type FromWorker =
   | { readonly type: "ready" }
   | { readonly type: "done"; readonly payload: string }
   | { readonly type: "failed"; readonly failure: FunctionFailure }
-  /** Status and headers of a streamed response as JSON text. */
+  /** The status and the headers of a streamed response as JSON text. */
   | { readonly type: "head"; readonly metadata: string }
   | { readonly type: "chunk"; readonly data: Uint8Array }
   | { readonly type: "end" }
-  /** Console output, as the line that Lambda would send to the log group. */
+  /** A line of console output, in the form that Lambda would send to the log group. */
   | { readonly type: "log"; readonly line: string };
 
-/** Data of a new environment, besides its environment variables. */
+/** The data of a new environment, in addition to the environment variables. */
 export interface WorkerData {
   readonly bundle: string;
   readonly functionName: string;
@@ -45,7 +48,7 @@ export interface WorkerData {
   readonly logLevel: LogLevel;
 }
 
-/** An invocation without an answer. `type` is Lambda's name of the error. */
+/** The error of an invocation that returned no answer. `type` is Lambda's name of the error. */
 export class InvocationError extends Error {
   readonly type: string;
 
@@ -56,30 +59,32 @@ export class InvocationError extends Error {
   }
 }
 
-/** Receives a streamed response. `chunk` resolves when there is room for the next one. */
+/** Receives a streamed response. `chunk` resolves when there is room for the next chunk. */
 export interface ResponseSink {
   head(metadata: string): void;
   chunk(data: Uint8Array): Promise<void>;
 }
 
 export interface EnvironmentOptions {
-  /** The file that `writeWorker` wrote. */
+  /** The path of the file that `writeWorker` wrote. */
   readonly worker: string;
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
-  /** A line of the function's console. */
+  /** Called with each line of the function's console. */
   readonly onLine: (line: string) => void;
-  /** Output past the console, such as that of a crash. */
+  /** Called with output that does not come from the console, for example the output of a crash. */
   readonly onOutput: (text: string) => void;
 }
 
-/** Lambda gives the code of a function 10 s to load. */
+/** Lambda allows the code of a function this much time to load. */
 const INIT_TIMEOUT_MS = 10_000;
 
-/** With V8's default, each environment would keep some 50 MB of short-lived objects. */
+/** The size of V8's memory for short-lived objects. With the default size, each environment would keep some 50 MB of such objects. */
 const YOUNG_GENERATION_MB = 16;
 
-/** Writes `worker.ts` as one JavaScript file: stripping its types in each environment would take a quarter of a start. */
+/**
+ * Writes `worker.ts` as one JavaScript file. Otherwise each environment would have to strip its types, which takes a quarter of a start.
+ */
 export async function writeWorker(file: string): Promise<void> {
   const entry = fileURLToPath(new URL("./worker.ts", import.meta.url));
   await build({ entryPoints: [entry], outfile: file, bundle: true, platform: "node", format: "esm" });
@@ -116,7 +121,7 @@ export class Environment {
     this.#worker.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));
   }
 
-  /** The JSON text of the answer; empty for a streamed one, which goes to `sink`. Throws InvocationError. */
+  /** Returns the answer as JSON text. A streamed answer goes to `sink`, and the text is empty. Throws InvocationError. */
   invoke(invocation: Invocation, timeoutMs: number, sink?: ResponseSink): Promise<string> {
     const answer = this.#run(sink, invocation.deadline, timeoutMs);
     this.#send(invocation);
@@ -163,7 +168,7 @@ export class Environment {
     }
   }
 
-  /** An environment that crashed, hangs or lost its reader is not used again. */
+  /** Ends the environment. An environment that crashed, hangs or lost the client of its stream is not used again. */
   #die(errorType: string, errorMessage: string): void {
     this.alive = false;
     const running = this.#running;

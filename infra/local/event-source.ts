@@ -1,11 +1,11 @@
-/** What event sources on streams and queues have in common: their life cycle, filter patterns and reports of failed records. */
+/** The common parts of event sources on streams and queues: how they run and stop, filter patterns, and reports of failed records. */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
 
 export interface RunningSource {
-  /** Looks for new records at once instead of after the next pause. */
+  /** Looks for new records now, without waiting for the end of the current pause. */
   kick(): void;
-  /** Resolves when the records in work are processed or given back. */
+  /** Resolves when the records that are being processed are done or returned to the queue or stream. */
   stop(): Promise<void>;
 }
 
@@ -13,7 +13,10 @@ const Report = z.nullish(
   z.looseObject({ batchItemFailures: z.nullish(z.array(z.object({ itemIdentifier: z.string() }))) }),
 );
 
-/** Identifiers of the failed records of a batch; `"all"` for a report that Lambda treats as the failure of the whole batch. */
+/**
+ * Returns the identifiers of the failed records of a batch. Returns `"all"` for a report that Lambda treats as the failure of the whole
+ * batch.
+ */
 export function failedItems(payload: string, known: ReadonlySet<string>): ReadonlySet<string> | "all" {
   const parsed = z.safeParse(Report, JSON.parse(payload));
   if (!parsed.success) return "all";
@@ -25,7 +28,7 @@ type Matches = (value: unknown) => boolean;
 
 const Criteria = z.strictObject({ Filters: z.array(z.strictObject({ Pattern: z.string() })) });
 const Fields = z.record(z.string(), z.unknown());
-/** A plain check: a schema would copy each record, which holds a whole row twice. */
+/** This is a plain check because a schema would copy each record, which holds a whole row twice. */
 const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -35,7 +38,10 @@ const Rule = z.union([
   z.strictObject({ "anything-but": z.array(z.unknown()) }),
 ]);
 
-/** A record passes if one pattern matches, or if there are no criteria. Throws a LocalError for an operator that is not supported. */
+/**
+ * Makes a filter. A record passes if one pattern matches, or if there are no criteria. Throws a LocalError for an operator that is not
+ * supported.
+ */
 export function createFilter(id: string, criteria: z.infer<typeof Criteria> | undefined): Matches {
   if (criteria === undefined) return () => true;
   const patterns = criteria.Filters.map(({ Pattern }) => {
