@@ -1,4 +1,7 @@
-/** Successful attempts with short answers are stored in the delivery's row, all others in rows of their own: none is missing. */
+/**
+ * Tests that the log shows every attempt. Successful attempts with short answers are stored in the delivery's row, all other attempts in
+ * separate rows.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -27,7 +30,7 @@ async function shown(at: Pipeline) {
   return readDelivery(api(at), at.companyId, at.webhookId, id);
 }
 
-/** Numbers of the attempts that have rows of their own. */
+/** Returns the numbers of the attempts that have separate rows. */
 async function rowsOf(at: Pipeline): Promise<unknown[]> {
   const { id } = await only(at);
   const { pk, sk } = keys.delivery(at.companyId, at.webhookId, id);
@@ -36,7 +39,7 @@ async function rowsOf(at: Pipeline): Promise<unknown[]> {
   return numbers;
 }
 
-test("the log shows each attempt with its answer: one failure, one success, and two redeliveries", async () => {
+test("the log shows one failure, one success and two redeliveries, each with its answer", async () => {
   const at = await newPipeline(db);
   const answers = ["down", "thanks", "x".repeat(101), "thanks again"];
   at.answers = (_, number) => ({ status: number === 1 ? 500 : 200, answer: answers[number - 1] ?? "" });
@@ -56,7 +59,7 @@ test("the log shows each attempt with its answer: one failure, one success, and 
   expect(await expectReconciled(at)).toMatchObject({ delivered: 1, attempts: 4 });
 });
 
-test("many redeliveries do not make the delivery's row larger without limit", async () => {
+test("the delivery's row holds at most five attempts, whatever the number of redeliveries", async () => {
   const at = await newPipeline(db);
   await publish(at);
   await drain(at);

@@ -1,4 +1,4 @@
-/** Runs the delivery pipeline in batches: many events of one stream batch, and many messages of one call. */
+/** Runs the delivery pipeline with many events in one stream batch and many messages in one call of the deliver function. */
 import { setImmediate as turn } from "node:timers/promises";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
@@ -6,7 +6,7 @@ import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { Killed, killable } from "../harness/killable.ts";
 import { createdProspect, type Pipeline } from "./delivery-pipeline.ts";
 
-/** Messages of one call. */
+/** The maximum number of messages in one call. */
 const BATCH = 10;
 const VISIBILITY_MS = 90_000;
 
@@ -17,13 +17,16 @@ export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<
   await publishChanges(context, batchReads(context), changes);
 }
 
-/** Marks the receiver as quick: one slot takes a whole batch. */
+/** Marks the receiver as quick, so that one slot of the limiter is enough for a whole batch. */
 export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
   const quick = { type: "gate", companyId, webhookId, used: 0, fails: 0, slow: false };
   await db.direct.write({ put: { ...limiterKeys.limiter(companyId, webhookId), ...quick } });
 }
 
-/** One call of the function. Failed messages come back, all of them after a kill. Gives their number. */
+/**
+ * Simulates one call of the function and returns the number of failed messages. They return to the queue. After a kill, all messages count
+ * as failed.
+ */
 export async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Promise<number> {
   const ends = await consume(killable(at.context), entries);
   const isKilled = ends.some((end) => end.status === "rejected" && end.reason instanceof Killed);
@@ -32,7 +35,7 @@ export async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Pro
   return back.length;
 }
 
-/** Hands out visible messages, up to ten at a time, until none is left. */
+/** Hands out visible messages, up to ten at a time, until the queue is empty. */
 export async function drainBatches(at: Pipeline): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > 200) throw new Error("the queue does not come to rest");
@@ -41,6 +44,6 @@ export async function drainBatches(at: Pipeline): Promise<void> {
     const visible = at.queue.findIndex((entry) => entry.at > at.clock);
     await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
   }
-  // Lets work that ran besides a killed call end.
+  // Work that ran concurrently with a killed call must end before the test continues.
   await turn();
 }

@@ -1,4 +1,4 @@
-/** Many events in one stream batch and many messages in one call: a fault of one does not touch the others. */
+/** Tests that a fault of one event or message does not affect the others of its stream batch or of its call. */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -61,7 +61,7 @@ describe("killed at each call of a batch, before and after it takes effect", () 
       const run = async (at: Pipeline): Promise<void> => {
         if (isQuick) await beQuick(at);
         await publishUntilDone(at, IDS);
-        // The sweeper replaces a message that a killed sender has not sent.
+        // The sweeper sends the messages that a killed function has not sent.
         await settleFor(at, 2, drainBatches);
       };
       const undisturbed = await newPipeline(db);
@@ -76,7 +76,7 @@ describe("killed at each call of a batch, before and after it takes effect", () 
         const place = `${when} ${calls[number - 1]} (${number})`;
         const posted = timesPosted(at.posts);
         expect(posted, place).toHaveLength(IDS.length);
-        // Deliveries of a batch are sent at the same time: a kill can cut off the post of another one.
+        // The deliveries of a batch are sent concurrently, so a kill at one delivery can separate another delivery's post from its record.
         expect(Math.max(...posted), place).toBeLessThanOrEqual(at.postsWhenKilled === 0 ? 1 : 2);
         await expectReconciled(at, IDS.length);
       }
@@ -84,7 +84,7 @@ describe("killed at each call of a batch, before and after it takes effect", () 
   );
 });
 
-test("repeated stream batches with other borders, and repeated and shuffled messages, post each delivery once", async () => {
+test("each delivery is posted once, although stream batches overlap and messages are repeated and shuffled", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
   for (const ids of [[1, 2, 3], [2, 3, 4], [6, 5, 4, 1], [6]]) await publishIds(at, ids);
@@ -96,10 +96,10 @@ test("repeated stream batches with other borders, and repeated and shuffled mess
   await expectReconciled(at, 6);
 });
 
-test("calls that take effect in part, or lose their reply, lose no delivery and send none twice", async () => {
+test("no delivery is lost or sent twice if calls of the table take effect in part or lose their replies", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
-  // Long answers give half of the attempts rows of their own.
+  // Every second answer is too long for the delivery's row, so half of the attempts get separate rows.
   at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
   const disturbed: Pipeline = { ...at, context: { ...at.context, table: db.table } };
   const struck = new Map<string, number>();
@@ -137,8 +137,8 @@ const untilDelivered = (at: Pipeline, count: number) =>
     .poll(async () => (await deliveries(at)).filter(({ state }) => state === "delivered").length, { timeout: 20_000 })
     .toBe(count);
 
-describe("one receiver that hangs delays none of nine others", () => {
-  test("of other webhooks: their attempts are recorded and settled meanwhile", async () => {
+describe("a receiver that hangs during one post does not delay", () => {
+  test("nine deliveries of other webhooks, which are recorded and settled meanwhile", async () => {
     const at = await newPipeline(db, "prospect.deleted");
     const plain = contextOn(db.direct, { now: () => at.clock });
     const hooks: number[] = [];
@@ -161,7 +161,7 @@ describe("one receiver that hangs delays none of nine others", () => {
     await expectReconciled(at, 10);
   });
 
-  test("of the same webhook: its nine answered attempts are recorded and settled meanwhile", async () => {
+  test("nine other deliveries of its webhook, which are recorded and settled meanwhile", async () => {
     const at = await newPipeline(db);
     await beQuick(at);
     await publishIds(at, TEN);
@@ -175,12 +175,12 @@ describe("one receiver that hangs delays none of nine others", () => {
   });
 });
 
-test("a throttled delivery whose limiter is not marked gets a drain, though a quick receiver is busy", async () => {
+test("a throttled delivery is drained even if its limiter has no mark and all slots of its quick receiver are in use", async () => {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   await publishIds(at, [1]);
   const [{ id } = expect.fail("no delivery")] = await deliveries(at);
-  // Its sender died before the mark. Other senders use all slots at the moment.
+  // The delivery's sender died before it marked the limiter, and other senders use all slots.
   const dueShard = keys.throttledBacklogShard(companyId, webhookId);
   await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
   const slots = Array.from({ length: slotLimit(at.context.senders, false) }, (_, i) => [
@@ -209,7 +209,7 @@ test("an unreadable row fails its own message only", async () => {
   const failed = batch.filter((_, i) => ends[i]?.status === "rejected");
   expect(failed.map(({ message }) => "deliveryId" in message && message.deliveryId)).toEqual([bad.id]);
   expect(timesPosted(at.posts)).toEqual(TEN.slice(1).map(() => 1));
-  // The sweeper queues the readable rows among more unreadable ones than it takes at once, and its run fails.
+  // The sweeper queues the ten readable rows, although it reads more unreadable rows than it processes at once. Its run then fails.
   await publishIds(
     at,
     Array.from({ length: 50 }, (_, i) => 11 + i),
@@ -228,7 +228,7 @@ test("an unreadable row fails its own message only", async () => {
 
 const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");
 
-test("an unreadable stream record becomes a poison record, and the others of its batch are published", async () => {
+test("an unreadable stream record becomes a poison record, and the other records of its batch are published", async () => {
   const at = await newPipeline(db);
   const parked: unknown[] = [];
   const context = { ...at.context, park: async (record: unknown) => void parked.push(record) };
@@ -244,7 +244,7 @@ test("an unreadable stream record becomes a poison record, and the others of its
   expect(timesPosted(at.posts)).toEqual([1, 1]);
 });
 
-test("ten events of one webhook take less than six write units each", async () => {
+test("ten events of one webhook cost less than six write units each", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
   const { usage } = await metered(async () => {
@@ -252,11 +252,12 @@ test("ten events of one webhook take less than six write units each", async () =
     await drainBatches(at);
   });
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  // 1 for the expected deliveries and 2 for the slot; each delivery takes 2, and 3 to settle it with its attempt.
+  // The batch costs 1 unit for the expected deliveries and 2 for the slot. Each delivery costs 2 to create, and 3 to settle with its
+  // attempt.
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 
-test("an open breaker refuses ten deliveries in four calls and without an attempt; all arrive later", async () => {
+test("an open breaker refuses ten deliveries with four calls of the table and no attempt, and all of them arrive later", async () => {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const openUntil = new Date(at.clock + 10_000).toISOString();

@@ -1,4 +1,7 @@
-/** The whole service on a DynamoDB that throttles, conflicts and loses replies keeps every accepted write and delivers every event once. */
+/**
+ * Tests that the whole service keeps every accepted write and delivers every event once on a DynamoDB that throttles, conflicts and loses
+ * replies.
+ */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -13,7 +16,7 @@ import { checkIndex } from "../harness/index-oracle.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { sized } from "../harness/tier.ts";
 
-/** More than a flush waits for: the company index is flushed under the same faults. */
+/** More writes than a flush waits for, so that the company index is flushed under the same faults. */
 const WRITES = sized({ short: 140, wide: 1_000 });
 const AT_ONCE = 8;
 const SETTLED_MS = 120_000;
@@ -134,7 +137,7 @@ function serviceTable(): Table {
   return openTable(service.outputs.TableName, client);
 }
 
-/** Reconciliation agrees with the received events, and the index agrees with the records. */
+/** Expects that reconciliation agrees with the received events, and the company index with the records. */
 async function expectDelivered(companyId: number, expected: number): Promise<void> {
   const table = serviceTable();
   const looks = { again: 20, wait: () => new Promise((resolve) => setTimeout(resolve, 1_000)) };
@@ -143,11 +146,11 @@ async function expectDelivered(companyId: number, expected: number): Promise<voi
   await expectIndexed(companyId);
 }
 
-/** The index agrees with the records, though it was flushed under the same faults. */
+/** Expects that the company index agrees with the records, although it was flushed under the same faults. */
 async function expectIndexed(companyId: number): Promise<void> {
   const table = serviceTable();
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
-  // A running flush moves entries and can be seen half done.
+  // A check during a flush can see entries half moved, so the check is repeated.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 20_000 });
 }

@@ -1,4 +1,4 @@
-/** Tests debounced deliveries: the events of a record within a window are one delivery, through races, kills, repeats and size limits. */
+/** Tests that the events of a record within a debounce window are one delivery, despite races, kills, repeats and size limits. */
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { EventContext } from "#shared/context.ts";
@@ -27,7 +27,7 @@ const DELAY = 10;
 
 const pipeline = (delayMinutes = DELAY): Promise<Pipeline> => newPipeline(db, "prospect.updated", delayMinutes);
 
-/** The change to this version of a prospect, this many minutes after the start. */
+/** Returns the change of a prospect to this version, this many minutes after the start. */
 function change({ companyId }: Pipeline, version: number, minutes: number, id = 1, filler?: string): RowChange {
   const row = (v: number) => ({
     ...createdProspect(companyId, id),
@@ -69,7 +69,7 @@ const Body = z.object({
   ),
 });
 
-/** The body of each delivery; fails if two posts of one delivery differ. */
+/** Returns the body of each delivery, and fails if two posts of one delivery differ. */
 function bodies(at: Pipeline): z.infer<typeof Body>[] {
   const byId = new Map<string, string>();
   for (const { headers, body } of at.posts) {
@@ -98,7 +98,7 @@ async function expectEachOnce(at: Pipeline, versions: readonly number[], label?:
 }
 
 describe("a debounce window", () => {
-  test("is one delivery of a record's events until its due time; then the next window opens", async () => {
+  test("is one delivery with all events of a record up to its due time, after which the next window opens", async () => {
     const at = await pipeline();
     await publish(at, change(at, 2, 0), change(at, 3, 1), change(at, 4, 9.99), change(at, 5, 10), change(at, 6, 11));
     await publish(at, change(at, 2, 3, 77));
@@ -134,7 +134,7 @@ describe("a debounce window", () => {
     }
   });
 
-  test("that was sent is not reopened by a late event, which opens a window of its own", async () => {
+  test("that was sent is not reopened by a late event, which opens a new window", async () => {
     const at = await pipeline();
     await publish(at, change(at, 2, 0));
     await drain(at);
@@ -145,7 +145,7 @@ describe("a debounce window", () => {
     expect(at.clock).toBe(START + 15 * MINUTE);
   });
 
-  test("shows its events so far in the log", async () => {
+  test("is shown in the log with the events that it contains so far", async () => {
     const at = await pipeline();
     await publish(at, change(at, 2, 0), change(at, 3, 1));
     const [delivery] = await deliveries(at);
@@ -159,8 +159,8 @@ describe("a debounce window", () => {
   });
 });
 
-describe("racing the sender", () => {
-  test("an event published between any two calls of the sender either joins the window or opens the next", {
+describe("concurrently with the sender", () => {
+  test("an event published between any two calls of the sender either joins the window or opens the next one", {
     tags: "sized",
   }, async () => {
     const calm = await pipeline();
@@ -183,7 +183,7 @@ describe("racing the sender", () => {
     expect([...outcomes].toSorted()).toEqual(["12 2", "9 1", "9 2"]);
   });
 
-  test("twenty events concurrent with the sender each arrive once", async () => {
+  test("twenty events each arrive once", async () => {
     for (let round = 0; round < 4; round++) {
       const at = await pipeline();
       await publish(at, change(at, 2, 0));
@@ -222,19 +222,19 @@ describe("a kill at each call", () => {
           (await deliveries(at)).map(({ state }) => state),
           label,
         ).toEqual(["delivered", "delivered"]);
-        // A post is repeated only if the kill fell between it and its record.
+        // A post is repeated only if the kill fell between the post and its record.
         expect(at.posts.length, label).toBeGreaterThanOrEqual(3);
         expect(at.posts.length, label).toBeLessThanOrEqual(4);
         doubled += at.posts.length - 3;
       }
-      // At most three repeats: one for each post, whose record takes one or two writes.
+      // Up to three kill points can repeat each of the three posts, because its record needs one or two writes.
       const isCutOff = (number: number) => calm.calls[number - (when === "before" ? 2 : 1)] === "post";
       expect(doubled).toBeGreaterThanOrEqual(struck.filter(isCutOff).length);
       expect(doubled).toBeLessThanOrEqual(3 * 3);
     },
   );
 
-  test("with the messages lost, the sweeper queues every due window", async () => {
+  test("the sweeper queues every due window whose message is lost", async () => {
     const at = await pipeline();
     await publish(at, change(at, 2, 0), change(at, 3, 1));
     at.queue.length = 0;
@@ -245,14 +245,14 @@ describe("a kill at each call", () => {
     at.clock += MINUTE;
     await sweep(at.context, { assume: "messages-kept" });
     expect(own()).toHaveLength(1);
-    // Ignore messages for rows of other tests.
+    // The sweeper also queues rows of other tests, whose messages are dropped.
     at.queue.splice(0, at.queue.length, ...own());
     await drain(at);
     await expectEachOnce(at, [2, 3]);
   });
 });
 
-test("events above the limit of a body are divided into bodies within the limit, due together", async () => {
+test("events that exceed the size limit of one body are divided into several bodies with the same due time", async () => {
   const at = await pipeline();
   const filler = "x".repeat(20_000);
   const versions = Array.from({ length: 120 }, (_, i) => i + 2);
@@ -269,7 +269,7 @@ test("events above the limit of a body are divided into bodies within the limit,
   for (const { headers } of at.posts) expect(headers["webhook-timestamp"]).toBe(String(Math.ceil(due / 1_000)));
 });
 
-test("a delay of days takes many messages, and the delivery is kept for 30 days after its due time", async () => {
+test("a delay of three days needs many messages, and its delivery is kept for 30 days after its due time", async () => {
   const at = await pipeline(3 * 1_440);
   await publish(at, change(at, 2, 0), change(at, 3, 3 * 1_440 - 1));
   const [delivery] = await deliveries(at);
@@ -298,7 +298,7 @@ describe("a change during the delay", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: 1, cancelled: 1 });
   });
 
-  test("a pause keeps windows, which contain the events in time when the webhook is resumed", async () => {
+  test("a paused webhook keeps its windows, each of which is sent with its own events after the resumption", async () => {
     const at = await pipeline();
     await publish(at, change(at, 2, 0));
     await pauseWebhook(api(at), at.companyId, at.webhookId);
@@ -314,7 +314,7 @@ describe("a change during the delay", () => {
   });
 
   test.each([0, 60])(
-    "a new delay of %s minutes holds for later windows, and a repeated event is not sent again",
+    "a new delay of %s minutes applies to later windows, and a repeated event is not sent again",
     async (minutes) => {
       const at = await pipeline();
       const early = [change(at, 2, 0), change(at, 3, 1)];
@@ -331,7 +331,7 @@ describe("a change during the delay", () => {
     },
   );
 
-  test("after the first delay is set, an event that was sent without delay is not sent again", async () => {
+  test("an event that was sent without delay is not sent again after a delay is set", async () => {
     const at = await pipeline(0);
     const early = [change(at, 2, 0), change(at, 3, 0.1)];
     await publish(at, ...early);
@@ -344,7 +344,7 @@ describe("a change during the delay", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: 3, delivered: 3 });
   });
 
-  test("a redelivery before the due time closes the window, and a later event opens the next", async () => {
+  test("a redelivery before the due time closes the window, and a later event opens the next one", async () => {
     const at = await pipeline();
     await publish(at, change(at, 2, 0));
     const [delivery] = await deliveries(at);

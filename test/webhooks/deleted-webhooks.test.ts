@@ -1,4 +1,4 @@
-/** Tests requests that race the deletion of their webhook: they are not found, and no row of the webhook is left. */
+/** Tests that a request concurrent with the deletion of its webhook is answered with not_found and leaves no row of the webhook. */
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -95,13 +95,13 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof ApiError ? error.code : String(error)),
   );
 
-/** The rows left of the webhook, without its company's count. */
+/** Returns the remaining rows of the webhook, without the row that counts its company's webhooks. */
 const rowsOf = async ({ companyId }: Setup): Promise<string[]> =>
   (await db.keysOf(keys.webhooks(companyId).pk)).map(({ sk }) => sk).filter((sk) => sk.startsWith("W#"));
 
-/** The last call of each request commits it; a later deletion does not concern the request. */
+/** The deletion happens before the last call of a request at the latest, because the last call commits the request. */
 describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_, ask) => {
-  test("is not found, before whichever call the deletion happens, and leaves no row", async () => {
+  test("is not found and leaves no row, whichever call of the request the deletion precedes", async () => {
     const calm = await setUp();
     expect(await codeOf(ask(calm))).toBe("done");
     const tableCalls = calm.at.calls.flatMap((name, i) => (name === "send" ? [] : [i + 1]));
@@ -113,7 +113,7 @@ describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_
     }
   });
 
-  test("is gone, before whichever call of the deletion the request happens, and leaves no row", async () => {
+  test("is deleted and leaves no row, whichever call of the deletion the request precedes", async () => {
     const calm = await setUp();
     await deleteWebhook(calm.context, calm.companyId, calm.webhookId);
     for (let at = 1; at <= calm.at.calls.length; at++) {
@@ -139,7 +139,7 @@ test("deliveries and registrations of a deleted webhook are not found", async ()
   expect(await codeOf(getRegistration(context, companyId, webhookId, registrationId))).toBe("not_found");
 });
 
-test("a paused webhook that is deleted while it is resumed is not found", async () => {
+test("a paused webhook is not found if it is deleted during its resumption", async () => {
   const calm = await setUp();
   await pauseWebhook(calm.context, calm.companyId, calm.webhookId);
   calm.at.calls.length = 0;

@@ -1,4 +1,6 @@
-/** Tests that deleting a webhook or registration cancels each waiting delivery once, and that the log shows it at once. */
+/**
+ * Tests that deleting a webhook or registration cancels each waiting delivery once, and that the log shows the cancellation immediately.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -43,7 +45,7 @@ async function publish(at: Pipeline): Promise<void> {
   }
 }
 
-/** Pipelines whose deliveries wait, by the reason for the wait. */
+/** Each function makes a pipeline whose deliveries wait. Its name says what they wait for. */
 const waits = {
   "their first attempt": async () => {
     const at = await newPipeline(db);
@@ -87,7 +89,7 @@ const kinds = Object.entries(waits);
 
 interface Deletion {
   readonly at: Pipeline;
-  /** Repeats the request until it is answered. A repeated request may find the record deleted already. */
+  /** Repeats the request until it is answered. A repeated request may get not_found, because an earlier one has deleted the record. */
   readonly remove: () => Promise<void>;
 }
 
@@ -115,7 +117,10 @@ async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registrat
   return { at, remove };
 }
 
-/** Deliveries of a paused webhook are cancelled when it is resumed. */
+/**
+ * Deletes the record and empties the queue. If `isKept`, the webhook is also resumed, because a paused webhook cancels deliveries only
+ * then.
+ */
 async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await remove();
   if (isKept) await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId).catch(() => undefined);
@@ -130,7 +135,7 @@ async function expectCancelled(at: Pipeline, label: string): Promise<void> {
   ).toEqual(Array.from({ length: COUNT }, () => "cancelled"));
   expect(at.posts, label).toEqual([]);
   expect(await expectReconciled(at, label), label).toMatchObject({ matched: COUNT, cancelled: COUNT, waiting: 0 });
-  // Repeated messages change nothing.
+  // Repeated messages must change nothing.
   for (const { id, companyId, webhookId, attempt } of rows) {
     await consume(at, { v: 1, companyId, webhookId, deliveryId: id, attempt }, true);
   }
@@ -161,7 +166,7 @@ describe.each(["webhook", "registration"] as const)("deleting a %s cancels deliv
   );
 });
 
-/** The number of the call that posts the first delivery. */
+/** Returns the number of the call that posts the first delivery. */
 async function callOfPost(): Promise<number> {
   const at = await newPipeline(db);
   await publish(at);
@@ -179,7 +184,7 @@ describe("a deleted registration", () => {
   const shown = async (at: Pipeline, status?: "waiting" | "cancelled") =>
     (await listDeliveries(api(at), at.companyId, at.webhookId, { limit: 100, status })).items;
 
-  test.each(kinds)("has its deliveries shown as cancelled at once if they wait for %s", async (_, wait) => {
+  test.each(kinds)("has its deliveries shown as cancelled immediately if they wait for %s", async (_, wait) => {
     const at = await wait();
     expect(await shown(at, "cancelled")).toEqual([]);
     expect(await shown(at, "waiting")).toHaveLength(COUNT);
@@ -218,13 +223,13 @@ describe("a deleted registration", () => {
     expect((await shown(at)).map(({ status }) => status).toSorted()).toEqual(["cancelled", "delivered"]);
   });
 
-  test("leaves deliveries of other registrations unchanged; its own rows are cancelled within a quarter of an hour without the sweeper", async () => {
+  test("has only its own deliveries cancelled, within a quarter of an hour and without the sweeper", async () => {
     const at = await newPipeline(db, "prospect.created", 24 * 60);
     const { companyId, webhookId } = at;
     const input = { event: "prospect.created", filter: null, delayMinutes: 60, manualTriggerButtonText: null } as const;
     const other = await createRegistration(api(at), companyId, webhookId, { ...input, triggerMode: "automatic" });
     await publish(at);
-    // The first message of each delay has been processed.
+    // A message waits at most 15 minutes, so each of these delays takes several. This loop processes the first message of each delay.
     at.clock += 15 * MINUTE;
     for (const { message } of at.queue.splice(0, 2 * COUNT)) await consume(at, message, false);
     at.clock += 1_000;

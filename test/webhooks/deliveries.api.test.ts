@@ -1,4 +1,4 @@
-/** The delivery log over HTTP: pages, filters, attempts, redelivery, replay and rights. */
+/** Tests over HTTP that the delivery log shows every delivery, and that redelivery, replay and resumption send deliveries again. */
 import { createHmac } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -140,7 +140,7 @@ describe("redelivering", () => {
     expect(receiver.receipts).toHaveLength(2);
   });
 
-  test("is a conflict without its registration, and not found for another company", async () => {
+  test("is a conflict if the registration is deleted, and is not found for another company", async () => {
     const { receiver, webhook } = await subscribe(["prospect.created"]);
     dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
     await receiver.until(1);
@@ -179,12 +179,12 @@ describe("a replay", () => {
     const told = () => new Set(receiver.receipts.map(({ event }) => event.id)).size;
     for (const [i, name] of ["first", "second", "third"].entries()) {
       dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
-      // The received post may be another attempt of the previous delivery.
+      // The received post may be a retry of the previous delivery.
       while (told() <= i) await receiver.until(receiver.receipts.length + 1);
     }
     const ids = receiver.receipts.map(({ event }) => event.id);
     const failed = ids.slice(1).filter((id, i, all) => all.indexOf(id) === i);
-    // The next attempt is half a minute away.
+    // After the third attempt, the next one is half a minute away and does not disturb the replay.
     for (const id of failed) await settled(webhook.id, id, ({ attemptCount }) => attemptCount >= 3);
     isDown = false;
     const replay = (body: ReplayRange) => as.admin.POST("/api/webhooks/{id}/replay", { ...at(webhook.id), body });
@@ -230,7 +230,7 @@ test("a resumed webhook gets the deliveries of its pause", async () => {
   expect(receiver.receipts).toEqual([]);
   expect(dataOf(await as.admin.POST("/api/webhooks/{id}/resume", at(webhook.id))).status).toBe("active");
   await receiver.until(3);
-  // Deliveries that are resumed within one second have no order.
+  // Deliveries that are resumed within the same second have no order.
   const sent = receiver.receipts.map(({ event }) => z.parse(OfProspect, event.data).prospect.name);
   expect(new Set(sent)).toEqual(new Set(names));
   problemOf(await as.otherOwner.POST("/api/webhooks/{id}/pause", at(webhook.id)), 404, "not_found");

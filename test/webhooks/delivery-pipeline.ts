@@ -1,4 +1,6 @@
-/** Runs the way of an event in one process: a real table, a simulated queue, a simulated receiver, a clock, and kill points. */
+/**
+ * Runs the publisher, the sender and the sweeper in one process, with a real table, a simulated queue, receiver and clock, and kill points.
+ */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
 import type { Queued } from "#shared/aws/sqs.ts";
@@ -25,14 +27,14 @@ import { newOwner } from "../harness/warm-function.ts";
 export { Killed };
 
 export const START = Date.UTC(2026, 5, 1);
-/** The queue hands a message out again after this time: six times the deliver function's time-out. */
+/** Milliseconds after which the queue hands out a failed message again. They are six times the time-out of the deliver function. */
 const VISIBILITY_MS = 90_000;
 
-/** Kills the process at its nth call to the outside, before or after the call takes effect. */
+/** Kills the process at its nth call of the table, the queue or the receiver, before or after the call takes effect. */
 export interface Kill {
   readonly at: number;
   readonly when: "before" | "after";
-  /** The queue loses all its messages as well. */
+  /** If set, the queue also loses all its messages at the kill. */
   readonly withQueue?: true;
 }
 
@@ -42,21 +44,21 @@ export interface Pipeline {
   readonly webhookId: number;
   readonly change: RowChange;
   readonly context: EventContext;
-  /** Waiting messages with the time they become visible and whether they were handed out before. */
+  /** Waiting messages, each with the time at which it becomes visible and whether it was handed out before. */
   readonly queue: { message: QueueMessage; at: number; isRepeat: boolean }[];
   readonly posts: Post[];
   /** Names of the calls at which a kill is possible. */
   readonly calls: string[];
   clock: number;
   kill: Kill | undefined;
-  /** Posts that had begun before the kill: they may have no record. */
+  /** The number of posts that had begun before the kill and may have no record. */
   postsWhenKilled: number;
-  /** Runs once, just before the nth call to the outside. */
+  /** Work that runs once, just before the call with this number. */
   meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
   answers: (post: Post, number: number) => Partial<Exchange>;
 }
 
-/** A company with one registration, and a change of a prospect that matches it. */
+/** Creates a company with one registration, and a change of a prospect that matches the registration. */
 export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Pipeline> {
   const time = { now: () => made.clock };
   const plain = contextOn(db.direct, { now: () => START });
@@ -74,7 +76,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   const calls: string[] = [];
   const context: EventContext = {
     table: calledBy((work, name) => strike(name, work), db.direct),
-    // secrets.test.ts kills these calls.
+    // These calls have no kill points here, because secrets.test.ts kills them.
     secrets: secretsOn(db.direct),
     clock: time,
     wait: () => turn(),
@@ -136,7 +138,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   }
 }
 
-/** A prospect that an API call created when the test began. */
+/** Returns a prospect that was created through the API at the start of the test. */
 export const createdProspect = (companyId: number, id: number): StoredProspect =>
   prospectRow({ companyId, id, name: "Ada", source: "api", createdAt: iso(START), updatedAt: iso(START) });
 
@@ -162,7 +164,7 @@ export async function consume(at: Pick<Pipeline, "context">, message: QueueMessa
   if (end?.status === "rejected") throw end.reason;
 }
 
-/** Hands out messages one after the other as they become visible, until none is left. */
+/** Hands out messages one after the other as they become visible, until the queue is empty. */
 export async function drain(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
@@ -180,7 +182,7 @@ export async function drain(at: Pipeline, maxSteps = 1_000): Promise<void> {
   }
 }
 
-/** Hands out all visible messages at the same time. The message of a killed sender comes back. */
+/** Hands out all visible messages at the same time, until the queue is empty. The message of a killed sender returns to the queue. */
 export async function drainTogether(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
@@ -197,7 +199,7 @@ export async function drainTogether(at: Pipeline, maxSteps = 1_000): Promise<voi
   }
 }
 
-/** Empties the queue and runs the sweeper, for so many minutes. */
+/** Empties the queue and runs the sweeper once a minute, for this many minutes. */
 export async function settleFor(at: Pipeline, minutes: number, empty = drain): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     await empty(at);
@@ -205,7 +207,7 @@ export async function settleFor(at: Pipeline, minutes: number, empty = drain): P
     await sweep(at.context, { assume: "messages-kept" }).catch((error: unknown) => {
       if (!(error instanceof Killed)) throw error;
     });
-    // Drops messages of companies of other tests.
+    // The sweeper also queues deliveries of other tests, whose messages are dropped.
     at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
   }
   await empty(at);

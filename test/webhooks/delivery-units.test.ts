@@ -1,4 +1,4 @@
-/** The write units of a delivered event, and the size of its rows. */
+/** Tests the write units of a delivered event and of a failed attempt, and the packing of bodies. */
 import { beforeAll, expect, test } from "vitest";
 import { metered } from "#shared/db/meter.ts";
 import { deliveryItem, packedBody, unpackedBody } from "#shared/webhooks/delivery.ts";
@@ -29,7 +29,7 @@ const filled = {
   customFieldData: JSON.stringify({ roof: "shingle", storeys: 2, "last service": "2025-11-03" }),
 };
 
-test("a delivered event takes seven write units, also for a prospect with all its fields", async () => {
+test("a delivered event costs seven write units, even for a prospect with all its fields", async () => {
   for (const fields of [{}, filled]) {
     const at = await newPipeline(db);
     const change = { before: undefined, after: { ...createdProspect(at.companyId, 4_711), ...fields } };
@@ -44,7 +44,7 @@ test("a delivered event takes seven write units, also for a prospect with all it
   }
 });
 
-test("a failed attempt takes eight more write units, including two for the health of its webhook", async () => {
+test("a failed attempt costs eight more write units, including two for the health of its webhook", async () => {
   const at = await newPipeline(db);
   at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });
   const { usage } = await metered(async () => {
@@ -52,11 +52,12 @@ test("a failed attempt takes eight more write units, including two for the healt
     await drain(at);
   });
   expect(at.posts).toHaveLength(2);
-  // 2 for the slot, 1 for the attempt, 3 for the next attempt with its due entry; 2 for the failing webhook and its recovery.
+  // The failed attempt costs 2 units for the slot, 1 for its row, and 3 for the next attempt with its due entry. The failure and the
+  // recovery of the webhook cost 2 units.
   expect(usage.writeUnits).toBe(7 + 6 + 2);
 });
 
-test("a packed body is unpacked byte for byte, and an unpacked one of an older row is kept", async () => {
+test("a packed body is unpacked byte for byte, and an older row's body that was never packed is read unchanged", async () => {
   const at = await newPipeline(db);
   await publish(at);
   const [delivery] = await deliveries(at);

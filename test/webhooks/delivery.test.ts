@@ -1,4 +1,4 @@
-/** Laws of deliveries: the retry plan, delivery ids and event filters. */
+/** Tests the retry plan, delivery ids, the delays of messages, and event filters. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";

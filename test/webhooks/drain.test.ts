@@ -1,4 +1,4 @@
-/** The drain engine: one step at a time, and each step is followed by exactly one message. */
+/** Tests that the drain engine runs one step at a time and sends exactly one message after each step. */
 import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -15,7 +15,7 @@ beforeAll(() => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-/** A backlog whose next step is due now. */
+/** Creates a backlog whose next step is due now. */
 async function stage() {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
@@ -51,7 +51,7 @@ test("a message that finds the lease taken, or comes before the next step, chang
   expect(messagesOf(at)).toEqual([5_000]);
 });
 
-test("a step that fails gives its lease back, so its repeated message starts at once", async () => {
+test("a step that fails releases its lease, so its repeated message starts immediately", async () => {
   const { at, run } = await stage();
   await expect(run(() => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
   await run(async () => ({ nextMs: START }));
@@ -69,7 +69,7 @@ test("a step that outlives its lease stores nothing and sends no message", async
   expect(messagesOf(at)).toEqual([LEASE_MS + 1_000]);
 });
 
-test("an empty backlog is closed, unless its condition changed meanwhile: then the next step follows at once", async () => {
+test("an empty backlog is closed, but if its condition changed meanwhile, the next step follows immediately", async () => {
   const { at, run, row } = await stage();
   const end = { remove: ["dueShard", "lookUntil"] };
   await run(async () => ({ end, when: exists("emptySince") }));

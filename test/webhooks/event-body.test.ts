@@ -1,4 +1,4 @@
-/** Tests that the first publication fixes the body of a delivery: a repeated publication reads newer rows and changes nothing. */
+/** Tests that the first publication fixes the body of a delivery. A repeated publication reads newer rows and changes nothing. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
 const NOW = Date.UTC(2030, 0, 1);
 const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
 
-/** The change of a prospect's name; the prospect has an appointment before and after it. */
+/** Renames a prospect that has an appointment, and returns the change of its row. */
 async function renamedProspect() {
   let now = NOW;
   const context: ApiContext = contextOn(db.direct, { now: () => now });
@@ -53,7 +53,7 @@ async function deliveriesOf({ companyId }: Caller): Promise<StoredDelivery[]> {
   return items.map((item) => z.parse(StoredDelivery, item));
 }
 
-test("an event contains no later change of an appointment, neither at its first publication nor at a repeated one", async () => {
+test("neither the first nor a repeated publication of an event contains a later change of an appointment", async () => {
   const { context, caller, id, appointmentId, change } = await renamedProspect();
   const events: EventContext = {
     table: db.direct,
@@ -66,12 +66,12 @@ test("an event contains no later change of an appointment, neither at its first 
     post: () => Promise.reject(new Error("this test posts nothing")),
     park: () => Promise.reject(new Error("this test has no poison record")),
   };
-  // An earlier appointment, created after the change and before its publication.
+  // This appointment starts before the first one. It is created after the change and before the publication of the change.
   await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);
   const { usage } = await metered(() => publishChanges(events, reads, [change]));
-  // The entry of expected deliveries and the delivery. The changed row has all other data.
+  // One request writes the entry of expected deliveries and the other one the delivery. The changed row contains all other data.
   expect(usage.requests).toBe(2);
   const [delivery, ...more] = await deliveriesOf(caller);
   expect(more).toEqual([]);

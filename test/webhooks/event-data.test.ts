@@ -1,4 +1,4 @@
-/** Tests the cache of events' data in a warm function: each row is read once, and the memory is bounded. */
+/** Tests that the cache of a warm function reads the data of each event once, and that its memory is bounded. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -11,7 +11,7 @@ const db = faultyDynamoDb();
 
 const COMPANY = 1;
 
-/** A new warm function with an empty cache; `reads` counts its calls of the table. */
+/** Returns a new warm function with an empty cache. `reads` counts its calls of the table. */
 function warm(): { table: Table; reads: () => number } {
   let reads = 0;
   const batchGet: Table["batchGet"] = (keys, how) => {
@@ -36,7 +36,7 @@ test("ten concurrent requests and a later one share one read", async () => {
   expect(reads()).toBe(1);
 });
 
-test("the first write stays, and a repeated write gets its length", async () => {
+test("a repeated write with other data changes nothing and returns the length of the stored data", async () => {
   const id = await kept('{"a":1}');
   const again = { companyId: COMPANY, id, createdAt: iso(START) };
   expect(await keepEventData(db.direct, again, '{"a":22222}', START)).toBe(7);

@@ -1,4 +1,4 @@
-/** Tests that the prospect in an event equals the prospect in the list, its upcoming appointment included. */
+/** Tests that the prospect in an event equals the prospect in the list, including its upcoming appointment. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { startReceiver } from "../harness/receiver.ts";
@@ -10,7 +10,7 @@ const Shown = z.looseObject({ id: z.number(), appointments: z.array(z.looseObjec
 const Listed = z.object({ items: z.tuple([Shown]) });
 const inHours = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString();
 
-test("every event of a prospect has the prospect as the list shows it", async () => {
+test("every event of a prospect contains the prospect as the list shows it", async () => {
   const receiver = await startReceiver();
   try {
     const name = uniqueName();

@@ -1,4 +1,4 @@
-/** Tests over HTTP that changes of prospects reach the subscribed receivers, signed, and no other receiver. */
+/** Tests over HTTP that changes of prospects reach the subscribed receivers with a signature, and reach no other receiver. */
 import { createHmac } from "node:crypto";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { afterEach, describe, expect, test } from "vitest";
@@ -33,7 +33,7 @@ const Joined = z.object({
   events: z.array(z.object({ data: z.object({ prospect: z.object({ name: z.string() }) }) })),
 });
 
-/** Two statuses of the company. */
+/** Returns the ids of two statuses of the company. */
 async function twoStatuses(): Promise<[number, number]> {
   const [first, second] = dataOf(await as.rep.GET("/api/statuses"));
   return [present(first).id, present(second).id];
@@ -156,7 +156,7 @@ describe("events", () => {
     await as.rep.POST("/api/prospects", { body: {} });
     await receiver.until(1);
     await as.admin.DELETE("/api/webhooks/{id}", at(webhook.id));
-    // The second attempt of the second webhook comes later than the first webhook's would have.
+    // The retry of this second webhook comes later than the retry of the deleted webhook would have come.
     const later = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response, count) => {
       response.writeHead(count === 1 ? 500 : 200).end();
     });
@@ -165,7 +165,7 @@ describe("events", () => {
     expect(receiver.receipts).toHaveLength(1);
   });
 
-  test("with a delay, the changes of a prospect within it arrive as one delivery, not before its due time", async () => {
+  test("the changes of a prospect within the delay arrive as one delivery, not before its due time", async () => {
     // The test's time scale turns four minutes into four seconds.
     const { receiver, webhook } = await subscribe(as.admin, [{ event: "prospect.updated", delayMinutes: 4 }]);
     const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "0" } }), 201);

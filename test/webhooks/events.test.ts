@@ -1,4 +1,7 @@
-/** Tests the way of a committed change to the receiver, with functions killed at each call: no event is lost, and only a cut-off post is repeated. */
+/**
+ * Tests that no event is lost between its change and the receiver when functions are killed at each call, and that only a post without a
+ * record is repeated.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import type { Post } from "#shared/outbound/post.ts";
@@ -26,13 +29,13 @@ beforeAll(async () => {
 
 const pipeline = (event?: string, delayMinutes?: number): Promise<Pipeline> => newPipeline(db, event, delayMinutes);
 
-/** Expects all posts to be one delivery with the same bytes. */
+/** Expects all posts to belong to one delivery and to have the same bytes. */
 function expectSame(posts: readonly Post[]): void {
   expect(new Set(posts.map(({ body }) => body)).size).toBe(1);
   expect(new Set(posts.map(({ headers }) => headers["X-Service-Delivery"])).size).toBe(1);
 }
 
-/** The calls of an undisturbed run, so that a kill can be planned at each. */
+/** Returns the calls of an undisturbed run, so that a test can plan a kill at each call. */
 async function callsOf(prepare: (at: Pipeline) => void = () => undefined): Promise<string[]> {
   const at = await pipeline();
   prepare(at);
@@ -55,7 +58,7 @@ test("an undisturbed run makes one delivery and one post", async () => {
 
 describe("a kill at each call", () => {
   test.each(["before", "after"] as const)(
-    "%s it takes effect loses no delivery, and repeats the post only if the kill cut it off",
+    "%s it takes effect loses no delivery, and repeats the post only if the kill came before its record",
     { tags: "sized" },
     async (when) => {
       const calls = await callsOf();
@@ -71,7 +74,7 @@ describe("a kill at each call", () => {
         expect(delivery?.state, label).toBe("delivered");
         expect(await expectReconciled(at, label), label).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
         expectSame(at.posts);
-        // After a kill between the post and its record, nobody knows whether the post arrived.
+        // After a kill between the post and its record, the service does not know whether the post arrived.
         const cutOff = number > calls.indexOf("post") || (number === calls.indexOf("post") + 1 && when === "after");
         expect(at.posts.length, label).toBeLessThanOrEqual(cutOff ? 2 : 1);
         expect(at.posts.length, label).toBeGreaterThanOrEqual(1);
@@ -80,7 +83,7 @@ describe("a kill at each call", () => {
   );
 
   test.each(["before", "after"] as const)(
-    "%s it takes effect adds no attempt to the three at a receiver that fails twice",
+    "%s it takes effect leaves three attempts at a receiver that fails twice",
     { tags: "sized" },
     async (when) => {
       const failTwice = (at: Pipeline): void => {
@@ -127,7 +130,7 @@ describe("repeats and reordering", () => {
     expect(at.posts).toHaveLength(1);
   });
 
-  test("a sender that read the delivery before another sent it sends nothing", async () => {
+  test("a sender sends nothing if another sender has sent the delivery since it was read", async () => {
     const at = await pipeline();
     await publish(at);
     const message = at.queue[0]?.message;
@@ -136,7 +139,7 @@ describe("repeats and reordering", () => {
     let reads = 0;
     const batchGet: typeof table.batchGet = async (keys) => {
       const items = await table.batchGet(keys);
-      // The other sender does all its work between this sender's read and its slot of the limiter.
+      // The other sender does all its work after this sender has read the delivery and before it takes a slot of the limiter.
       if (++reads === 2) await consume(at, message, false);
       return items;
     };
@@ -162,7 +165,7 @@ describe("repeats and reordering", () => {
 });
 
 describe("time", () => {
-  test("a delay longer than the queue's limit takes several messages and never ends early", async () => {
+  test("a delay longer than the queue's limit needs several messages and never ends early", async () => {
     const at = await pipeline("prospect.created", 100);
     await publish(at);
     await drain(at);
@@ -175,7 +178,7 @@ describe("time", () => {
     const at = await pipeline();
     at.answers = () => ({ status: 500 });
     await publish(at);
-    // A message waits at most a quarter of an hour, so each due time takes many messages.
+    // A message waits at most a quarter of an hour, so a delivery needs many messages until it is due.
     for (let i = 0; i < 5 && at.queue.length > 0; i++) await drain(at).catch(() => undefined);
     expect((await deliveries(at))[0]).toMatchObject({ state: "exhausted", attempt: 10 });
     expect(at.posts).toHaveLength(10);
@@ -185,7 +188,7 @@ describe("time", () => {
     expect(hours).toBeLessThan(75.6 * 1.2 + 1);
   });
 
-  test("the sweeper queues a due delivery without a message, and none that has one", async () => {
+  test("the sweeper queues a due delivery only if it has no message", async () => {
     const at = await pipeline();
     await publish(at);
     at.queue.length = 0;
@@ -209,7 +212,7 @@ describe("time", () => {
   });
 });
 
-test("after the death of a sender, the next one waits for the end of the lease and sends", async () => {
+test("after a sender is killed, the next sender waits for the end of the lease and then sends", async () => {
   const at = await pipeline();
   await publish(at);
   at.kill = { at: at.calls.length + 5, when: "before" };

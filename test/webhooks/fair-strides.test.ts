@@ -1,4 +1,4 @@
-/** The sweeper's fair shares: a run is bounded, takes entries of every company, and covers every entry in time. */
+/** Tests that a run of the sweeper is bounded and gives every company a fair share, and that successive runs cover every entry. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { fairStrides } from "#shared/webhooks/reconcile/sweep.ts";
@@ -13,7 +13,7 @@ const backlogs = fc.uniqueArray(fc.tuple(fc.integer({ min: 1, max: 10_000 }), fc
 const takenOf = (count: number, stride: number, minute: number): number =>
   Array.from({ length: count }, (_, place) => place).filter((place) => (place + minute) % stride === 0).length;
 
-test("a run takes at most its capacity and one more entry of each company, and a fair share of every company", () => {
+test("a run reads at most its capacity plus one entry of each company, and a fair share of every company", () => {
   fc.assert(
     fc.property(backlogs, fc.nat(1_000), (companies, minute) => {
       const strides = fairStrides(new Map(companies), CAPACITY);
@@ -31,7 +31,7 @@ test("a run takes at most its capacity and one more entry of each company, and a
   );
 });
 
-test("a large backlog does not delay another company: all of its few entries are taken in the first run", () => {
+test("a large backlog does not delay another company, whose few entries are all read in the first run", () => {
   const strides = fairStrides(
     new Map([
       [1, 1_000_000],
@@ -43,7 +43,7 @@ test("a large backlog does not delay another company: all of its few entries are
   expect(strides(1)).toBeGreaterThan(900);
 });
 
-test("as many runs as the stride cover every entry of a backlog", () => {
+test("the number of runs that cover every entry of a backlog is its stride", () => {
   const stride = fairStrides(new Map([[1, 12_345]]), CAPACITY)(1);
   const taken = new Set<number>();
   for (let minute = 77; minute < 77 + stride; minute++) {

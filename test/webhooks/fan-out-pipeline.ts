@@ -20,7 +20,7 @@ export interface Subscribers {
   readonly webhooks: number;
   readonly each: number;
   readonly delayMinutes?: number;
-  /** JSON text. */
+  /** The filter of each registration, as JSON text. */
   readonly filter?: string;
 }
 
@@ -71,7 +71,7 @@ function registrationRow(companyId: number, webhookId: number, delayMinutes: num
   return { ...keys.registration(companyId, webhookId, id), ...row };
 }
 
-/** The change to this version of a territory with this number of points, this many seconds after the start. */
+/** Returns the change of a territory with this number of points to this version, this many seconds after the start. */
 export function territoryChange(companyId: number, version: number, points = 3, seconds = 0): RowChange {
   const polygon = Array.from({ length: points }, (_, i): [number, number] => [-104 - noise(i), 39 + noise(i + 0.5)]);
   const row = (v: number): StoredTerritory & Item => ({
@@ -91,10 +91,10 @@ export function territoryChange(companyId: number, version: number, points = 3, 
   return { before: row(version - 1), after: row(version) };
 }
 
-/** Digits that compress badly. */
+/** Returns a fraction whose digits compress badly. */
 const noise = (i: number): number => Math.abs(Math.sin(i * 12.9898 + 78.233) * 43_758.5453) % 1;
 
-/** Processes the messages of fan-outs until none is left. Gives the ids of the deliveries that were queued meanwhile. */
+/** Processes the messages of fan-outs until the queue is empty. Returns the ids of the deliveries that were queued meanwhile. */
 export async function expandAll(at: Pipeline): Promise<string[]> {
   const queued: string[] = [];
   for (let steps = 0; at.queue.length > 0; ) {
@@ -120,7 +120,7 @@ export async function expandAll(at: Pipeline): Promise<string[]> {
 export interface Written {
   rows: number;
   bytes: number;
-  /** The most bytes of one call. */
+  /** The number of bytes of the largest call. */
   mostBytes: number;
 }
 

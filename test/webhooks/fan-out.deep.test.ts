@@ -1,4 +1,7 @@
-/** Tests fan-outs with publisher and sender killed at each call: each match makes one delivery. Also tests the heap of the publisher. */
+/**
+ * Tests that each match of a fan-out makes one delivery, with the publisher and the sender killed at each call. Also tests the heap of the
+ * publisher.
+ */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -78,7 +81,7 @@ describe("a kill at each call", () => {
       const calm = await pipeline(10);
       await publish(calm, 2, 3);
       await expandAll(calm);
-      // Kills only some of the calls that repeat for each registration.
+      // Every ninth kill point is enough, because the same calls repeat for each registration.
       const struck = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % 9 === 0);
       expect(struck.length).toBeGreaterThan(5);
       for (const number of struck) {
@@ -109,7 +112,7 @@ describe("a kill at each call", () => {
   });
 });
 
-/** Hides the due rows of other tests. */
+/** Hides the due rows of other tests from the sweeper. */
 function ownIndex({ companyId }: FanOutPipeline): Table {
   return {
     ...db.direct,
@@ -156,7 +159,7 @@ test("a function that continues after its lease expired, concurrently with the n
   }
 });
 
-test("repeated batches with other borders and orders make one delivery for each match", async () => {
+test("each match makes one delivery, although batches are repeated with other borders and orders", async () => {
   const at = await pipeline();
   const [first, second, third] = [2, 3, 4].map((version) => territoryChange(at.companyId, version, 3, version));
   if (first === undefined || second === undefined || third === undefined) throw new Error("no changes");
@@ -173,7 +176,7 @@ test("repeated batches with other borders and orders make one delivery for each 
 
 const Published = z.object({ messages: z.int(), failed: z.int(), bytes: z.int() });
 
-test("a heap of 256 MB is enough to publish three full batches of the largest event for 2 000 registrations with the largest filters", async () => {
+test("a heap of 256 MB is enough to publish full batches of the largest event for 2 000 registrations with the largest filters", async () => {
   const filter = JSON.stringify({ "territory.totalProperties": Array.from({ length: 1_000 }, (_, i) => i) });
   expect(filter.length).toBeGreaterThan(limits.filterBytes * 0.9);
   expect(filter.length).toBeLessThanOrEqual(limits.filterBytes);
@@ -192,7 +195,7 @@ test("a heap of 256 MB is enough to publish three full batches of the largest ev
   expect(failed).toBe(0);
   // Lambda passes up to 6 MB in one batch.
   expect(bytes).toBeGreaterThan(5_500_000);
-  // One message for the events that are published together, at most 25.
+  // The publisher sends one message for the events that it publishes together, at most 25. A batch of 41 records therefore needs two.
   expect(messages).toBe(3 * 2);
   expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 3 * 41 * 2_000 });
 });

@@ -1,4 +1,4 @@
-/** Tests fan-outs: bounded work for the publisher, one delivery for each match, and the same bytes as without a fan-out. */
+/** Tests that a fan-out bounds the publisher's work and makes one delivery for each match, with the same bytes as without a fan-out. */
 import { deflateRawSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -56,7 +56,7 @@ describe("the publisher", () => {
     expect(written.bytes).toBeLessThan(300_000);
     expect(at.queue.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
     expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2_000 });
-    // The deliveries of one message are bounded, too.
+    // The number of deliveries that one message makes is bounded.
     const [first] = at.queue.splice(0);
     if (first === undefined) throw new Error("no message");
     await consume(at, first.message, false);
@@ -66,7 +66,7 @@ describe("the publisher", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: made, waiting: made, expanding: 2_000 - made });
   });
 
-  test("writes no more for each of thirty such events, and publishes another company's event at once", async () => {
+  test("writes at most three rows for each of thirty such events, and publishes another company's event immediately", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 10, each: 20 });
     const other = await newFanOutPipeline(db, { webhooks: 1, each: 1 });
     const { context, written } = counted(at.context);
@@ -83,14 +83,15 @@ describe("the publisher", () => {
     const at = await newFanOutPipeline(db, { webhooks: 2, each: 45 });
     const { context, written } = counted(at.context);
     await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
-    // Deliveries and one entry for two events; data, entry and fan-out row for each of the rest.
+    // Two events need their deliveries and one entry. Each of the other 23 events needs three rows, namely its data, its entry and its
+    // fan-out.
     expect(written.rows).toBe(2 * 90 + 1 + 23 * 3);
     await expandAll(at);
     expect(await allDeliveries(at)).toHaveLength(25 * 90);
     expect(await expectReconciled(at)).toMatchObject({ matched: 25 * 90, waiting: 25 * 90, expanding: 0 });
   });
 
-  test("stores large data once, also for few matches", async () => {
+  test("stores large data once even for few matches", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 1, each: 10 });
     const { context, written } = counted(at.context);
     await publish({ context }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
@@ -108,7 +109,7 @@ describe("the publisher", () => {
   });
 });
 
-test("each match makes one delivery, whose bytes equal those without a fan-out at every attempt and in the log", async () => {
+test("each match makes one delivery, with the same bytes as without a fan-out in every attempt and in the log", async () => {
   const at = await newFanOutPipeline(db, { webhooks: 3, each: 40 });
   // The receiver refuses one first attempt of eight.
   at.answers = ({ headers }) => ({
@@ -183,7 +184,7 @@ describe("with a delay", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: 120, delivered: 120 });
   });
 
-  test("bodies keep their limit with shared data", async () => {
+  test("bodies with shared data keep their size limit", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 1, each: 2, delayMinutes: 10 });
     for (let version = 2; version < 12; version++) {
       await publish(at, territoryChange(at.companyId, version, limits.polygonPointsMax, version));
@@ -197,7 +198,7 @@ describe("with a delay", () => {
 });
 
 describe("repeats and concurrent changes", () => {
-  test("a repeated record adds no delivery, before and after its deliveries are made", async () => {
+  test("a repeated record adds no delivery, whether its deliveries are made already or not", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     const change = territoryChange(at.companyId, 2);
     await publish(at, change);
@@ -205,7 +206,7 @@ describe("repeats and concurrent changes", () => {
     await expandAll(at);
     const { context, written } = counted(at.context);
     await publish({ context }, change);
-    // The attempts to write the data and the entry, which exist already.
+    // The two writes are refused, because the data and the entry exist already.
     expect(written.rows).toBe(2);
     expect(at.queue).toEqual([]);
     expect(await allDeliveries(at)).toHaveLength(150);
@@ -227,7 +228,7 @@ describe("repeats and concurrent changes", () => {
     const change = territoryChange(at.companyId, 2);
     await publish(at, change);
     const before = at.queue.splice(0).length;
-    // With one more match, the same event is fanned out.
+    // One more match makes the same event large enough for a fan-out.
     await addRegistration(at);
     await publish(at, change);
     await expandAll(at);
@@ -248,8 +249,8 @@ describe("repeats and concurrent changes", () => {
   });
 });
 
-describe("one message at a time", () => {
-  test("a message that finds the lease taken makes no deliveries", async () => {
+describe("a message of a fan-out", () => {
+  test("makes no deliveries if another message holds the lease", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     await publish(at, territoryChange(at.companyId, 2));
     const [first] = at.queue.splice(0);
@@ -260,7 +261,7 @@ describe("one message at a time", () => {
     expect(new Set(queued).size).toBe(150);
   });
 
-  test("makes a bounded number of deliveries of small events, and the next message comes a second later", async () => {
+  test("makes a bounded number of deliveries of small events, and the next message follows a second later", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 12, each: 50 });
     await publish(at, territoryChange(at.companyId, 2));
     const [first] = at.queue.splice(0);
@@ -268,7 +269,7 @@ describe("one message at a time", () => {
     await consume(at, first.message, false);
     expect(at.queue.filter(({ message }) => "deliveryId" in message)).toHaveLength(MATCHES_PER_MESSAGE);
     expect(at.queue.filter(({ message }) => "fanOut" in message)).toMatchObject([{ at: at.clock + 1_000 }]);
-    // An earlier message changes nothing.
+    // A repeat of the earlier message must change nothing.
     await consume(at, first.message, true);
     expect(await expectReconciled(at)).toMatchObject({ matched: MATCHES_PER_MESSAGE, expanding: 100 });
   });
@@ -285,7 +286,7 @@ describe("one message at a time", () => {
     }
   });
 
-  test("an event that arrives while the last one finishes is not lost", async () => {
+  test("loses no event that arrives while the previous event finishes", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     await publish(at, territoryChange(at.companyId, 2));
     const [first] = at.queue.splice(0);
@@ -299,7 +300,7 @@ describe("one message at a time", () => {
       const work = async (): Promise<void> => {
         const plain = { ...again.context, table: db.direct };
         await publishChanges(plain, batchReads(plain), [territoryChange(again.companyId, 3)]);
-        // Its message arrives at once and may find the lease taken.
+        // The message of the new event arrives immediately and may find the lease taken.
         const own = again.queue.splice(
           again.queue.findLastIndex(({ message }) => "fanOut" in message),
           1,

@@ -1,4 +1,4 @@
-/** A process whose only work is the wait of a sender. */
+/** Runs a process that does nothing but wait as a sender does. */
 import { eventContext } from "#shared/webhooks/context.ts";
 
 await eventContext().wait(20);

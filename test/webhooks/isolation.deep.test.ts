@@ -1,4 +1,4 @@
-/** A receiver in trouble does not delay others: slots, breaker and throttled backlog of its webhook. */
+/** Tests that the slots, the breaker and the throttled backlog of a webhook keep a receiver in trouble from delaying other receivers. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -16,11 +16,11 @@ import { expectReconciled } from "./reconciled.ts";
 import { Senders } from "./simulated-senders.ts";
 
 const db = faultyDynamoDb("test");
-/** The sweeper reads the whole table, so each test has its own. */
+/** The sweeper reads the whole table, so each test has a separate table. */
 beforeEach(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
-/** Reconciliation finds no fault in any company after each test. */
+/** After each test, reconciliation must find no fault in any company. */
 afterEach(async () => {
   for (const senders of staged.splice(0)) {
     for (const { companyId } of senders.hooks) await expectReconciled({ db, companyId, clock: senders.clock });
@@ -59,14 +59,14 @@ describe("80 events for a receiver in trouble do not delay another company's del
   test("if a quick receiver with many deliveries in flight suddenly hangs", async () => {
     const found = await isolate(db, { events: 80, others: 20, trouble: hang, wasQuick: true });
     staged.push(found.senders);
-    // A sender rechecks the limiter of a quick receiver for this time.
+    // A delivery may be this late, because a sender rechecks the limiter of a quick receiver for this long.
     expect(found.worstLatenessMs).toBeLessThanOrEqual(RECHECKS * RECHECK_MS);
     expect(found.sendersHeld).toBe(slotLimit(10, false));
   });
 });
 
 describe("the slots of a webhook", () => {
-  test("a slow receiver gets each delivery once, two at a time", async () => {
+  test("give a slow receiver each delivery once, two at a time", async () => {
     const { senders, hook, gate, states, shown } = await stage();
     senders.answers = () => ({ ms: 9_900 });
     await senders.publish(hook, 1, 30);
@@ -77,13 +77,13 @@ describe("the slots of a webhook", () => {
     expect(new Set(senders.sent.map(({ post }) => post.body)).size).toBe(30);
     expect(senders.mostInFlight.get(hook.url)).toBe(2);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
-    // The backlog is empty: the limiter has left the due index, and no slot is in use.
+    // When the backlog is empty, the limiter is no longer in the due index and no slot is in use.
     expect(await gate()).toMatchObject({ used: 0 });
     expect(await gate()).not.toHaveProperty("dueShard");
     expect(senders.queue).toEqual([]);
   });
 
-  test("a quick receiver gets eight at a time, and a sender waits for a slot", async () => {
+  test("give a quick receiver eight deliveries at a time, and a sender waits for a slot", async () => {
     const { senders, hook, states } = await stage();
     senders.answers = () => ({ ms: 20 });
     await senders.publish(hook, 1, 5);
@@ -93,7 +93,7 @@ describe("the slots of a webhook", () => {
     await senders.runUntil(START + 30 * SECOND);
     expect(senders.sent).toHaveLength(105);
     expect(senders.mostInFlight.get(hook.url)).toBe(8);
-    // Few messages came back to the queue. Without the recheck each comes back six times.
+    // Few messages returned to the queue. Without the recheck, each message would return six times.
     expect(senders.queued).toBeLessThan(125);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
   });
@@ -117,13 +117,13 @@ describe("the slots of a webhook", () => {
 });
 
 describe("the breaker", () => {
-  test("opens after five failures; then one delivery at a time probes the receiver, and all arrive", async () => {
+  test("opens after five failures, after which one delivery at a time probes the receiver and all deliveries arrive", async () => {
     const { senders, hook, gate, states, shown } = await stage();
     const backAt = START + 3 * MINUTE;
     senders.answers = (_, now) => ({ ms: 10, status: now < backAt ? 503 : 200 });
     await senders.publish(hook, 1, 40);
     await senders.runUntil(START + 3 * SECOND);
-    // Deliveries in flight when it opened were sent as well.
+    // The deliveries that were in flight when the breaker opened were also sent.
     expect(senders.sent.length).toBeLessThan(BREAKER_FAILURES + slotLimit(10, false));
     const soFar = senders.sent.length;
     const waiting = (await deliveriesOf(db, hook)).filter(({ attempt }) => attempt === 1);
@@ -148,7 +148,7 @@ describe("the breaker", () => {
     expect(await gate()).not.toHaveProperty("openUntil");
   });
 
-  test("makes no attempt early and skips none: each comes as planned, or up to five minutes later", async () => {
+  test("makes no attempt before its planned time and skips no attempt", async () => {
     const scale = 20;
     const { senders, hook } = await stage(scale);
     senders.answers = () => ({ ms: 10, status: 500 });
@@ -165,7 +165,7 @@ describe("the breaker", () => {
       for (const [i, gap] of retryGapsMs.entries()) {
         const waited = ((times[i + 1]?.at ?? 0) - (times[i]?.at ?? 0)) * scale;
         expect(waited).toBeGreaterThanOrEqual(gap * 0.8);
-        // Six deliveries are probes one after the other.
+        // The six deliveries are probes one after the other, at most five minutes apart.
         expect(waited).toBeLessThanOrEqual(gap * 1.2 + 6 * 5 * MINUTE + MINUTE);
       }
     }

@@ -1,4 +1,4 @@
-/** Log lines for metrics: how late deliveries are, attempts by result, and missing deliveries. */
+/** Tests the log lines for metrics, which show how late deliveries are, the result of each attempt, and missing deliveries. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
@@ -29,7 +29,7 @@ afterEach(async () => {
 const of = (event: string) => lines.filter((line) => line.event === event).map(({ event: _, ...fields }) => fields);
 const MINUTE = 60_000;
 
-test("deliveries in paused and throttled backlogs are late, by company, and not overdue", async () => {
+test("deliveries in paused and throttled backlogs are logged as waiting for each company, and not as overdue", async () => {
   const senders = new Senders(db, 10);
   senders.sweeps = false;
   const [paused, down, idle] = [await senders.hook(), await senders.hook(), await senders.hook()];
@@ -45,7 +45,7 @@ test("deliveries in paused and throttled backlogs are late, by company, and not 
   senders.clock = START + 2 * MINUTE;
   lines.length = 0;
   await sweep(senders.context, { assume: "messages-kept" });
-  // The next attempt of a failed delivery is due 5 s after its first one, or later.
+  // No delivery has ended, because each failed one has a retry.
   const waiting = (await deliveriesOf(db, down)).length;
   const [all] = of("deliveries waiting");
   expect(all).toMatchObject({ waiting: waiting + 3, inBacklogs: throttled + 3, oldestDueSeconds: 120 });
@@ -66,7 +66,7 @@ test("without waiting deliveries all numbers are 0, and no company is named", as
   expect(of("company waiting")).toEqual([]);
 });
 
-test("the log has the result of each attempt, and a line for a message without its delivery", async () => {
+test("the log has the result of each attempt, and a line for a message whose delivery is missing", async () => {
   const senders = new Senders(db, 10);
   const hook = await senders.hook();
   const answers = [

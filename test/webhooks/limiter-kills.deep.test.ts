@@ -1,4 +1,7 @@
-/** The limiter, its breaker and its drain, killed at each call: slots come back, probes continue, and every delivery arrives. */
+/**
+ * Tests that slots are released, probes continue and every delivery arrives when the limiter, its breaker and its drain are killed at each
+ * call.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
@@ -26,12 +29,14 @@ beforeAll(async () => {
 });
 
 const COUNT = 3;
-/** The breaker is open for 10 s, then for 20 s: the first probe fails, the second one succeeds. */
+/**
+ * The receiver fails for this long. The breaker is open for 10 s and then for 20 s, so the first probe fails and the second one succeeds.
+ */
 const DOWN_MS = 25_000;
 
 const gateOf = ({ companyId, webhookId }: Pipeline) => db.direct.get(limiterKeys.limiter(companyId, webhookId));
 
-/** Published events for a receiver whose next failure opens its breaker. */
+/** Publishes events for a receiver whose next failure opens its breaker. */
 async function troubled(): Promise<Pipeline> {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
@@ -49,7 +54,10 @@ async function troubled(): Promise<Pipeline> {
 type Empty = (at: Pipeline) => Promise<void>;
 const run = (at: Pipeline, empty: Empty): Promise<void> => settleFor(at, 4, empty);
 
-/** All are delivered. An attempt is made twice only if its post was cut off from its record, and then with the same bytes. */
+/**
+ * Expects that all events are delivered. An attempt is made twice only if a kill came between its post and its record, and then with the
+ * same bytes.
+ */
 async function expectArrived(at: Pipeline, place: string, cutOff: number): Promise<void> {
   const states = (await deliveries(at)).map(({ state }) => state);
   expect(states, place).toEqual(Array.from({ length: COUNT }, () => "delivered"));
@@ -74,7 +82,7 @@ async function struck(kill: Kill, empty: Empty, cutOff: number, name: string | u
   await expectArrived(at, `${kill.when} ${name ?? at.calls[kill.at - 1]} (${kill.at})`, cutOff);
 }
 
-test("without a kill: one failure, two probes, and the other deliveries after the second probe", async () => {
+test("without a kill there are one failure and two probes, and the other deliveries follow the second probe", async () => {
   const at = await troubled();
   await run(at, drain);
   await expectArrived(at, "undisturbed", 0);
@@ -88,18 +96,18 @@ describe("killed at each call, before and after it takes effect", () => {
     ["after", 2],
   ] as const;
 
-  test.each(deaths)("%s: with one sender after another no delivery is lost", { tags: "sized" }, async (when, turn) => {
+  test.each(deaths)("%s: no delivery is lost with one sender at a time", { tags: "sized" }, async (when, turn) => {
     const calm = await troubled();
     await run(calm, drain);
     const first = calm.calls.indexOf("post") + 1;
     for (const number of killPointsOf(calm.calls.length, turn)) {
-      // From the first post on, a kill can fall between a post and its record.
+      // A kill can fall between a post and its record only after the first post has begun.
       const cutOff = number > first || (number === first && when === "after") ? 1 : 0;
       await struck({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
     }
   });
 
-  test.each(deaths)("%s: with a loss of all messages no delivery is lost", { tags: "sized" }, async (when, turn) => {
+  test.each(deaths)("%s: no delivery is lost if all messages are lost", { tags: "sized" }, async (when, turn) => {
     const calm = await troubled();
     await run(calm, drain);
     for (const number of killPointsOf(calm.calls.length, turn + 2)) {
@@ -107,7 +115,7 @@ describe("killed at each call, before and after it takes effect", () => {
     }
   });
 
-  test.each(deaths)("%s: with all senders at once no delivery is lost", { tags: "sized" }, async (when, turn) => {
+  test.each(deaths)("%s: no delivery is lost with concurrent senders", { tags: "sized" }, async (when, turn) => {
     const calm = await troubled();
     await run(calm, drainTogether);
     for (const number of killPointsOf(calm.calls.length, turn + 1)) {
@@ -131,12 +139,12 @@ describe("a sender that dies with its slot", () => {
     const [failed, died, ...later] = secondsOf(at);
     expect([failed, died]).toEqual([0, 10]);
     expect(Math.min(...later)).toBeGreaterThanOrEqual(28);
-    // The message of the dead sender comes back after 90 s; the sweeper starts a step of the drain each minute.
+    // The message of the dead sender returns after 90 s, and the sweeper starts a step of the drain within 60 s.
     expect(Math.max(...later)).toBeLessThanOrEqual(28 + 90 + 60);
     expect(later).toHaveLength(COUNT);
   });
 
-  test("blocks it until its lease ends: with two of two slots blocked, no delivery is sent before", async () => {
+  test("blocks the slot until its lease ends, so two dead senders block both slots and all deliveries until then", async () => {
     const at = await newPipeline(db);
     const reads = batchReads(at.context);
     for (let id = 1; id <= COUNT; id++) {

@@ -1,4 +1,6 @@
-/** Tests actions over HTTP: their visibility, the delivery of a manual trigger, repeated triggers; and test deliveries. */
+/**
+ * Tests over HTTP which actions a user sees, that a trigger makes one delivery even if it is repeated, and that a test delivery is sent.
+ */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterEach, describe, expect, test } from "vitest";
@@ -51,7 +53,7 @@ describe("actions", () => {
     expect(dataOf(await as.rep.GET(actions, at((await newProspect()).id)))).toHaveLength(3);
   });
 
-  test("a trigger sends the current prospect and the user, signed and logged", async () => {
+  test("send the current prospect and the user, signed and logged", async () => {
     const { receiver, webhook, ids } = await subscribe([{ event: "prospect.status_changed", ...manual }]);
     const made = await newProspect();
     const [registrationId = 0] = ids;
@@ -75,7 +77,7 @@ describe("actions", () => {
     expect(items).toMatchObject([{ id: deliveryId, registrationId, trigger: "manual" }]);
   });
 
-  test("repeated and twenty concurrent triggers by different users make one delivery; another prospect has its own", async () => {
+  test("make one delivery for each prospect when they are triggered repeatedly and by twenty concurrent requests", async () => {
     const { receiver, ids } = await subscribe([{ event: "prospect.updated", ...manual }]);
     const [registrationId = 0] = ids;
     const one = await newProspect();
@@ -93,7 +95,7 @@ describe("actions", () => {
     expect(receiver.receipts).toHaveLength(2);
   });
 
-  test("cannot be triggered without an action for the caller", async () => {
+  test("cannot be triggered by a caller for whom the prospect has no such action", async () => {
     const { webhook, ids } = await subscribe([
       { event: "prospect.updated" },
       { event: "prospect.updated", ...manual, filter: { "prospect.source": "mail" } },
@@ -146,7 +148,7 @@ describe("actions", () => {
   });
 });
 
-test("a test makes one delivery without a registration", async () => {
+test("a test makes one delivery, which belongs to no registration", async () => {
   const { receiver, webhook } = await subscribe([{ event: "prospect.created" }]);
   const { deliveryId } = dataOf(await as.admin.POST("/api/webhooks/{id}/test", at(webhook.id)), 202);
   await receiver.until(1);

@@ -81,7 +81,7 @@ test.each(["before", "after"] as const)(
   },
 );
 
-test("a trigger within ten seconds gives the first delivery; a later one makes another", async () => {
+test("a trigger within ten seconds returns the first delivery, and a later trigger makes another delivery", async () => {
   const { at, trigger } = await newAction();
   const first = await trigger();
   at.clock += 9_999;
@@ -96,7 +96,7 @@ test("a trigger within ten seconds gives the first delivery; a later one makes a
   expect(await expectReconciled(at)).toMatchObject({ matched: 2, delivered: 2 });
 });
 
-test("a manual delivery waits for the registration's delay, is kept by a paused webhook, and has the whole retry plan", async () => {
+test("a manual delivery waits for the registration's delay, is kept during a pause, and gets the whole retry plan", async () => {
   const { at, trigger } = await newAction(100);
   at.answers = () => ({ status: 500 });
   const deliveryId = await trigger();

@@ -1,4 +1,4 @@
-/** Tests the subscriptions cache of the publisher: it gives the subscriptions of an uncached read, and its memory is bounded. */
+/** Tests that the subscriptions cache of the publisher returns the subscriptions of an uncached read, and that its memory is bounded. */
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -69,7 +69,7 @@ async function setUp(): Promise<Setup> {
   return { companyId, context, time, settle };
 }
 
-/** The table of a new warm function: each table object has a cache of its own. */
+/** Returns the table of a new warm function. Each table object has a separate cache. */
 const warmFunction = (table: Table = db.direct): Table => ({ ...table });
 
 const events = ["prospect.created", "prospect.updated"] as const;
@@ -89,7 +89,7 @@ async function found({ companyId, context: { clock } }: Setup, table: Table): Pr
   return eventsIn(companyId).map((event) => matchingSubscriptions(event, subscriptions).map(shown));
 }
 
-/** Matches without the cache and without the map by event. */
+/** Returns the expected matches, found without the cache and without the map by event. */
 async function expected({ companyId }: Setup): Promise<string[][]> {
   const webhooks = await readWebhooks(db.direct, companyId);
   return eventsIn(companyId).map((event) => {
@@ -146,7 +146,7 @@ async function execute({ companyId, context }: Setup, what: Step): Promise<void>
 }
 
 const waitMs = fc.constantFrom(0, 1_000, limits.subscriptionsSettleMs - 1, limits.subscriptionsSettleMs, 6_000, 61_000);
-/** One bit for each of the two functions that publish. */
+/** Two bits. Each says whether one of the two functions publishes. */
 const publishing = fc.nat(3);
 
 test("two warm functions find the subscriptions of an uncached read after any sequence of writes and batches", async () => {
@@ -264,7 +264,7 @@ describe("a warm function finds", () => {
   test("a row of a transaction whose version it read before the row was visible", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
-    // DynamoDB isolates a Query from a transaction row by row: a Query can see one transaction as these two writes.
+    // DynamoDB isolates a Query from a transaction only row by row, so a Query can see the transaction as these two separate writes.
     await db.direct.write(registrationsChange(companyId, on.time.now));
     expect((await found(on, on.table))[0]).toHaveLength(1);
     const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), input, iso(on.time.now));
@@ -272,7 +272,7 @@ describe("a warm function finds", () => {
     expect((await found(on, on.table))[0]).toHaveLength(2);
   });
 
-  test("within a minute a registration of an older function that raises no version", async () => {
+  test("a registration of an older function, which raises no version, within a minute", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
     const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), input, iso(on.time.now));
@@ -364,7 +364,7 @@ describe("the cache", () => {
     expect(cache.bytes).toBe(0);
   });
 
-  test("counts filters, and takes 400 bytes for a company without registrations", () => {
+  test("counts the bytes of filters, and counts 400 bytes for a company without registrations", () => {
     const bytesOf = (cached: ReturnType<typeof entry>) => {
       const cache = new SubscriptionsCache(1);
       cache.set(1, cached);

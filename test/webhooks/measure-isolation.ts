@@ -3,12 +3,12 @@ import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { type Answer, type Hook, Senders } from "./simulated-senders.ts";
 
 export interface Trouble {
-  /** Events for the receiver in trouble, all at once. */
+  /** The number of events for the receiver in trouble, which are published together. */
   readonly events: number;
-  /** Events for the other company, ten a second. */
+  /** The number of events for the other company, which are published at ten a second. */
   readonly others: number;
   readonly trouble: Answer;
-  /** The receiver answered quickly before the events. */
+  /** Whether the receiver in trouble answered quickly before the events. */
   readonly wasQuick: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Paused webhooks: no delivery is sent or lost, and the backlog is sent in order of time after the resumption. */
+/** Tests that a paused webhook sends and loses no delivery, and that its backlog is sent in order of time after the resumption. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -25,14 +25,14 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-/** The API's functions, which are not killed. */
+/** Returns a context for API calls, which are not killed. */
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 const pause = (at: Pipeline) => pauseWebhook(api(at), at.companyId, at.webhookId);
 const resume = (at: Pipeline) => resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
 const webhookRow = async ({ companyId, webhookId }: Pipeline) =>
   StoredWebhook.parse(await db.direct.get(keys.webhook(companyId, webhookId)));
 
-/** `count` changes of as many prospects, a second apart. */
+/** Publishes one change for each of `count` prospects, a second apart. */
 async function change(at: Pipeline, first: number, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     at.clock += 1_000;
@@ -72,7 +72,7 @@ test("the events of a pause are kept, and sent in order of time after the resump
   expect((await resume(at)).status).toBe("active");
   await settle(at);
   expect(sentIds(at)).toEqual([1, 2, ...range(10, 70)]);
-  // Ten in a second.
+  // The drain sends ten deliveries a second.
   const times = at.posts.slice(2).map(({ headers }) => Number(headers["webhook-timestamp"]) * 1_000 - resumedAt);
   for (const [i, time] of times.entries()) expect(time).toBeGreaterThanOrEqual(Math.floor(i / 10) * 1_000 - 1_000);
   expect(Math.max(...times)).toBeLessThan(15_000);
@@ -89,7 +89,7 @@ test("a pause during the drain keeps the rest; pausing and resuming twice change
   await drain(at);
   await resume(at);
   await resume(at);
-  // Only the message of one step is left.
+  // Only the message of one step of the drain is left.
   const step = at.queue.findIndex(({ message }) => "release" in message);
   const [first] = at.queue.splice(step, 1);
   at.queue.length = 0;
@@ -139,7 +139,7 @@ describe("killed at each call, before and after it takes effect", () => {
   });
 });
 
-test("a delivery that joins the paused backlog after the drain is sent by itself", async () => {
+test("a delivery that joins the paused backlog after the drain is sent without another resumption", async () => {
   const at = await newPipeline(db);
   await pause(at);
   await publishUntilDone(at);
@@ -170,7 +170,7 @@ test("a delivery that joins the paused backlog after the drain is sent by itself
 });
 
 describe("a receiver", () => {
-  test("that answers 410 is paused; the delivery is sent again after the resumption", async () => {
+  test("that answers 410 is paused, and the delivery is sent again after the resumption", async () => {
     const at = await newPipeline(db);
     at.answers = (_, number) => ({ status: number === 1 ? 410 : 200 });
     await publishUntilDone(at);
@@ -185,7 +185,7 @@ describe("a receiver", () => {
     expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 2 }]);
   });
 
-  test("that fails for five days is paused; one success restarts the five days", async () => {
+  test("that fails for five days is paused, and one success restarts the five days", async () => {
     const at = await newPipeline(db);
     const day = 86_400_000;
     at.answers = () => ({ status: at.clock > START + 3 * day && at.clock < START + 4 * day ? 200 : 500 });
@@ -193,7 +193,7 @@ describe("a receiver", () => {
       for (let i = 0; i < days; i++) {
         at.clock = Math.max(at.clock, START + (first + i) * day + 1);
         await change(at, 1 + first + i, 1);
-        // One attempt of each: the retries would move the clock too far.
+        // Each delivery gets one attempt only, because retries would advance the clock too far.
         const next = at.queue.shift();
         if (next !== undefined) await drain({ ...at, queue: [next] }).catch(() => undefined);
         at.queue.length = 0;

@@ -1,4 +1,4 @@
-/** Unreadable messages in one batch with good ones: the good ones are delivered once, the others end unchanged in the dead-letter queue. */
+/** Tests that readable messages are delivered once among unreadable ones, which reach the dead-letter queue unchanged. */
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -17,14 +17,14 @@ const as = await newTeam();
 const receivers: Receiver[] = [];
 afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())));
 
-/** Messages that no other consumer has at the moment. */
+/** Returns the visible messages of the dead-letter queue. */
 async function dead(): Promise<string[]> {
   const asked = { QueueUrl: outputs.DeliveriesDeadLettersUrl, MaxNumberOfMessages: 10, VisibilityTimeout: 0 };
   const { Messages = [] } = await sqs.send(new ReceiveMessageCommand(asked));
   return Messages.map(({ Body = "" }) => Body);
 }
 
-test("five events arrive once among messages with no JSON, another version, 256 KB and no company", {
+test("five events arrive once among messages that are no JSON, have another version, have 256 KB or name no company", {
   timeout: 180_000,
 }, async () => {
   const receiver = await startReceiver();

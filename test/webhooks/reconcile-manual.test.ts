@@ -1,4 +1,4 @@
-/** Reconciliation of manual deliveries, debounce windows and stopped drains: each kind of damage is found and named. */
+/** Tests that reconciliation names each kind of damage to manual and test deliveries, debounce windows and drains. */
 import { beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -26,7 +26,7 @@ beforeAll(async () => {
 const MINUTE = 60_000;
 const PROSPECT = 4_711;
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
-/** The company's owner. */
+/** Returns the company's owner as the caller. */
 async function callerOf({ companyId }: Pipeline): Promise<Caller> {
   const [userId = 0] = (await loadDictionary(db.direct, companyId)).users.keys();
   return { companyId, userId, role: "owner", permissions: [] };
@@ -34,10 +34,11 @@ async function callerOf({ companyId }: Pipeline): Promise<Caller> {
 
 interface Staged {
   readonly at: Pipeline;
-  /** One of each kind, all waiting. */
+  /** The waiting delivery of a manual trigger. */
   readonly pressed: StoredDelivery;
+  /** The waiting test delivery. */
   readonly tried: StoredDelivery;
-  /** Of three events. */
+  /** The waiting delivery of a debounce window with three events. */
   readonly window: StoredDelivery;
 }
 
@@ -88,7 +89,7 @@ async function eventRows({ companyId, webhookId }: Pipeline) {
   return found.filter(({ sk }) => sk.startsWith("V#"));
 }
 
-/** Each damages the table in one way and gives the fault that reconciliation names. */
+/** Each function damages the table in one way and returns the fault that reconciliation must name. */
 const damages: Record<string, (staged: Staged) => Promise<string>> = {
   "the delivery of a manual trigger is lost": async ({ pressed }) => {
     await db.direct.batchRemove([keyOf(pressed)]);
@@ -181,7 +182,7 @@ test.each(Object.entries(damages))("%s", async (_, damage) => {
   expect((await reconcileNow(staged.at)).faults).toContain(fault);
 });
 
-test("undamaged, all of them arrive and no fault is found", async () => {
+test("without damage all deliveries arrive and no fault is found", async () => {
   const { at } = await stage();
   await drain(at);
   expect(at.posts).toHaveLength(3);

@@ -1,4 +1,4 @@
-/** Reconciliation of deliveries: it finds no fault after any run, and names each kind of damage. */
+/** Tests that reconciliation of deliveries finds no fault after any run and names each kind of damage. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -24,10 +24,10 @@ const db = faultyDynamoDb();
 let senders: Senders;
 let hook: Hook;
 
-/** All rows of the table, restored after each damage. */
+/** All rows of the table. They are restored after each damage. */
 let rows: Item[];
 
-/** Six delivered, two exhausted, and four that wait for their first attempt. */
+/** Makes six delivered deliveries, two exhausted ones, and four that wait for their first attempt. */
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
   senders = new Senders(db, 10, 1_000);
@@ -39,7 +39,7 @@ beforeAll(async () => {
   senders.answers = () => ({ ms: 10, status: 500 });
   await senders.publish(hook, 10, 2);
   await senders.runUntil(START + HOUR / 5);
-  // No message is handed out from here on.
+  // These four deliveries keep waiting, because no message is handed out any more.
   await senders.publish(hook, 20, 4);
   staged = { clock: senders.clock, queue: [...senders.queue] };
   rows = await db.direct.batchGet(await db.keysOf(""));
@@ -97,7 +97,7 @@ test("reconciliation finds no fault after a run with successes, failures and an 
 const waiting = () => one("waiting");
 const delivered = () => one("delivered");
 
-/** Each damages the table in one way and gives the fault that reconciliation names. */
+/** Each function damages the table in one way and returns the fault that reconciliation must name. */
 const damages: Record<string, () => Promise<string>> = {
   "the row of a waiting delivery is lost": async () => {
     const delivery = await waiting();
@@ -210,7 +210,7 @@ describe("damage is found if", () => {
   });
 });
 
-test("a row that changes while it is read is no fault", async () => {
+test("a row that is missing only during the first look is no fault", async () => {
   const delivery = await waiting();
   await db.direct.batchRemove([keyOf(delivery)]);
   const found = await reconcile({ table: db.direct, clock: { now: () => senders.clock } }, hook.companyId, {
@@ -237,7 +237,7 @@ test("the command prints the counts, and exits with 1 if it finds a fault", asyn
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
     return { stdout, stderr, code };
   };
-  // The command uses the machine's clock.
+  // The command uses the machine's clock, so these deliveries are made at its time.
   const now = new Senders(db, 10);
   now.clock = Date.now();
   const fresh = await now.hook();

@@ -9,11 +9,11 @@ interface Kept {
   readonly clock: number;
 }
 
-/** No write runs meanwhile, so one check is enough. */
+/** Reconciles with a single check, because no write runs concurrently. */
 export const reconcileNow = ({ db, companyId, clock }: Kept): Promise<Reconciliation> =>
   reconcile({ table: db.direct, clock: { now: () => clock } }, companyId, { again: 0, wait: () => Promise.resolve() });
 
-/** `place` names the kill point. Gives the counts. */
+/** Expects no fault and returns the counts. `place` names the kill point in the message of a failure. */
 export async function expectReconciled(at: Kept, place?: string): Promise<Omit<Reconciliation, "faults">> {
   const { faults, ...counts } = await reconcileNow(at);
   expect(faults, place).toEqual([]);

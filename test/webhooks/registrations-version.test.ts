@@ -35,7 +35,7 @@ interface Setup {
   readonly context: ApiContext;
 }
 
-/** The company and its webhook are created at the start; all later writes happen a second later. */
+/** Creates the company and its webhook at the start of the test. All other writes happen at the time CHANGED. */
 async function setUp(
   registrations: NewRegistration[] | undefined,
 ): Promise<Setup & { webhookId: number; registrationId: number }> {
@@ -64,7 +64,7 @@ describe("the version", () => {
     "a registration is deleted": ({ context, companyId, webhookId, registrationId }) =>
       deleteRegistration(context, companyId, webhookId, registrationId),
   };
-  test.each(Object.entries(writers))("is raised by one and gets the time when %s", async (_, write) => {
+  test.each(Object.entries(writers))("is raised by one and stores the time when %s", async (_, write) => {
     const on = await setUp([input]);
     expect(await versionOf(on)).toEqual({ number: 1, changedAt: START });
     await write(on);

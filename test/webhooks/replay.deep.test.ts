@@ -1,4 +1,6 @@
-/** Replays send failed deliveries again, each once, oldest first and at a bounded rate; a kill loses none and doubles none. */
+/**
+ * Tests that a replay sends each failed delivery once, oldest first and at a bounded rate, and that no kill loses or doubles a delivery.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
@@ -23,7 +25,7 @@ beforeAll(async () => {
 });
 
 const HOUR = 3_600_000;
-/** An hour after the start: every delivery has had one attempt. */
+/** An hour after the start, when every delivery has had one attempt. */
 const LATER = START + HOUR;
 
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
@@ -33,7 +35,7 @@ const replay = (at: Pipeline, range: Partial<ReplayRange> = {}) =>
 
 type Fate = "delivered" | "exhausted" | "failing";
 
-/** Makes a delivery of each fate, a second apart: attempted once, and without a message. */
+/** Makes a delivery of each fate, a second apart. Each has had one attempt and has no message. */
 async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
   const at = await newPipeline(db);
   at.answers = (post) => ({ status: fates[prospectIn(post.body) - 1] === "delivered" ? 200 : 500 });
@@ -50,14 +52,14 @@ async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
     const key = keys.delivery(at.companyId, at.webhookId, delivery.id);
     const change = { set: { state: "exhausted", attempt: 10 }, remove: ["dueShard"] };
     await db.direct.write({ update: key, change });
-    // The rows of ten failed attempts.
+    // An exhausted delivery also has the rows of ten failed attempts.
     const attempts = Array.from({ length: 10 }, (_, i) => ({
       ...keys.attempt(at.companyId, at.webhookId, delivery.id, i + 1),
       ...failedAttempt(i + 1, delivery),
     }));
     await db.direct.batchPut(attempts);
   }
-  // Without a throttled backlog.
+  // Without its limiter, the webhook has no throttled backlog.
   await db.direct.batchRemove([limiterKeys.limiter(at.companyId, at.webhookId)]);
   at.posts.length = 0;
   at.queue.length = 0;
@@ -79,7 +81,7 @@ const those = (fates: readonly Fate[], ...wanted: Fate[]): number[] =>
 const mixed = (count: number): Fate[] =>
   Array.from({ length: count }, (_, i) => (["delivered", "exhausted", "failing"] as const)[i % 3] ?? "failing");
 
-test("a replay sends failed deliveries once: the same bytes, oldest first, ten a second", async () => {
+test("a replay sends failed deliveries once, with the same bytes, oldest first, ten a second", async () => {
   const fates = mixed(150);
   const at = await sceneOf(fates);
   const before = new Map((await deliveries(at)).map(({ id, body }) => [id, body]));
@@ -96,7 +98,7 @@ test("a replay sends failed deliveries once: the same bytes, oldest first, ten a
   expect(await expectReconciled(at)).toMatchObject({ matched: 150, delivered: 150 });
 });
 
-test("the same replay twice sends once; another one meanwhile is a conflict; `all` sends delivered ones as well", async () => {
+test("a repeated replay sends once, a different one meanwhile is a conflict, and `all` also sends what was delivered", async () => {
   const fates = mixed(9);
   const at = await sceneOf(fates);
   const asked = await Promise.all([replay(at), replay(at), replay(at)]);
@@ -111,7 +113,7 @@ test("the same replay twice sends once; another one meanwhile is a conflict; `al
   expect(await expectReconciled(at)).toMatchObject({ matched: 9, delivered: 9, waiting: 0 });
 });
 
-test("a replay takes exactly the deliveries between its two times, both included", async () => {
+test("a replay selects exactly the deliveries between its two times, both included", async () => {
   const at = await sceneOf(Array.from({ length: 10 }, () => "exhausted" as const));
   const second = (n: number): string => iso(START + n * 1_000);
   expect(await replay(at, { from: second(8), to: second(2) })).toEqual({ count: 0 });
@@ -122,7 +124,7 @@ test("a replay takes exactly the deliveries between its two times, both included
   expect(await expectReconciled(at)).toMatchObject({ matched: 10, delivered: 4, exhausted: 6 });
 });
 
-test("a replay takes no delivery without an attempt, of a paused backlog, or of a deleted registration", async () => {
+test("a replay skips deliveries that had no attempt, are in a paused backlog, or belong to a deleted registration", async () => {
   const at = await sceneOf(["exhausted", "failing"]);
   const after = { ...createdProspect(at.companyId, 3), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
   await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
@@ -141,7 +143,7 @@ test("a replay takes no delivery without an attempt, of a paused backlog, or of 
   expect(await replay(at, { deliveries: "all" })).toEqual({ count: 0 });
 });
 
-/** The next run of the sweeper continues. */
+/** Ignores a kill, because the next run of the sweeper continues the work. */
 function unlessKilled(error: unknown): void {
   if (!(error instanceof Killed)) throw error;
 }
@@ -161,7 +163,7 @@ async function startUntilAnswered(at: Pipeline): Promise<void> {
 
 describe("killed at each call, before and after it takes effect", () => {
   test.each(["before", "after"] as const)(
-    "%s: each delivery is sent, twice only if its post was cut off",
+    "%s: each delivery is sent, and is sent twice only if the kill came between its post and its record",
     { tags: "sized" },
     async (when) => {
       const fates: Fate[] = ["delivered", "failing"];

@@ -1,4 +1,4 @@
-/** A replay of more deliveries than one request can send: counted exactly, made due in steps, ten a second. */
+/** Tests that a replay of more deliveries than one request can send counts exactly, works in steps, and sends ten a second. */
 import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";

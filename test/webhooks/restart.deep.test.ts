@@ -1,4 +1,6 @@
-/** A local service that is killed under load and started again: no acknowledged write is lost, and every waiting delivery arrives. */
+/**
+ * Tests that a local service that is killed under load and started again has lost no acknowledged write and delivers every waiting event.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -20,7 +22,7 @@ afterAll(() => {
 const Identified = z.object({ id: z.number() });
 const Created = z.object({ data: z.object({ prospect: Identified }) });
 
-/** Starts the service as `npm start` does and gives its address once it is ready. */
+/** Starts the service as `npm start` does, and returns its address when it is ready. */
 async function start(): Promise<{ url: string; child: ChildProcess }> {
   const child = spawn(process.execPath, ["infra/local/start.ts"], {
     cwd: root,
@@ -47,7 +49,7 @@ async function kill(child: ChildProcess): Promise<void> {
 
 const tokens = new Map<string, Promise<string>>();
 
-/** A token holds the issuer's address, so each start needs its own. */
+/** Returns a new token. A token contains the issuer's address, which is different after each start. */
 function tokenOf(url: string, email: string): Promise<string> {
   const known = tokens.get(`${url} ${email}`);
   if (known !== undefined) return known;
@@ -70,7 +72,7 @@ async function call(url: string, email: string, method: string, path: string, bo
 test("a killed service keeps each acknowledged write and delivers each waiting event once", async () => {
   let receiver: Receiver | undefined;
   const first = await start();
-  // Answers 503 until the service is killed, so that every delivery waits by then.
+  // The receiver answers 503 until the service is killed, so that every delivery still waits at that time.
   let isUp = false;
   receiver = await startReceiver((_, response) => response.writeHead(isUp ? 200 : 503).end());
   await call(first.url, "admin@acme.test", "POST", "/api/webhooks", {

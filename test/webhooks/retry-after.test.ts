@@ -1,4 +1,4 @@
-/** Every form of Retry-After: the next attempt comes when the receiver asked for it, within limits. */
+/** Tests for every form of Retry-After that the next attempt comes when the receiver asked for it, within limits. */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 const httpDate = (ms: number): string => new Date(ms).toUTCString();
 const DAY = 86_400_000;
 
-/** Milliseconds from the failure to the next attempt; undefined: as planned. */
+/** Forms of the header, each with the milliseconds from the failure to the next attempt. Undefined means the delay of the retry plan. */
 const forms: readonly (readonly [string | undefined, number | undefined])[] = [
   ["120", 120_000],
   [" 120 ", 120_000],
@@ -40,21 +40,21 @@ const forms: readonly (readonly [string | undefined, number | undefined])[] = [
   ["Mon, 01 Jun 2026 25:00:00 GMT", undefined],
 ];
 
-/** The other statuses are treated alike, so each tests every sixth form only. */
+/** Statuses other than 410 and 429 are treated alike, so each is tested with every sixth form only. */
 const FEW = 6;
 
 test.each([
   [410, forms],
   [429, forms],
   ...[302, 400, 503].map((status, turn) => [status, forms.filter((_, i) => i % FEW === turn)] as const),
-] as const)("Retry-After of a %i answer sets the next attempt within 1 s and 24 h", async (status, given) => {
+] as const)("Retry-After of a %i answer sets the next attempt between 1 s and 24 h later", async (status, given) => {
   for (const [retryAfter, gapMs] of given) {
     const at = await newPipeline(db);
     at.answers = (_, number) => (number === 1 ? { status, retryAfter } : { status: 204 });
     await publish(at);
     const [first] = at.queue;
     if (first === undefined) throw new Error("no message");
-    // One attempt: the message of the next one stays in the queue.
+    // Only the first attempt is made. The message of the next attempt stays in the queue.
     await drain({ ...at, queue: at.queue.splice(0, 1) }, 0).catch(() => undefined);
     const [delivery] = await deliveries(at);
     const place = `${status} ${JSON.stringify(retryAfter)}`;

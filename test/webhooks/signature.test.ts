@@ -1,4 +1,4 @@
-/** Signatures of deliveries: independent verifiers accept the exact bytes, also during a rotation. */
+/** Tests that independent verifiers accept the signatures of a delivery for its exact bytes only, also during a rotation of the secret. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import fc from "fast-check";
 import { Webhook as StandardWebhook } from "standardwebhooks";
@@ -10,7 +10,7 @@ import { maskOf } from "#shared/webhooks/subscriptions/secret.ts";
 
 const DAY = 86_400_000;
 
-/** The checks that our documents describe, without our own code. */
+/** The checks that docs/webhooks.md describes, without code of the service. */
 const independent = {
   own(headers: SignatureHeaders, body: Buffer, secret: string): boolean {
     const digest = createHmac("sha256", Buffer.from(secret, "utf8")).update(body).digest();
@@ -28,7 +28,7 @@ const independent = {
   },
 };
 
-/** The package of Standard Webhooks. */
+/** Verifies with the package of Standard Webhooks. */
 function byPackage(headers: SignatureHeaders, body: Buffer, secret: string): boolean {
   const key = secret.startsWith("whsec_") ? secret : Buffer.from(secret, "utf8").toString("base64");
   try {
@@ -49,7 +49,7 @@ const plain = fc.string({ unit: "grapheme", minLength: 1, maxLength: 60 }).filte
 const standard = fc
   .uint8Array({ minLength: 1, maxLength: 64 })
   .map((bytes) => `whsec_${Buffer.from(bytes).toString("base64")}`);
-/** HMAC pads keys with zeros: a key without its last zeros is the same key. */
+/** Returns the key without its last zero bytes. HMAC pads keys with zeros, so keys that differ only in them are equal. */
 const keyOf = (secret: string): string =>
   Buffer.from(secret.replace(/^whsec_/, ""), secret.startsWith("whsec_") ? "base64" : "utf8")
     .toString("hex")
@@ -58,7 +58,7 @@ const secrets = fc.uniqueArray(fc.oneof(plain, standard), { minLength: 3, maxLen
 const json = fc.json({ stringUnit: "grapheme" });
 
 describe("each secret, plain or whsec_, is verified by the standard package and by a few lines of node:crypto", () => {
-  test("alone: the exact bytes and no others", () => {
+  test("alone, for the exact bytes and no others", () => {
     fc.assert(
       fc.property(secrets, json, ([secretKey = "", other = ""], body) => {
         const headers = signatureHeaders({ secretKey }, "dlv_1", body, Date.now());
@@ -70,7 +70,7 @@ describe("each secret, plain or whsec_, is verified by the standard package and 
     );
   });
 
-  test("during a rotation: the new and the old secret, and no third one", () => {
+  test("during a rotation, with the new and the old secret and no third one", () => {
     fc.assert(
       fc.property(secrets, json, ([secretKey = "", old = "", other = ""], body) => {
         const now = Date.now();
@@ -105,8 +105,8 @@ describe("the old secret", () => {
   const rotated = { secretKey: "new", previousSecret: { secretKey: "old", until: new Date(until).toISOString() } };
   const body = Buffer.from("{}");
 
-  test("signs until the end of its day, and then no more", () => {
-    // The package holds the timestamp against the clock of the machine.
+  test("signs until the end of its day and not afterwards", () => {
+    // The package compares the timestamp with the clock of the machine.
     vi.useFakeTimers({ now: until - 1 });
     const last = signatureHeaders(rotated, "dlv_1", "{}", until - 1);
     expect(verdicts(last, body, "old")).toEqual(yes);

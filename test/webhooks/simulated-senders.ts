@@ -1,4 +1,4 @@
-/** Simulates senders: a fair queue, a number of parallel functions, slow receivers, and a clock that moves only while all wait. */
+/** Simulates senders with a fair queue, parallel functions, slow receivers, and a clock that moves only while all functions wait. */
 import { setImmediate as turn } from "node:timers/promises";
 import type { Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -17,7 +17,7 @@ import { calledBy } from "../harness/killable.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { consume, createdProspect, START } from "./delivery-pipeline.ts";
 
-/** The answer of a receiver, and its latency. */
+/** The answer of a receiver, and its latency in milliseconds. */
 export type Answer = Partial<Exchange> & { readonly ms: number };
 
 export interface Hook {
@@ -44,11 +44,12 @@ export class Senders {
   readonly sent: Sent[] = [];
   readonly hooks: Hook[] = [];
   readonly queue: Waiting[] = [];
-  /** Number of messages sent to the queue. */
+  /** The number of messages that were sent to the queue. */
   queued = 0;
-  /** The largest numbers of simultaneous senders per company, and of simultaneous exchanges per receiver. */
+  /** The largest number of simultaneous senders of each company. */
   readonly busiest = new Map<number, number>();
   readonly inFlight = new Map<string, number>();
+  /** The largest number of simultaneous exchanges with each receiver. */
   readonly mostInFlight = new Map<string, number>();
   readonly context: EventContext;
   sweeps = true;
@@ -68,7 +69,7 @@ export class Senders {
     const table = calledBy((work) => this.#counted(work), db.direct);
     this.context = {
       table,
-      // A call of the key service does not move the clock.
+      // The clock does not move during a call of the key service.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       clock: { now: () => this.clock },
       wait: (ms) => this.#rest(ms),
@@ -116,14 +117,14 @@ export class Senders {
     }
   }
 
-  /** Runs until this time, with the sweeper each minute. */
+  /** Runs the senders until this time, and the sweeper once a minute. */
   async runUntil(end: number): Promise<void> {
     for (;;) {
       this.#dispatch();
       await this.#quiet();
       if (this.#running < this.#count && this.queue.some(({ at }) => at <= this.clock)) continue;
       const sweepAt = this.sweeps ? (Math.floor(this.clock / 60_000) + 1) * 60_000 : Number.POSITIVE_INFINITY;
-      // A message that is due already waits for a sender.
+      // A message that is already due waits for a free sender and not for the clock.
       const messages = this.queue.map(({ at }) => at).filter((at) => at > this.clock);
       const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...messages);
       if (next > end) break;
@@ -138,7 +139,7 @@ export class Senders {
     this.clock = Math.max(this.clock, end);
   }
 
-  /** As SQS does for standard queues with message groups: the group that keeps the fewest senders busy comes first. */
+  /** Hands out messages like a standard queue of SQS with message groups. The group that occupies the fewest senders comes first. */
   #dispatch(): void {
     while (this.#running < this.#count) {
       let best = -1;

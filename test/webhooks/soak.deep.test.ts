@@ -1,9 +1,9 @@
-/** Some eighty events with and without faults. The long tier has ten thousand (soak.long.test.ts). */
+/** Tests that some eighty events arrive with and without faults. soak.long.test.ts tests ten thousand events. */
 import { beforeAll, expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { soak } from "./soak.ts";
 
-/** Some thousand calls on a busy machine. */
+/** Time limit in milliseconds for some thousand calls on a busy machine. */
 const LONG_MS = 600_000;
 
 const db = faultyDynamoDb();
@@ -11,7 +11,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-test("a fifth of all calls fails: no event is lost or falsified, and an event comes twice only if its post was cut off", {
+test("with faults in a fifth of all calls no event is lost or falsified, and only a post without a record is repeated", {
   timeout: LONG_MS,
 }, async () => {
   const outcome = await soak(db, { changes: 30, faults: 0.2, seed: 7 });
@@ -21,7 +21,7 @@ test("a fifth of all calls fails: no event is lost or falsified, and an event co
   expect(outcome.duplicates).toBeGreaterThan(0);
 });
 
-test("without faults no event comes twice", { timeout: LONG_MS }, async () => {
+test("without faults no event arrives twice", { timeout: LONG_MS }, async () => {
   const outcome = await soak(db, { changes: 30, faults: 0, seed: 7 });
   expect(outcome).toMatchObject({
     events: 82,

@@ -1,4 +1,4 @@
-/** More than ten thousand events while a fifth of all calls fails, before or after its effect. */
+/** Tests that more than ten thousand events arrive while a fifth of all calls fails, before or after the call takes effect. */
 import { beforeAll, expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { soak } from "./soak.ts";
@@ -10,7 +10,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-test("no event is lost or falsified, and an event comes twice only if its post was cut off", {
+test("no event is lost or falsified, and an event arrives twice only if a fault came between its post and its record", {
   timeout: AN_HOUR,
 }, async () => {
   const outcome = await soak(db, { changes: 5_000, faults: 0.2, seed: 11 });
@@ -20,7 +20,7 @@ test("no event is lost or falsified, and an event comes twice only if its post w
   expect(outcome.failed / outcome.calls).toBeGreaterThan(0.19);
 });
 
-test("without faults no event comes twice", { timeout: AN_HOUR }, async () => {
+test("without faults no event arrives twice", { timeout: AN_HOUR }, async () => {
   const outcome = await soak(db, { changes: 5_000, faults: 0, seed: 11 });
   console.info(JSON.stringify(outcome));
   expect(outcome).toMatchObject({ events: 11_250, failed: 0, lost: 0, falsified: 0, duplicates: 0, faults: [] });

@@ -1,4 +1,4 @@
-/** Sends thousands of events through the delivery pipeline while a share of all calls fails, before or after its effect. */
+/** Sends thousands of events through the delivery pipeline while a share of all calls fails, before or after the call takes effect. */
 import { createHmac } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod/mini";
@@ -23,25 +23,25 @@ import { createdProspect, deliveries, newPipeline, type Pipeline, START } from "
 import { reconcileNow } from "./reconciled.ts";
 
 const PROSPECTS = 100;
-/** The first prospects also match a registration without a delay. */
+/** This many prospects also match a registration without a delay. */
 const AT_ONCE_PROSPECTS = 20;
 const MINUTE = 60_000;
 const VISIBILITY_MS = 90_000;
-/** Messages of one batch. */
+/** The maximum number of messages in one batch. */
 const AT_ONCE = 8;
-/** One manual trigger follows each of so many changes. */
+/** One manual trigger follows every group of this many changes. */
 const PRESS_EVERY = 20;
 const BATCH = 25;
 
 export interface Soak {
   readonly changes: number;
-  /** The share of calls that fail, half of them after their effect, and of messages and batches that are repeated. */
+  /** The share of calls that fail, and of messages and batches that are repeated. Half of the failing calls take effect. */
   readonly faults: number;
   readonly seed: number;
 }
 
 export interface Outcome {
-  /** Matches of registrations, and manual triggers. */
+  /** The number of matches of registrations plus the number of manual triggers. */
   readonly events: number;
   readonly calls: number;
   readonly failed: number;
@@ -49,11 +49,13 @@ export interface Outcome {
   readonly posts: number;
   readonly lost: number;
   readonly falsified: number;
-  /** Successful posts beyond the first of each delivery; `unforced`: those that no fault explains. */
+  /** The number of successful posts beyond the first one of each delivery. */
   readonly duplicates: number;
+  /** The number of deliveries with more duplicates than faults explain. */
   readonly unforced: number;
-  /** Faults and the number of expected deliveries by reconciliation. */
+  /** The faults that reconciliation finds. */
   readonly faults: readonly string[];
+  /** The number of expected deliveries that reconciliation counts. */
   readonly matched: number;
 }
 
@@ -72,7 +74,7 @@ interface Stage extends Soak {
   readonly secret: string;
   readonly random: () => number;
   readonly count: { calls: number; failed: number };
-  /** By delivery: how often its sender failed after the receiver had accepted it. */
+  /** The number of times that the sender of each delivery failed after the receiver had accepted the delivery. */
   readonly cutOff: Map<string, number>;
   readonly presses: Map<string, number>;
   /** Posts that were answered with 200. */
@@ -94,7 +96,7 @@ async function register(context: ApiContext, at: Pipeline, given: Partial<NewReg
 }
 
 async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
-  // The registration of newPipeline never matches here.
+  // The registration of newPipeline matches no event of this run.
   const at = await newPipeline(db, "prospect.deleted");
   const plain = contextOn(db.direct, { now: () => START });
   const registered: Registered = {
@@ -121,7 +123,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   const context: EventContext = {
     ...at.context,
     table: calledBy(call, db.direct),
-    // Drops messages for companies of other tests.
+    // The sweeper also queues deliveries of other tests, whose messages are dropped.
     queue: {
       ...at.context.queue,
       send: (entries) =>
@@ -138,7 +140,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   return { ...given, at, context, registered, secret, random, ...kept };
 }
 
-/** The nth change, one second after the previous one. Prospects take turns. */
+/** Returns the nth change, one second after the previous one. The changes cycle through the prospects. */
 function changeOf({ companyId }: Pipeline, n: number): RowChange & { readonly id: number; readonly version: number } {
   const id = (n % PROSPECTS) + 1;
   const version = Math.floor(n / PROSPECTS) + 2;
@@ -157,13 +159,13 @@ async function run(stage: Stage): Promise<void> {
     const batch = Array.from({ length: Math.min(BATCH, changes - first) }, (_, i) => changeOf(at, first + i));
     at.clock = Math.max(at.clock, START + (first + BATCH) * 1_000);
     await publishBatch(stage, batch);
-    // The stream repeats a batch, whole and in part.
+    // The stream may repeat the whole batch and a part of it.
     if (random() < faults) await publishBatch(stage, batch);
     if (random() < faults) await publishBatch(stage, batch.slice(Math.floor(random() * BATCH)));
     for (let n = first; n < first + batch.length; n += 1) if (n % PRESS_EVERY === 0) await press(stage, n);
     await consumeUntil(stage, at.clock);
     if (first % (4 * BATCH) === 0) await sweepOnce(stage);
-    // The queue loses all messages once, in the middle.
+    // The queue loses all messages once, in the middle of the run.
     if (faults > 0 && first === BATCH * Math.floor(changes / BATCH / 2)) {
       at.queue.length = 0;
       await sweep({ ...stage.context, table: at.db.direct }, { assume: "messages-lost" }).catch(() => undefined);
@@ -175,7 +177,7 @@ async function run(stage: Stage): Promise<void> {
   }
 }
 
-/** Publishes a batch as the stream's function does: together, else one by one from the record that failed. */
+/** Publishes a batch as the stream's function does, first all records together and after a fault one by one. */
 async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Promise<void> {
   let left = [...batch];
   await untilDone(async () => {
@@ -193,7 +195,7 @@ async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Pr
   });
 }
 
-/** Repeats a manual trigger without an answer within the ten seconds in which it counts as the same. */
+/** Triggers an action and repeats the request until it is answered. A repeat within ten seconds counts as the same trigger. */
 async function press(stage: Stage, n: number): Promise<void> {
   const { at, context, registered } = stage;
   const api = { ...contextOn(context.table, { now: () => at.clock }), commit: context.table.transact };
@@ -207,7 +209,7 @@ async function press(stage: Stage, n: number): Promise<void> {
   at.clock += 10_000;
 }
 
-/** The next run continues after a failed one. */
+/** Runs the sweeper and ignores its fault, because the next run continues the work. */
 async function sweepOnce({ context }: Stage): Promise<void> {
   await sweep(context, { assume: "messages-kept" }).catch((error: unknown) => {
     if (!(error instanceof Failed)) throw error;
@@ -224,7 +226,10 @@ async function untilDone<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Consumes the messages visible by then, some at a time. Failed messages come back, and some are repeated. */
+/**
+ * Consumes the messages that are visible until this time, several at once. Failed messages return to the queue, and some messages are
+ * repeated.
+ */
 async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
   const { at, random, faults } = stage;
   for (;;) {
@@ -240,7 +245,10 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
   at.clock = Math.max(at.clock, untilMs);
 }
 
-/** Consumes a batch and counts the accepted deliveries whose sender failed: only these may be sent again. A step of a drain sends many. */
+/**
+ * Consumes a batch. It counts the accepted deliveries whose sender failed, because only these may be sent again. A message of a drain sends
+ * many deliveries.
+ */
 async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
   const { at, context, cutOff, received } = stage;
   const timesReceived = (id: string) => received.filter((post) => idOf(post) === id).length;
@@ -320,7 +328,10 @@ function isSigned({ secret }: Stage, { body, headers }: Post): boolean {
   return headers["X-Service-Signature"] === createHmac("sha256", secret).update(body).digest("hex");
 }
 
-/** Names of the events in a body, by registration. A manual trigger is named by its delivery. */
+/**
+ * Returns a name for each event in a body, which begins with the registration's id. The name of a manual trigger contains the delivery's
+ * id.
+ */
 function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.infer<typeof Body>): string[] {
   if (trigger === "manual") return [`${registrationId} ${id}`];
   const all = events?.map((event) => event.data) ?? [data];
@@ -328,7 +339,7 @@ function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.inf
   return all.map(({ prospect }) => `${registrationId} ${prospect.id} ${prospect.name}`);
 }
 
-/** Deterministic for a seed and an order of work. */
+/** Returns a pseudo-random sequence that depends on the seed only, so that a run is repeatable. */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

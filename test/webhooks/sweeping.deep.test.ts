@@ -1,4 +1,6 @@
-/** The sweeper with backlogs of any size: lost messages of another company are replaced in the same run, in a small heap. */
+/**
+ * Tests that the sweeper replaces another company's lost messages in the same run and in a small heap, whatever the size of the backlogs.
+ */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { beforeAll, expect, test, vi } from "vitest";
@@ -20,7 +22,7 @@ const HELD = 5_000;
 const WEBHOOKS = 26;
 const MINUTE = 60_000;
 
-/** Publishes a delivery and loses its message. */
+/** Publishes an event and loses the message of its delivery. */
 async function lostIn(at: Pipeline): Promise<void> {
   await publish(at);
   at.queue.length = 0;
@@ -46,7 +48,7 @@ test("130 000 deliveries of 26 paused webhooks delay neither lost messages nor m
   expect(told).toContainEqual(expect.objectContaining({ event: "deliveries waiting", inBacklogs: WEBHOOKS * HELD }));
 });
 
-test("a failed read for metrics fails no run", async () => {
+test("a run succeeds although its read for metrics fails", async () => {
   const at = await newPipeline(db);
   await lostIn(at);
   const { table } = at.context;
@@ -60,7 +62,7 @@ test("a failed read for metrics fails no run", async () => {
 
 const Swept = z.object({ queued: z.int(), writes: z.int(), isFound: z.boolean() });
 
-test("a million overdue deliveries of one company take bounded writes and a heap of 64 MB, and another company's lost message is replaced", async () => {
+test("a million overdue deliveries of one company need bounded writes and a heap of 64 MB, and no other company waits", async () => {
   const at = await newPipeline(db);
   await lostIn(at);
   const workerData = { endpoint: db.directEndpoint, companyId: 900_002, other: at.companyId, count: 1_000_000 };
@@ -74,7 +76,7 @@ test("a million overdue deliveries of one company take bounded writes and a heap
   expect((await deliveries(at)).map(({ sweptAt }) => sweptAt)).toEqual([iso(START + 10 * MINUTE)]);
 });
 
-test("an entry whose row cannot be written does not stop the others, and the run fails", async () => {
+test("an entry whose row cannot be written does not stop the other entries, but makes the run fail", async () => {
   const at = await newPipeline(db);
   await lostIn(at);
   const { table } = at.context;

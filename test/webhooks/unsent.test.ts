@@ -1,4 +1,7 @@
-/** Requests that cannot be sent use up no attempt, open no breaker and pause no webhook; they are retried with a backoff, for a limited time. */
+/**
+ * Tests that a request that cannot be sent uses up no attempt, opens no breaker and pauses no webhook, and is retried with a backoff for a
+ * limited time.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -45,7 +48,7 @@ const gateOf = ({ companyId, webhookId }: Pick<Pipeline, "companyId" | "webhookI
   db.direct.get(limiterKeys.limiter(companyId, webhookId));
 const api = (at: Pick<Pipeline, "clock">) => contextOn(db.direct, { now: () => at.clock });
 
-/** The failures do not count against the receiver. */
+/** Expects that the failures are not counted as failures of the receiver. */
 async function expectNoBlame(at: Pick<Pipeline, "companyId" | "webhookId" | "clock">): Promise<void> {
   const [shown] = (await listDeliveries(api(at), at.companyId, at.webhookId, { limit: 9 })).items;
   expect(shown).toMatchObject({ status: "waiting", attemptCount: 0, heldBy: "limit" });
@@ -57,14 +60,14 @@ async function expectNoBlame(at: Pick<Pipeline, "companyId" | "webhookId" | "clo
   expect(await db.direct.get(keys.webhook(at.companyId, at.webhookId))).not.toHaveProperty("failingSince");
 }
 
-test("a day without sending uses up no attempt; the first attempt follows when requests can be sent again", async () => {
+test("a day without sending uses up no attempt, and the first attempt follows when requests can be sent again", async () => {
   const senders = new Senders(db, 10);
   const hook = await senders.hook();
   senders.answers = () => ({ ...unsent, ms: 3_000 });
   await senders.publish(hook, 1, 1);
   await senders.runUntil(START + HOUR);
   await expectNoBlame({ ...hook, clock: senders.clock });
-  // The backoff grows: 10 s, 20 s, 40 s … 5 min.
+  // The backoff doubles from 10 s to at most 5 min.
   expect(senders.sent.length).toBeGreaterThan(HOUR / (5.5 * MINUTE));
   expect(senders.sent.length).toBeLessThanOrEqual(6 + HOUR / (5 * MINUTE));
   senders.clock = START + 24 * HOUR;
@@ -77,14 +80,14 @@ test("a day without sending uses up no attempt; the first attempt follows when r
   expect(await expectReconciled(kept)).toMatchObject({ delivered: 1, attempts: 1 });
 });
 
-test("a delivery that could not be sent for the time of all attempts is exhausted, and its log says why", async () => {
+test("a delivery that cannot be sent during the whole retry plan is exhausted, and its log contains the reason", async () => {
   const senders = new Senders(db, 10);
   const hook = await senders.hook();
   senders.answers = () => ({ ...unsent, ms: 3_000 });
   await senders.publish(hook, 1, 40);
   await senders.runUntil(START + 30 * MINUTE);
   const early = senders.sent.length;
-  // One probe after each backoff, and the requests before the first one.
+  // The requests are one probe after each backoff and those before the first backoff.
   expect(early).toBeLessThanOrEqual(20);
   senders.clock = START + UNSENT_MS - 10 * MINUTE;
   await senders.runUntil(START + UNSENT_MS - MINUTE);
@@ -125,7 +128,7 @@ test("only failures of the receiver open its breaker, not unsent requests betwee
   expect(await gateOf(hook)).toMatchObject({ openings: expect.any(Number) });
 });
 
-test("killed at each call, before and after it takes effect: delivered once requests can be sent", {
+test("a delivery arrives when requests can be sent again, despite a kill at each call before and after it takes effect", {
   tags: "sized",
 }, async () => {
   const run = async (at: Pipeline): Promise<void> => {
@@ -185,7 +188,7 @@ describe("webhooks whose name server is silent", () => {
     server.stop();
   });
 
-  test("of one company do not delay another's deliveries, and all forty are retried", async () => {
+  test("of one company do not delay another company's deliveries, and all forty deliveries are retried", async () => {
     const senders = new Senders(db, 10);
     const silent = await senders.hook();
     const good = await senders.hook();

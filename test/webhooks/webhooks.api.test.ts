@@ -1,4 +1,4 @@
-/** Tests webhooks and their registrations over HTTP: secrets, rights, faults and limits. */
+/** Tests the endpoints of webhooks and registrations, with the rules for secrets, rights, faults and limits. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterEach, describe, expect, test } from "vitest";
 import type { NewRegistration } from "../../docs/client/api.ts";
@@ -43,7 +43,7 @@ describe("webhooks", () => {
     },
   );
 
-  test("sales users get 403 whether or not the webhook exists; another company gets 404", async () => {
+  test("sales users get 403 whether or not the webhook exists, and another company gets 404", async () => {
     const made = dataOf(
       await as.admin.POST("/api/webhooks", { body: { name: "x", url: "https://example.com/" } }),
       201,
@@ -136,7 +136,7 @@ describe("webhooks", () => {
     );
   });
 
-  test("a patch changes only sent fields, and writes nothing without a difference", async () => {
+  test("a patch changes only the sent fields, and writes nothing if no value differs", async () => {
     const body = { name: "CRM", url: "https://example.com/hook", registrations: [{ event: "prospect.created" }] };
     const made = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
     cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
@@ -202,7 +202,7 @@ describe("webhooks", () => {
     problemOf(await as.admin.PATCH(route, { ...one(first.id), body: { delayMinutes: 1 } }), 404, "not_found");
   });
 
-  test("a rotated secret is shown once; a repeated rotation with its idempotency key gives the same secret", async () => {
+  test("a rotated secret is shown once, and a repeated rotation with the same idempotency key returns the same secret", async () => {
     const body = { name: "CRM", url: "https://example.com/", secretKey: "the previous secret" };
     const { id } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
     cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(id)));
