@@ -66,7 +66,7 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, pins }: War
     measured,
   });
   return [
-    line(1, "warm list, the dearest of all filters, read units", 26, most("readUnits", all)),
+    line(1, "warm list, maximum of all filters, read units", 26, most("readUnits", all)),
     line(1, `warm list of neighbours, mean of ${NEIGHBOUR_PAGES} pages, read units`, 6, mean(neighbours)),
     line(3, "warm list, rounds", 2, most("rounds", [...all, ...neighbours])),
     line(8, "warm pins, read units", 1, pins.readUnits),
@@ -81,7 +81,7 @@ export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: 
     (of(many) ?? Number.NaN) / (of(few) ?? Number.NaN);
   const line = (text: string, of: (usage: WarmUsage) => number | undefined): Budget => ({
     number: 2,
-    text: `units of ${text}, times as many`,
+    text: `units of ${text}, ratio`,
     size,
     limit: 1,
     measured: growth(of),
@@ -137,14 +137,14 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   return [
     // In a small company a city has one or two segments.
     line(
-      "cold, the dearest of 32, % of segments read",
+      "cold, maximum of 32, % of segments read",
       company.count >= 1_000_000 ? 10 : null,
       most(({ part }) => part),
     ),
-    line(`middles of ${cities.length} cities, rows looked at / returned, the dearest`, 1.4, dearest(middles)),
-    line(`outskirts of ${cities.length} cities, rows looked at / returned, the dearest`, 1.4, dearest(outskirts)),
+    line(`middles of ${cities.length} cities, rows compared / returned, maximum`, 1.4, dearest(middles)),
+    line(`outskirts of ${cities.length} cities, rows compared / returned, maximum`, 1.4, dearest(outskirts)),
     line(
-      "cold, rows of the segments read / returned, the middle of 32",
+      "cold, rows of the segments read / returned, median of 32",
       null,
       median([...middles, ...outskirts].map(({ loaded }) => loaded)),
     ),

@@ -30,21 +30,25 @@ const webhookReport = ({ budgets, times }: WebhookFigures): string =>
 
 const TIMES = `## Times
 
-Milliseconds, the median of several runs, of one function at a time. *Cold*: all caches are empty, and the list loads its data
-from the table. *CPU*: the function's processor time; the local DynamoDB server takes the rest. *Warm*: the whole call. *In
-memory*: the exact total and the ids of the page.`;
+Medians of several runs in milliseconds, of one function at a time:
+
+- *cold*: the whole call with empty caches, so that the list loads its data from the table.
+- *warm*: the whole call with the company's index in the function's memory.
+- *CPU*: the function's processor time in that call; the local DynamoDB server takes the rest of the time.
+- *in memory*: the part of the warm call that finds the exact total and the ids of the page in the index, without calls of the table.`;
 
 const WEBHOOKS = "## Webhooks";
 
-const DELIVERIES = `Milliseconds from the commit of a row to the arrival of its event, through the whole local service. Its servers, its functions and
-the receiver share the processors of this machine. *Bare*: a loop that only posts the same bytes at the same rate, one after the
-other, on one open connection. *Ratio*: events a second of the service, divided by those of the bare loop.`;
+const DELIVERIES = `Milliseconds from the commit of a row to the arrival of its event, through the whole local service. Its servers, its functions and the
+receiver share the processors of this machine. *Bare*: a loop that only posts the same bytes at the same rate, one after the other, on one
+open connection. *A second*: events that arrived each second. *Ratio*: events a second of the service, divided by those of the bare loop.`;
 
 const POSTGRES = `## Beside Postgres
 
-The same rows in Postgres on the same machine in the same run, in memory, with btree, GiST, GIN and pg_trgm indexes and no concurrent writes:
-\`count(*)\` and the ids of the page, compared with the exact total and the ids of the page here. The bench asserts that both find the
-same rows in the same order. Milliseconds. *Ratio*: Postgres's time divided by ours.`;
+The same rows in Postgres on the same machine in the same run, in memory, with btree, GiST, GIN and pg_trgm indexes and no concurrent
+writes. Postgres computes \`count(*)\` and the ids of the page; *here* is the time in which the company index computes the exact total and
+the ids of the page. The bench asserts that both find the same rows in the same order. Times are milliseconds. *Ratio*: Postgres's time
+divided by ours.`;
 
 function machine(postgres: Measured["postgres"]): string {
   const [cpu] = cpus();
