@@ -1,4 +1,4 @@
-/** The criteria of a read of the index. Zone maps summarize the values of a segment, so that a read can skip segments without matches. */
+/** The criteria of a read of the index. Zone maps summarise the values of a segment, so that a read can skip segments without matches. */
 import * as z from "zod/mini";
 import type { IndexRow } from "#shared/company-index/record.ts";
 

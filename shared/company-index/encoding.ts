@@ -63,7 +63,7 @@ export class ByteWriter {
   }
 }
 
-/** Throws a RangeError if the bytes end too soon. */
+/** Reads values that a ByteWriter wrote. Throws a RangeError if the bytes end before the value. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -156,7 +156,7 @@ export function writeCoded<T>(
   });
   into.integer(distinct.length);
   for (const value of distinct) writeValue(value);
-  // A column with one distinct value needs no codes.
+  // Codes are not needed if all rows have the same value.
   if (distinct.length > 1) for (const code of column) into.integer(code);
 }
 

@@ -7,7 +7,7 @@ import { type Box, meetsBox, withinBox } from "#shared/company-index/criteria.ts
 
 export const GEOHASH_BITS = 52;
 
-/** Geohashes from `from` up to, but not including, `to`. */
+/** A range of geohashes that includes `from` but not `to`. */
 export interface GeohashRange {
   readonly from: number;
   readonly to: number;

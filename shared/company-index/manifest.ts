@@ -102,7 +102,7 @@ export type Head = z.infer<typeof Head>;
 
 const Stored = z.object({ format: z._default(z.int(), INDEX_FORMAT) });
 
-/** Throws IndexUnreadable if a later release wrote the head. */
+/** Reads the head from its item. Throws IndexUnreadable if a later release wrote the head. */
 export function readHead(item: Item | undefined): Head {
   checkFormat("the head of the index", Stored.parse(item ?? {}).format);
   return Head.parse(item ?? {});

@@ -90,7 +90,7 @@ function encodeMain(rows: readonly IndexRow[]): Uint8Array {
   writeNumbers(into, column(rows, "createdAt"));
   writeCoded(into, column(rows, "statusId"), (id) => id, idOrNull);
   writeCoded(into, column(rows, "assignedToUserId"), (id) => id, idOrNull);
-  // A leading `=` distinguishes the empty city from no city.
+  // A leading `=` distinguishes an empty city name from a missing city.
   writeCoded(
     into,
     column(rows, "city"),

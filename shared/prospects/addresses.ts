@@ -187,7 +187,7 @@ export async function updateAddress(
 
 interface Changed {
   readonly address: Address;
-  /** Some copies may still be out of date. */
+  /** True if some copies may still be out of date. */
   readonly isSpreading: boolean;
 }
 

@@ -25,7 +25,7 @@ export function isInScope(caller: Caller, { assignedToUserId }: Pick<StoredProsp
 export const isVisible = (caller: Caller, prospect: Pick<StoredProspect, "deletedAt" | "assignedToUserId">): boolean =>
   prospect.deletedAt === undefined && isInScope(caller, prospect);
 
-/** `isVisible` as a condition on the prospect's row. */
+/** The rule of `isVisible` as a condition on the prospect's row. */
 function visibleCondition(caller: Caller): Condition {
   const assignee = visibleAssignee(caller);
   const own = assignee === undefined ? [] : [equals("assignedToUserId", assignee)];
@@ -52,8 +52,8 @@ const REMEMBERED = 10_000;
 const State = z.object({ state: z.string() });
 
 /**
- * Whether rows with this import id are visible. Rows of a numbered import are visible only after the import is completed. Reads the table
- * once for each completed import. A missing import row counts as completed.
+ * Whether rows with this import id are visible. If the id is a number, the rows are visible only after the import is completed. Rows with
+ * any other id are always visible. Reads the table once for each completed import. A missing import row counts as completed.
  */
 export async function isPublished(table: Table, companyId: number, importId: string | undefined): Promise<boolean> {
   if (importId === undefined || !/^\d+$/.test(importId)) return true;

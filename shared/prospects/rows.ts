@@ -104,7 +104,7 @@ export const packNoteLocators = (
     return { ...attachedKeys.noteLocators(companyId, block), type: "notePlaces", createdAt, bytes };
   });
 
-/** Returns locators by note id, from single and packed rows. A note is removed if its locator or its row is missing. */
+/** Returns locators by note id, from single and packed rows. A locator in a packed row may belong to a note that no longer exists. */
 export async function findNoteLocators(
   table: Table,
   companyId: number,

@@ -60,7 +60,7 @@ export interface Found<Names> {
 export interface CompanyIndex {
   /** Estimated memory of the cached segments, in bytes. */
   readonly cachedBytes: number;
-  /** Throws IndexUnreadable. */
+  /** Takes a snapshot of the company's index. Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /**
    * Reads the recent names and the index at the same time, and takes snapshots until one is not stale. Throws IndexUnreadable, and

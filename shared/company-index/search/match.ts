@@ -1,4 +1,4 @@
-/** Finds the rows of each segment and the unflushed prospects that pass the criteria. */
+/** Finds all prospects that pass the criteria, among the rows of the segments and among the unflushed prospects. */
 import { type Criteria, canMeet, passes, withinBox } from "#shared/company-index/criteria.ts";
 import { type GeohashRange, geohashRanges } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";

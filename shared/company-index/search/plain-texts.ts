@@ -1,4 +1,4 @@
-/** Substring search over bytes: plain texts, runs of letters in words, and trigram filters that exclude parts of a text. */
+/** Substring search over bytes. Contains plain texts, the runs of letters in words, and trigram filters that exclude parts of a text. */
 
 /** Texts in one sequence of UTF-8 bytes, each followed by a line break. */
 export class PlainTexts {

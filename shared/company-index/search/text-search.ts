@@ -54,7 +54,7 @@ export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
 /** The rows of a segment that can still match; undefined if no row can match. */
 type Among = RowSet | "all" | undefined;
 
-/** `amongIn` returns the rows of segment number `at` of the view that can still match. */
+/** Finds the matches of one word. `amongIn` returns the rows of segment number `at` of the view that can still match. */
 export function findWord(
   view: IndexView,
   word: SearchWord,

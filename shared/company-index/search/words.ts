@@ -129,8 +129,9 @@ function countsOf(list: WordList): Uint32Array {
 const ORDERED = 3;
 
 /**
- * Sorts the words of the list: first the `shared` words that occur in several texts, and then by leading bytes. Similar words are therefore
- * in the same parts, so that the trigrams of a number occur in few parts, and those of a name in no part of numbers.
+ * Sorts the words of the list. The `shared` words that occur in several texts come first, and each group is sorted by leading bytes.
+ * Similar words are therefore in the same part of the trigram filter. Few parts then contain the trigrams of a number, and no part that
+ * consists of numbers contains the trigrams of a name.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
   let order: Uint32Array = new Uint32Array(counts.length);

@@ -183,10 +183,11 @@ async function putRun(
 export const MERGE_RATIO = 5;
 
 /**
- * Age of the oldest run to merge with all newer runs; undefined if no merge is due. The size of runs grows sixfold from one level to the
- * next, with up to five runs of one size. There are therefore few runs, and a row is rewritten only once for each size. The oldest run has
- * most of the rows. It is merged when all other runs together have as many rows, because the rows that they replace increase the cost of
- * each cold read.
+ * Age of the oldest run to merge with all newer runs; undefined if no merge is due.
+ *
+ * The size of runs grows sixfold from one level to the next, with up to five runs on each level. The number of runs therefore stays small,
+ * and a row is rewritten only once on each level. The oldest run has most of the rows and is merged only when all other runs together have
+ * as many rows. Waiting longer would make cold reads more expensive, because they load both the old rows and the rows that replace them.
  */
 export function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
@@ -201,7 +202,7 @@ export function mergeable(runs: readonly Sized[]): number | undefined {
 
 type Sized = Pick<Run, "rows">;
 
-/** A run of deletions and notes counts as one row. */
+/** A run that contains only deletions and notes counts as one row. */
 const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 
 async function merge(

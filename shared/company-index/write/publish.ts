@@ -161,7 +161,7 @@ const TRIES = 20;
 export interface ImportedOptions {
   /** Creates the ids of the stored pieces. The caller can then find the pieces even if the run is never published. */
   readonly newId?: () => string;
-  /** Commits other writes together with the move of the head. */
+  /** Commits the move of the head, together with other writes of the caller. */
   readonly commit?: Commit;
 }
 

@@ -64,7 +64,7 @@ const ROW_BYTES = 2_000;
 
 type Rows = Map<number, ExportRow>;
 
-/** A selected prospect with the version that the index knows. */
+/** A selected prospect with its version in the index. */
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**

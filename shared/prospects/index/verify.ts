@@ -211,7 +211,7 @@ export class Mismatches {
 /** Version and hash of a record. A million fingerprints take about 200 MB. */
 export interface Fingerprint {
   readonly version: number;
-  /** 48 bits of a hash of the content. */
+  /** A hash of the content, cut to 48 bits so that a number represents it exactly. */
   readonly hash: number;
   readonly prospectId: number;
 }
