@@ -1,4 +1,4 @@
-/** Laws of geohash ranges: they cover a bbox and little else, and find its rows. */
+/** Tests that the geohash ranges of a bbox cover the bbox and little else, and that the bbox filter finds the rows in the bbox. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Box, insideBox } from "#shared/company-index/criteria.ts";
@@ -7,7 +7,7 @@ import { BboxFilter } from "#shared/company-index/search/row-filter.ts";
 
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, -45, 0, 33.448, 45, 90));
 const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, -90, 0, 90, 180));
-/** Any box, and small ones. West may be greater than east. */
+/** Boxes of any size, and small boxes. The west edge may be greater than the east edge, because a box may cross the 180th meridian. */
 const box: fc.Arbitrary<Box> = fc.oneof(
   fc.tuple(lng, lat, lng, lat).map(([a, b, c, d]): Box => [a, Math.min(b, d), c, Math.max(b, d)]),
   fc
@@ -18,7 +18,7 @@ const box: fc.Arbitrary<Box> = fc.oneof(
 const isCovered = (ranges: ReturnType<typeof geohashRanges>, place: number): boolean =>
   ranges.some(({ from, to }) => from <= place && place < to);
 
-/** Points of a box, corners included. */
+/** The point of a box at the fractions `x` and `y` of its width and height. The corners are the fractions 0 and 1. */
 const within = ([minLng, minLat, maxLng, maxLat]: Box, x: number, y: number): [lat: number, lng: number] => {
   const width = minLng <= maxLng ? maxLng - minLng : maxLng - minLng + 360;
   const east = minLng + x * width;
@@ -46,7 +46,7 @@ describe("geohash ranges", () => {
     );
   });
 
-  test("cover little else: a sixth of the area of a square bbox", () => {
+  test("cover at most a sixth more than the area of a square bbox", () => {
     for (const [west, south, size] of [
       [-105.09, 39.639, 0.2],
       [-0.1, -0.1, 0.2],
@@ -66,7 +66,7 @@ const rows = fc.array(
   { minLength: 1, maxLength: 300, size: "max" },
 );
 
-test("the bbox filter finds the rows in the box, and compares few others", () => {
+test("the bbox filter finds the rows in the box, and compares few rows outside the box", () => {
   fc.assert(
     fc.property(rows, box, (given, bbox) => {
       const sorted = given.toSorted((a, b) => atGeohash(a) - atGeohash(b));

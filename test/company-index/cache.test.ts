@@ -1,4 +1,4 @@
-/** The cache of company indexes drops texts first, then whole companies, and never changes a result. */
+/** Tests that the cache of company indexes drops texts before it drops whole companies, and never changes a result. */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CompanyIndex, cacheBytesOf, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -60,13 +60,13 @@ async function read(index: CompanyIndex, companyId: number, word?: string): Prom
   return (await findIn(index, companyId, { words: word === undefined ? [] : [{ text: word, digits: "" }] })).total;
 }
 
-/** Cached bytes of one company, without texts and with them. */
+/** The bytes that the cache holds for one company, before and after a search has loaded its texts. */
 async function sizes(): Promise<{ columns: number; withTexts: number }> {
   const index = openCompanyIndex(db.direct);
   await read(index, 31);
   const columns = index.cachedBytes;
   let withTexts = 0;
-  // The word indexes of later searches take less memory than the texts.
+  // The largest size counts, because the word indexes of later searches take less memory than the texts.
   for (let i = 0; i < 3; i++) {
     await read(index, 31, "DOG");
     withTexts = Math.max(withTexts, index.cachedBytes);
@@ -105,7 +105,7 @@ describe("the cache", () => {
     expect(new Set(asked)).toEqual(new Set(["31"]));
   });
 
-  test("of size zero keeps what running reads use: concurrent searches of all companies are exact", async () => {
+  test("of size zero keeps the segments that running reads use, so concurrent searches of all companies are exact", async () => {
     const index = openCompanyIndex(db.table, 1);
     const reads = Array.from({ length: 60 }, (_, i) => {
       const companyId = COMPANIES[i % COMPANIES.length] ?? 0;
@@ -128,7 +128,7 @@ describe("the cache size", () => {
     expect(cacheBytesOf(2_048)).toBeGreaterThan(cacheBytesOf(1_024) * 2.5);
   });
 
-  test("holds 200 companies of 100 000 prospects at the memory of the list and map functions, by the model", () => {
+  test("in a simulation, holds 200 companies of 100 000 prospects in the memory of the list and map functions", () => {
     expect(model(2_048, 200, { list: 1 }).hits).toBe(1);
     expect(model(2_048, 200, { pins: 1 }).hits).toBe(1);
     expect(model(5_120, 200, { list: 0.9, search: 0.1 }).hits).toBeGreaterThan(0.99);

@@ -1,4 +1,4 @@
-/** `npm run index` as a process on a real table: its output and its exit codes. */
+/** Tests the output and the exit codes of `npm run index` as a process on a real table. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -17,7 +17,7 @@ import { IndexedCompany } from "./indexed-company.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 const db = faultyDynamoDb();
-/** Says where the table is, as the local service does. */
+/** A server that tells the command where the table is, as the local service does. */
 let outputs: Server;
 beforeAll(async () => {
   outputs = createServer((_, response) => {

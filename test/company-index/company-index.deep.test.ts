@@ -1,4 +1,7 @@
-/** The company index on a real table: reads equal the records while flushes and merges run, are killed at any call, or are repeated. */
+/**
+ * Tests on a real table that reads of the company index equal the records while flushes and merges run, are killed at any call, or are
+ * repeated.
+ */
 import type { DynamoDBRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
 import { noteDelta, prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
@@ -24,7 +27,7 @@ const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
 const everything = { least: 1, settleMs: 0 };
 const flushAll = (table: Table, companyId: number) => flush({ table, clock }, companyId, everything);
 
-/** The expected records. */
+/** The records that the index must contain. */
 class Records {
   readonly companyId = newCompany();
   readonly #rows = new Map<number, IndexRow>();
@@ -37,7 +40,7 @@ class Records {
     if (row !== undefined) await db.direct.transact(prospectDelta(this.companyId, row));
   }
 
-  /** Writes each prospect `times` times, in few calls. */
+  /** Writes each prospect `times` times, with few calls of the table. */
   async writeMany(ids: number, times: number): Promise<void> {
     const rows = Array.from({ length: ids * times }, (_, i) => this.#next(1 + (i % ids), i));
     const writes = rows.flatMap((row) => (row === undefined ? [] : prospectDelta(this.companyId, row)));
@@ -73,7 +76,7 @@ class Records {
     await db.direct.transact(prospectDelta(this.companyId, entry));
   }
 
-  /** A note keeps its first prospect. */
+  /** A later version of a note stays with the note's first prospect. */
   async note(noteId: number, firstOn: number, text: string | null): Promise<void> {
     const known = this.#notes.get(noteId);
     const prospectId = known?.prospectId ?? firstOn;
@@ -109,7 +112,10 @@ class Records {
     }
   }
 
-  /** No entry is left. Unless a process was killed, every piece belongs to a current or a recently replaced run. */
+  /**
+   * Expects that no entry is left. Unless a process was killed, also expects that every piece of the index belongs to a current or recently
+   * replaced run.
+   */
   async expectClean({ orphans = false } = {}): Promise<void> {
     const { companyId } = this;
     const { head, keys: left } = await readUnflushed(db.direct, companyId);
@@ -125,7 +131,7 @@ class Records {
   }
 }
 
-/** Changes every kind of entry, and some records twice. */
+/** Changes records of every kind, and some records twice. */
 async function change(records: Records, seed: number): Promise<void> {
   for (let i = 0; i < 8; i++) await records.write(1 + ((seed * 5 + i * 3) % (25 + seed)), seed * 100 + i);
   const text = seed % 5 === 0 ? null : seed % 2 === 0 ? "DOG" : "CAT";
@@ -134,7 +140,7 @@ async function change(records: Records, seed: number): Promise<void> {
 }
 
 describe("reads", () => {
-  test("equal the records after each of many flushes and merges, warm and cold", async () => {
+  test("equal the records after each of many flushes and merges, with a warm and with a cold cache", async () => {
     const records = new Records();
     const warm = openCompanyIndex(db.direct);
     for (let seed = 0; seed < 16; seed++) {
@@ -148,7 +154,7 @@ describe("reads", () => {
     await records.expectClean();
   });
 
-  test("equal the records while flushes run, two at once", async () => {
+  test("equal the records while two flushes run at the same time", async () => {
     const records = new Records();
     const warm = openCompanyIndex(db.direct);
     for (let seed = 0; seed < 12; seed++) {
@@ -169,7 +175,7 @@ describe("reads", () => {
       await change(records, seed);
       const index = openCompanyIndex(db.table);
       const late: Fault = { kind: "late", meanwhile: () => flushAll(db.direct, records.companyId) };
-      // Each answer of the slow reader waits for a whole flush with its merges.
+      // One answer to the slow reader waits for a whole flush with its merges.
       db.plan((_, number) => (number === 1 + (seed % 4) ? late : pass));
       await records.expectFound(index);
     }
@@ -247,7 +253,7 @@ describe("a flush", () => {
     for (let version = 1; version <= 9; version++) await records.write(1, version);
     await records.remove(1);
     await records.write(2, 2);
-    // The process removes the first two keys, one of them the deletion (version 10 sorts before 9), and is then killed.
+    // The process removes the first two keys and is then killed. One of the two is the deletion, because version 10 sorts before version 9.
     let isGone = false;
     db.plan((_, __, body) => {
       if (isGone) return dead;
@@ -290,7 +296,7 @@ describe("a flush", () => {
     await records.write(1, 1);
     await records.write(2, 2);
     await records.remove(2);
-    // Simulates a Query that was between the keys while version 1 of prospect 2 and then its deletion were written.
+    // Simulates a Query that has already read past the key of version 1 of prospect 2 when the version and then its deletion are written.
     let isFirst = true;
     db.plan((operation) => {
       if (operation !== "Query" || !isFirst) return pass;
@@ -334,7 +340,7 @@ describe("the stream of delta entries", () => {
     dynamodb: { Keys: { pk: { S: `C#${companyId}#X` } }, SequenceNumber: String(number) },
   });
 
-  test("may lose and repeat records: the next batch flushes what one batch missed", async () => {
+  test("may lose and repeat records, because the next batch flushes the entries that one batch missed", async () => {
     const [busy, quiet] = [new Records(), new Records()];
     const handle = flushStream(() => ({ table: db.direct, clock }));
     const batch = (records: Records, count: number) =>
@@ -342,7 +348,7 @@ describe("the stream of delta entries", () => {
     const left = async ({ companyId }: Records) => (await readUnflushed(db.direct, companyId)).keys.length;
     await busy.writeMany(FLUSH_ENTRIES, 2);
     await quiet.writeMany(3, 1);
-    // A cold function reads the table at the first record. The other company has too few entries.
+    // A cold function reads the table at the first record. The entries of the other company are too few for a flush.
     expect(await batch(busy, 1)).toEqual({ batchItemFailures: [] });
     expect(await batch(quiet, 1)).toEqual({ batchItemFailures: [] });
     expect([await left(busy), await left(quiet)]).toEqual([0, 3]);
@@ -372,10 +378,10 @@ describe("the stream of delta entries", () => {
   });
 });
 
-/** After the kill, no call reaches the table. */
+/** The fault of every call after the kill, so that no call reaches the table. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 
-describe("a missing piece", () => {
+describe("a missing piece of the index", () => {
   test("is an error, never a shorter list", async () => {
     const records = new Records();
     await change(records, 1);

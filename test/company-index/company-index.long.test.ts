@@ -1,4 +1,4 @@
-/** Reads of the company index equal a plain filter over the records, in 5 000 random sequences. */
+/** Tests that reads of the company index equal a plain filter over the records, in 5 000 random sequences of steps. */
 import { test } from "vitest";
 import { expectIndexLaw } from "./index-law.ts";
 

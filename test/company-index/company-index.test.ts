@@ -1,4 +1,7 @@
-/** Reads of the company index equal a plain filter over the records, in random sequences of steps. The long tier runs more of them. */
+/**
+ * Tests that reads of the company index equal a plain filter over the records, in random sequences of steps. The test file for the long
+ * tests runs more sequences.
+ */
 import { test } from "vitest";
 import { sized } from "../harness/tier.ts";
 import { expectIndexLaw } from "./index-law.ts";

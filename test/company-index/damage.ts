@@ -1,4 +1,7 @@
-/** Damages a company's index as no write of the service does. `verify` must find the damage, and a rebuild must repair it. */
+/**
+ * Damages a company's index in ways in which no write of the service can damage it. `verify` must find the damage, and a rebuild must
+ * repair the index.
+ */
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import {
   type Head,
@@ -35,7 +38,7 @@ export async function indexInHand(table: Table, companyId: number): Promise<Inde
   return { table, companyId, head, manifest, oldest, newest, segment };
 }
 
-/** Replaces the current runs, with new run manifests. */
+/** Makes these runs the current runs, with new run manifests. */
 export async function putManifest({ table, companyId, head }: IndexInHand, runs: readonly Run[]): Promise<void> {
   await table.batchPut([...new Set(runs)].map((run) => runManifestItem(companyId, runManifestOf(run, 0, []))));
   const manifest = runs.map(({ id }) => id);
@@ -45,7 +48,7 @@ export async function putManifest({ table, companyId, head }: IndexInHand, runs:
 export const pieceOf = ({ companyId }: IndexInHand, owner: string, name: string): Key =>
   keys.indexPart(companyId, owner, name, 0);
 
-/** Changes one byte in the middle. */
+/** Changes one byte in the middle of a stored field. */
 export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes"): Promise<void> {
   const item = await table.get(key);
   const stored = item?.[field];
@@ -56,7 +59,7 @@ export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes")
   await table.batchPut([{ ...item, ...key, [field]: bytes }]);
 }
 
-/** Replaces the rows of the oldest run, which has one segment. */
+/** Replaces the rows of the oldest run, which has only one segment. */
 export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNotes[]) => RowWithNotes[]): Promise<void> {
   const { table, companyId, manifest, oldest } = index;
   const rows = (await readSegments(table, companyId, oldest)).flatMap((decode) => [...rowsOf(decode())]);

@@ -1,4 +1,4 @@
-/** Law: the filters find in a segment the live rows that they find one by one among unflushed entries. */
+/** Tests that the filters find the same live rows in a segment as a comparison of each row finds among unflushed entries. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Criteria, passes, zoneOf } from "#shared/company-index/criteria.ts";
@@ -12,7 +12,7 @@ import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 const fields = fc.record({
   createdAt: fc.integer({ min: 0, max: 9 }),
   statusId: fc.constantFrom(null, 1, 2, 3),
-  // More distinct values than a zone map lists.
+  // The range contains more distinct values than a zone map lists.
   assignedToUserId: fc.option(fc.integer({ min: 1, max: 40 })),
   tagIds: fc.subarray([11, 12, 13]),
   city: fc.constantFrom(null, "", "denver", "aurora"),
@@ -50,7 +50,7 @@ function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
 const byList = (a?: IndexRow, b?: IndexRow): number =>
   (b?.createdAt ?? 0) - (a?.createdAt ?? 0) || (b?.id ?? 0) - (a?.id ?? 0);
 
-test("filters find each row that passes once", () => {
+test("filters find each matching row exactly once", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fields, fc.constantFrom(0, 0, 0, 1)), { minLength: 1, maxLength: 200, size: "max" }),
@@ -67,7 +67,7 @@ test("filters find each row that passes once", () => {
         const segment = segmentOf(rows);
         const delta = { prospects: new Map(), notes: new Map() };
         const beside = { noteVersions: new NewestVersions(), looseNotes: [], delta };
-        // Repeats some criteria, which then reuse the postings of the first time.
+        // Some criteria are repeated, and then reuse the postings of the first time.
         for (const wanted of [{ words: [] }, ...asked, ...asked.slice(4)]) {
           const { segments, total } = findMatches({ ...beside, segments: [{ segment, age: 0, dead }] }, wanted);
           const found = segments.flatMap((matches) => [...matches.rows]).sort((a, b) => a - b);

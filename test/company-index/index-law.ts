@@ -1,6 +1,6 @@
 /**
- * Law: after any sequence of writes, flushes and merges, a read of the index finds the same total, ids and order as a plain filter over the
- * records.
+ * The law of the index. After any sequence of writes, flushes and merges, a read of the index finds the same total, ids and order as a
+ * plain filter over the records.
  */
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -33,7 +33,7 @@ import { mergeRuns } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { buildSegments, encodeRunOverrides } from "#shared/company-index/write/publish.ts";
 
-/** Small, so that runs of a few rows have several segments. */
+/** A small limit, so that runs of a few rows have several segments. */
 const MAX_ROWS = 3;
 
 interface ModelRun {
@@ -48,7 +48,7 @@ interface Model {
   runs: ModelRun[];
   entries: IndexEntry[];
   noteEntries: NoteEntry[];
-  /** Flushed entries that are not removed yet, for readers that started before the flush. */
+  /** Flushed entries that are not yet removed. Readers that started before the flush still see these entries. */
   leftover: { entries: IndexEntry[]; noteEntries: NoteEntry[] };
 }
 
@@ -85,8 +85,8 @@ function storedRun(
 }
 
 /**
- * A flush: the newest entries become a run. Leftovers of an earlier, killed flush are included. The entries of this flush stay readable
- * until it removes them, or until the next flush if it is killed before.
+ * Models a flush, which makes a run of the newest entries and of entries that an earlier, killed flush left behind. The entries stay
+ * readable until this flush removes them. If it is killed before, they stay readable until the next flush.
  */
 function flush(model: Model): void {
   const entries = [...model.leftover.entries, ...model.entries];
@@ -101,7 +101,7 @@ function flush(model: Model): void {
   model.noteEntries = [];
 }
 
-/** Only a flush that has removed all its entries merges. */
+/** Models a merge, which runs only after a flush has removed all its entries. */
 function merge(model: Model, from: number, count: number): void {
   if (model.leftover.entries.length + model.leftover.noteEntries.length > 0) return;
   const chosen = model.runs.slice(from, from + count);
@@ -135,7 +135,7 @@ function read(model: Model, criteria: Criteria) {
   return findMatches({ ...runs, segments, delta }, criteria);
 }
 
-/** Written from the decision records, not from the code of the index. */
+/** The expected ids. They follow from the rules in docs/decisions and use no code of the index. */
 function expected({ prospects, notes }: Model, { words, ...criteria }: Criteria): number[] {
   const { box, statusIds, assigneeIds, tagIds, cities, createdFrom, createdTo } = criteria;
   const live = [...prospects.values()].filter((entry): entry is IndexRow => !isTombstone(entry));
@@ -208,7 +208,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("clean" as const),
       at: fc.nat(9),
-      // How many entries the flush removes before it is killed.
+      // The number of entries that the flush removes before it is killed.
       most: fc.constantFrom(1, 3, 100, 100, 100),
     }),
   },
@@ -280,7 +280,7 @@ const words = [
   { text: "CAT", digits: "" },
   { text: "BELL", digits: "" },
 ];
-/** No filter at all, and each word alone. */
+/** Criteria without filters: one with no word, and one for each word. */
 const everyWord: Criteria[] = [{ words: [] }, ...words.map((word) => ({ words: [word] }))];
 
 const maybe = <T>(value: fc.Arbitrary<T>) =>
@@ -309,7 +309,7 @@ function expectFound(model: Model, wanted: Criteria): void {
   expect(Array.from(inOrder(matches), (place) => place.id)).toEqual(ids);
 }
 
-/** Compares after each step, in this number of random sequences. */
+/** Runs this number of random sequences, and compares the index with the records after each step. */
 export function expectIndexLaw(sequences: number): void {
   fc.assert(
     fc.property(

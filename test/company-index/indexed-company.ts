@@ -1,4 +1,4 @@
-/** A company whose prospects and notes are written as the service writes them, and lists that are compared with its rows. */
+/** A company whose prospects and notes are written as the service writes them. Its lists are compared with its rows. */
 import { expect } from "vitest";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
@@ -19,7 +19,7 @@ const now = "2026-05-29T18:00:00.000Z";
 const WORDS = ["DOG", "CAT", "BELL"];
 
 export interface Staged {
-  /** Ids of all prospects. The fourth is deleted. */
+  /** Ids of all prospects. The fourth prospect is deleted. */
   readonly ids: readonly number[];
   readonly noteOfA: number;
 }
@@ -29,7 +29,7 @@ export class IndexedCompany {
   readonly id: number;
   readonly table: Table;
   readonly #ids: Ids;
-  /** Numbers of writes of each prospect, notes included, that have started and ended. */
+  /** For each prospect, the number of writes that have started and the number that have ended, including writes of its notes. */
   readonly #begun = new Map<number, number>();
   readonly #ended = new Map<number, number>();
 
@@ -39,7 +39,7 @@ export class IndexedCompany {
     this.#ids = leaseIds(table);
   }
 
-  /** Returns its id. */
+  /** Creates a prospect and returns its id. */
   async create(seed: number): Promise<number> {
     const id = await this.#ids.nextProspect(this.id);
     await this.#write(id, insertProspect(prospectOf(this.id, id, seed)));
@@ -58,7 +58,7 @@ export class IndexedCompany {
     await this.#write(id, replaceProspect(current, { ...current, version: current.version + 1, deletedAt: now }));
   }
 
-  /** Returns its id. */
+  /** Creates a note and returns its id. */
   async addNote(prospectId: number, seed: number): Promise<number> {
     const id = await this.#ids.next();
     const dated = { createdAt: now, updatedAt: now, createdBy: null };
@@ -118,8 +118,8 @@ export class IndexedCompany {
   }
 
   /**
-   * Reads lists of all prospects and of each word with a new reader. Every prospect that is not being written must be found or not found as
-   * its rows say, and none twice.
+   * Reads lists of all prospects and of each word with a new reader. Each list must contain exactly the prospects whose rows match, each of
+   * them once. A prospect that is being written is not compared.
    */
   async expectListsExact(table: Table = this.table): Promise<void> {
     const ended = new Map(this.#ended);
@@ -146,14 +146,14 @@ export class IndexedCompany {
   }
 }
 
-/** The matches of a company whose names do not matter. */
+/** The matches of a company, without the names of statuses, users and tags. */
 export async function findIn(index: CompanyIndex, companyId: number, criteria: Criteria): Promise<Matches> {
   const names = { version: Number.POSITIVE_INFINITY };
   const source = { recent: async () => names, fresh: async () => names };
   return (await index.find(companyId, source, () => criteria)).matches;
 }
 
-/** Version and text of each prospect according to the rows, notes included. */
+/** Version and text of each prospect according to the rows, including the texts of its notes. */
 function contentsOf({ prospects, notes }: CompanyProspects) {
   const notesOf = Map.groupBy(notes, ({ prospectId }) => prospectId);
   return new Map(

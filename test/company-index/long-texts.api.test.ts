@@ -1,4 +1,4 @@
-/** Texts of more than 256 bytes have rows of their own in the index: the endpoints that write and search them have the rights for it. */
+/** Tests that the endpoints which write and search texts of more than 256 bytes have the rights for the separate rows of these texts. */
 import { expect, test } from "vitest";
 import { at } from "../harness/client.ts";
 import { dataOf, uniqueName } from "../harness/shapes.ts";

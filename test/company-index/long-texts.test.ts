@@ -1,4 +1,4 @@
-/** Unflushed long texts of notes and prospects: searches find them, and lists do not pay for them, whatever is killed. */
+/** Tests that searches find unflushed long texts of notes and prospects, and that lists do not pay for these texts, whatever is killed. */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -30,7 +30,7 @@ async function sideRows(context: ApiContext, companyId: number): Promise<string[
   return found;
 }
 
-test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a search finds them in as many rounds as a list takes", async () => {
+test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a search finds them in two rounds of requests", async () => {
   const context = newFunction();
   const company = await newCompany(context);
   const { companyId } = company.caller;
@@ -43,7 +43,7 @@ test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a sear
   const before = await unitsOf(() => list(context, company));
   for (let i = 0; i < 100; i++) await createNote(context, company.caller, id, { body: long(`word${i}!`) });
   const after = await unitsOf(() => list(context, company));
-  // One read unit for 14 entries.
+  // One read unit covers 14 entries.
   expect(after - before).toBeLessThanOrEqual(100 / 14);
   for (const word of ["word0!", "WORD99!", "prospect"]) {
     const { result, usage } = await metered(() => list(context, company, word));
@@ -65,7 +65,7 @@ const address = {
   zip: "80202",
 };
 
-test("a few long entries trigger a flush as many short ones do", async () => {
+test("a few long entries trigger a flush, just as many short entries do", async () => {
   const context = newFunction();
   const company = await newCompany(context);
   const { companyId } = company.caller;
@@ -130,7 +130,7 @@ test.each(Object.entries(kills))(
   },
 );
 
-test("a search reads missing texts again by key, and takes a new snapshot if a flush removes them", async () => {
+test("a search reads missing texts again by key, and reads a new snapshot if a flush removes the texts", async () => {
   const context = newFunction();
   const company = await newCompany(context);
   const { caller } = company;

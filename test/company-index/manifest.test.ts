@@ -1,4 +1,4 @@
-/** Run manifests: what flushes write, what killed flushes leave behind, and what garbage collection removes. */
+/** Tests which run manifests a flush writes, which ones a killed flush leaves behind, and which ones garbage collection removes. */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
@@ -32,7 +32,7 @@ const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
 
 const LARGE = 20;
 
-/** One large run of these prospects. */
+/** A company whose prospects are in one large run. */
 async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: number[] }> {
   const company = new IndexedCompany(1_000 + companies++, db.direct);
   const ids: number[] = [];
@@ -41,7 +41,9 @@ async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: nu
   return { company, ids };
 }
 
-/** Writes two prospects and flushes, `turns` times: small runs, some of which are merged. */
+/**
+ * Writes a prospect and a note and then flushes, as often as `turns` says. Each flush makes a small run, and some of these runs are merged.
+ */
 async function smallRuns(company: IndexedCompany, ids: readonly number[], turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
     await writeSome(company, ids, turn);
@@ -61,11 +63,11 @@ async function headOf({ id }: IndexedCompany) {
 
 const runManifestsOf = ({ id }: IndexedCompany) => readRunManifests(db.direct, id, "strong");
 
-/** Owners of the stored pieces: segments, and runs with parts of their own. */
+/** Owners of the stored pieces of the index: segments, and runs whose parts have separate rows. */
 const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
   new Set((await db.keysOf(`C#${id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? ""));
 
-/** Every run manifest belongs to a current or replaced run, and every piece belongs to such a run manifest. */
+/** Expects that every run manifest belongs to a current or replaced run, and that every piece of the index belongs to such a manifest. */
 async function expectNoGarbage(company: IndexedCompany): Promise<void> {
   const { manifest } = await headOf(company);
   const runManifests = await runManifestsOf(company);
@@ -181,7 +183,7 @@ describe("a flush", () => {
     });
     expect(await flushAll(company, db.table)).toMatchObject({ entries: 2 });
     expect(replaced).toHaveLength(MERGE_RATIO);
-    // Readers that started before may use the run for a minute.
+    // Readers that started before the merge may use the replaced runs for a minute.
     expect([...(await runManifestsOf(company)).keys()]).toEqual(expect.arrayContaining(replaced));
     await company.expectListsExact();
     await expectNoGarbage(company);
@@ -226,7 +228,7 @@ describe("a replaced run", () => {
   test("is distinguished from a run that an import is about to publish, however long the import takes", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 1);
-    // The run manifest is stored half a day before the head moves. A flush moves the head first and collects garbage.
+    // The import stores its run manifest half a day before it moves the head. Before the move, a flush moves the head and collects garbage.
     let isFirst = true;
     const other = async (): Promise<void> => {
       clock.ms += DAY_MS / 2;
@@ -250,7 +252,7 @@ const listOf = (table: Table, { id }: IndexedCompany, index = openCompanyIndex(t
   metered(() => findIn(index, id, { words: [] }));
 
 describe("a reader", () => {
-  test("without a cache requests the head and all run manifests at once, and then segments", async () => {
+  test("without a cache requests the head and all run manifests at the same time, and then the segments", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 3);
     const { result, usage } = await listOf(db.direct, company);
@@ -308,5 +310,5 @@ describe("a format of a later release", () => {
   });
 });
 
-/** After the kill, no call reaches the table. */
+/** The fault of every call after the kill, so that no call reaches the table. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

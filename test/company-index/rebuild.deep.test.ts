@@ -1,4 +1,4 @@
-/** Law: lists stay exact while the index is rebuilt, whatever is written, flushed or killed meanwhile. */
+/** Tests that lists stay exact while the index is rebuilt, whatever is written, flushed or killed meanwhile. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -29,7 +29,7 @@ const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
 const rebuildOf = ({ id }: IndexedCompany, table: Table = db.direct, options: RebuildOptions = {}) =>
   rebuild({ table, clock }, indexRecords(table), id, { settleMs: 0, ...options });
 
-/** Nothing differs, and nothing does after a flush and all merges. */
+/** Expects that lists and index agree with the rows, and that lists still agree after a flush and all merges. */
 async function expectExact(company: IndexedCompany): Promise<void> {
   await company.expectListsExact();
   await flushAll(company);
@@ -96,7 +96,7 @@ describe("a rebuild", () => {
 
   const faults: [string, Fault, RegExp][] = [
     ["before any call takes effect", { kind: "error", code: "ValidationException", status: 400 }, /./],
-    // A read changes nothing, so that its lost reply equals a kill before the next call.
+    // The reply to a read is never lost here, because a read changes nothing and the loss would equal a kill before the next call.
     ["after any write took effect", { kind: "lose reply" }, /Write|Update/],
   ];
   test.each(faults)(
@@ -219,7 +219,7 @@ describe("of two rebuilds", () => {
     await expectExact(company);
   });
 
-  test("the one that lost its lock finds its runs replaced, changes nothing and leaves nothing behind", async () => {
+  test("the rebuild that lost its lock finds its runs replaced, changes nothing and leaves nothing behind", async () => {
     for (let at = 3; at < 12; at += 2) {
       const company = newCompany();
       await company.stage(flushAll);
@@ -270,7 +270,7 @@ describe("merges", () => {
   });
 });
 
-/** Reads the entries at once, and the head only after `gate` opens. */
+/** A table that reads the entries at once, but the head only after `gate` opens. */
 const slowReader = (table: Table, gate: Promise<void>): Table => ({
   ...table,
   query: async function* (spec) {
@@ -283,5 +283,5 @@ const slowReader = (table: Table, gate: Promise<void>): Table => ({
   },
 });
 
-/** After the kill, no call reaches the table. */
+/** The fault of every call after the kill, so that no call reaches the table. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

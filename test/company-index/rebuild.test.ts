@@ -1,4 +1,4 @@
-/** Law: a rebuilt run lists the versions of exactly those records that an entry or a newer run mentions. */
+/** Tests that a rebuilt run lists the versions of exactly those records that an entry or a newer run mentions. */
 import { expect, test } from "vitest";
 import { noRunOverrides } from "#shared/company-index/pieces.ts";
 import { overridesToList } from "#shared/company-index/repair/rebuild.ts";

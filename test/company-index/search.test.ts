@@ -1,4 +1,4 @@
-/** Laws of a search for several words: it finds a note in whichever run it is stored, and keeps each row once. */
+/** Tests that a search for several words finds a note in whichever run the note is stored, and that a row set keeps each row once. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Criteria, zoneOf } from "#shared/company-index/criteria.ts";
@@ -51,22 +51,22 @@ describe("a note in an older run than its prospect's row", () => {
   };
 
   test.each([
-    ["its one word", {}, ["YARD"], [1]],
+    ["one word of the note", {}, ["YARD"], [1]],
     ["one word in the row, one in the note", {}, ["BERTA", "DOG"], [1]],
-    ["the same the other way round", {}, ["DOG", "BERTA"], [1]],
-    ["a word in its older row alone", {}, ["ANNA"], []],
-    ["one of them in the older row", {}, ["ANNA", "DOG"], []],
+    ["one word in the note, one in the row", {}, ["DOG", "BERTA"], [1]],
+    ["a word that only the older row has", {}, ["ANNA"], []],
+    ["one word in the older row, one in the note", {}, ["ANNA", "DOG"], []],
     ["the status of the newer row, which the older run does not have", { statusIds: new Set([8]) }, ["DOG"], [1]],
     ["the status of the older row", { statusIds: new Set([7]) }, ["DOG"], []],
     ["words of two prospects", {}, ["BERTA", "CAT"], []],
     ["a neighbour's two words", {}, ["CLARA", "CAT"], [2]],
-  ])("is found by %s", (_, criteria, texts, ids) => {
-    // By plain texts, and then by word indexes.
+  ])("is found only through the newer row by %s", (_, criteria, texts, ids) => {
+    // The first search compares plain texts, and later searches use word indexes.
     for (let i = 0; i < 3; i++) expect(found(criteria, ...texts)).toEqual(ids);
   });
 });
 
-test("a row set keeps each added row once, few or many", () => {
+test("a row set keeps each added row once, for few and for many rows", () => {
   const row = fc.oneof(fc.integer({ min: 0, max: 4_095 }), fc.integer({ min: 0, max: 40 }));
   fc.assert(
     fc.property(fc.array(row, { maxLength: 300, size: "max" }), fc.array(row), (added, asked) => {

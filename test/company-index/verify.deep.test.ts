@@ -1,4 +1,4 @@
-/** `verify` finds every kind of damage to a company's index, and a rebuild repairs it. */
+/** Tests that `verify` finds every kind of damage to a company's index, and that a rebuild repairs the index. */
 import { describe, expect, test } from "vitest";
 import type { Zone } from "#shared/company-index/criteria.ts";
 import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
@@ -40,7 +40,10 @@ type Damage = [
   inflict: (index: IndexInHand, staged: Staged, company: IndexedCompany) => Promise<unknown>,
 ];
 
-/** The damage, a pattern of its fault (`{a}` is the id of the first prospect, and so on), and a function that does the damage. */
+/**
+ * The damage, a pattern for the fault that `verify` reports, and a function that does the damage. In a pattern, `{a}` is the id of the
+ * first prospect, `{b}` of the second, and so on.
+ */
 const damages: Damage[] = [
   [
     "ids of a segment are missing",
@@ -191,7 +194,7 @@ function zoneDamages(): Damage[] {
   ]);
 }
 
-/** Changes the row of this prospect. */
+/** Changes the row of the prospect with this id. */
 const changed = (id: number | undefined, change: (row: IndexRow) => IndexRow) => (rows: RowWithNotes[]) =>
   rows.map((one) => (one.row.id === id ? { ...one, row: change(one.row) } : one));
 
@@ -251,7 +254,7 @@ describe("a check", () => {
         await write();
         yield* records.readAll(companyId);
       },
-      // Each comparison reads the rows twice. A write comes before the second read.
+      // Each comparison reads the rows twice. The prospect is written before the second read.
       readSome: async (...asked) => {
         if (++reads % 2 === 0) await write();
         return records.readSome(...asked);

@@ -1,4 +1,7 @@
-/** A proxy between a client and the local service with its bucket. It breaks, shortens, loses and replaces answers as a test plans. */
+/**
+ * A proxy between a client and the local service with its bucket. As a test plans, it holds requests and breaks, shortens, loses or
+ * replaces answers.
+ */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";

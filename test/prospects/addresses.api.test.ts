@@ -1,4 +1,4 @@
-/** Addresses over HTTP: single addresses, the list, and the addresses of prospects. */
+/** Tests addresses over HTTP: single addresses, the list, and the addresses of prospects. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { Address, AddressPatch, NewProspect, Prospect } from "../../docs/client/api.ts";
 import { at } from "../harness/client.ts";

@@ -1,4 +1,4 @@
-/** An address and its copies agree after races and interrupted changes, and only the right users see an address. */
+/** Tests that an address and its copies agree after races and interrupted changes, and that only the right users see an address. */
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -131,7 +131,7 @@ const listed = async (context: ApiContext, caller: Caller): Promise<number[]> =>
 const notFound = { code: "not_found" };
 const badReference = { code: "validation_failed", faults: [{ pointer: "/addressId" }] };
 
-describe.each(["unflushed", "flushed"])("a user who sees only own prospects, where the index is %s", (state) => {
+describe.each(["unflushed", "flushed"])("with an index that is %s, a user who sees only own prospects", (state) => {
   test("sees addresses of own prospects and without a holder, and changes those without other holders", async () => {
     const { context, owner, rep } = await companyWithRep();
     const assigned = { assignedToUserId: rep.userId };
@@ -163,7 +163,7 @@ describe.each(["unflushed", "flushed"])("a user who sees only own prospects, whe
     for (const { id } of [free, mine])
       expect(await updateAddress(context, rep, id, { zip: "9" })).toMatchObject({ zip: "9" });
 
-    // Visibility follows the holders.
+    // An address becomes visible or invisible when its holders change.
     await updateProspect(context, owner, other.id, { addressId: free.id });
     expect(await listed(context, rep)).toEqual([mine.id, theirs.id, shared.id].toSorted((a, b) => a - b));
     await expect(getAddress(context, rep, free.id)).rejects.toMatchObject(notFound);
@@ -207,12 +207,12 @@ describe.each(["unflushed", "flushed"])("a user who sees only own prospects, whe
       await expect(updateAddress(context, caller, hidden.id, { zip: "9" })).rejects.toMatchObject(notFound);
       await expect(createProspect(context, caller, { addressId: hidden.id })).rejects.toMatchObject(badReference);
     }
-    // A change of the address keeps the rule.
+    // A change of the address does not change who sees the address.
     for (const caller of [rep, owner]) await updateAddress(context, caller, mine.id, { zip: `9-${caller.role}` });
     await updateAddress(context, owner, theirs.id, { zip: "9" });
     await expectVisibleTo(rep, [mine.id, both.id]);
     await expectVisibleTo(stranger, [both.id]);
-    // Deleted holders do not count while another holder exists.
+    // A deleted holder does not count while the address has another holder.
     await deleteProspect(context, owner, shared.id);
     await expectVisibleTo(rep, [mine.id]);
     await expectVisibleTo(stranger, [both.id]);

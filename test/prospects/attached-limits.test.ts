@@ -1,4 +1,7 @@
-/** Notes, appointments and status changes: lists of prospects read none of them, their number is limited, and deleted rows are not read. */
+/**
+ * Tests notes, appointments and status changes: lists of prospects do not read them, their number is limited, and deleted ones are not
+ * read.
+ */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { attachedKeys, keys } from "#shared/db/keys.ts";
@@ -65,7 +68,7 @@ test("300 notes of 10 KB cost a list nothing, and an export or a detail only the
   const [listed, exported, shown] = [await units(list), await units(whole), await units(detail)];
   expect(listed).toBe(before[0]);
   expect(exported - (before[1] ?? 0)).toBeLessThanOrEqual(4);
-  // The detail shows five notes of 10 KB.
+  // The detail reads five notes of 10 KB.
   expect(shown - (before[2] ?? 0)).toBeLessThanOrEqual(13);
   expect((await metered(detail)).usage.rounds).toBe(1);
   expect(await whole()).toContain("299 xxx");
@@ -75,7 +78,7 @@ test("300 notes of 10 KB cost a list nothing, and an export or a detail only the
 test("notes are listed newest first with any ids and any pages", async () => {
   const { company, context, ids } = await withProspects(2);
   const [id = 0, other = 0] = ids;
-  // Each function leases its own block of ids: a later note may have a lower id.
+  // A later note may have a lower id, because each function leases its own block of 128 ids.
   const [first, second] = [newFunction(), newFunction()];
   await createNote(second, company.caller, other, { body: "on another" });
   const bodies: string[] = [];
@@ -105,7 +108,7 @@ test("the export shows the newest note of each prospect", async () => {
 
 const conflict = { code: "conflict" };
 
-test("a prospect takes 5 000 notes, and another one after a deletion", async () => {
+test("a prospect accepts 5 000 notes, and one more after a deletion", async () => {
   const { company, context, ids } = await withProspects(1);
   const [id = 0] = ids;
   const key = attachedKeys.noteCount(company.caller.companyId, id);
@@ -125,7 +128,7 @@ test("a prospect takes 5 000 notes, and another one after a deletion", async () 
   });
 });
 
-test("a prospect takes 500 appointments, and another one after a deletion; deleted ones are not read", async () => {
+test("a prospect accepts 500 appointments, and one more after a deletion; deleted appointments are not read", async () => {
   const { company, context, ids } = await withProspects(1);
   const [id = 0] = ids;
   const { companyId } = company.caller;

@@ -1,6 +1,6 @@
 /**
- * Writes of notes and appointments with a DynamoDB fault at each call: row, locator, calendar entry and prospect always agree, and the
- * client's retry has the result of an undisturbed request.
+ * Tests writes of notes and appointments with a DynamoDB fault at each call. Row, locator, calendar entry and prospect always agree, and
+ * the client's retry has the result of an undisturbed request.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -26,7 +26,7 @@ import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 
-/** A prospect with a note and an appointment in January, and its writer. */
+/** A prospect with a note and an appointment in January, and the user who writes them. */
 interface Scene {
   readonly caller: Caller;
   readonly prospectId: number;
@@ -72,7 +72,7 @@ async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Pro
   return rows;
 }
 
-/** Records the locators that the run may write, so that an orphaned one is found. */
+/** Records the partitions of the locators that the run may write, so that a locator without a row is found. */
 const watching =
   ({ places }: Scene, plan: FaultPlan): FaultPlan =>
   (operation, number, body) => {
@@ -110,7 +110,7 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
 
 interface Operation {
   readonly run: (context: ApiContext, at: Scene) => Promise<unknown>;
-  /** Expectations after the write. `runs` is the number of runs that may have taken effect. */
+  /** Checks the rows after the write. `runs` says how many runs have taken effect, at least and at most. */
   readonly done: (context: ApiContext, at: Scene, runs: { least: number; most: number }) => Promise<void>;
 }
 
@@ -143,7 +143,7 @@ const countOf = {
   appointments: async (context: ApiContext, at: Scene) => (await calendarOf(context, at)).length,
 };
 
-/** One record more, or without an idempotency key one more for each run that took effect. */
+/** Expects one more record. Without an idempotency key, each run that took effect may have created a record. */
 const counted =
   (count: (context: ApiContext, at: Scene) => Promise<number>, isKeyed: boolean): Operation["done"] =>
   async (context, at, { least, most }) => {
@@ -249,7 +249,7 @@ test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, t
   }
 });
 
-/** The client's retry, after the lease of the idempotency key has expired. A 404 counts as deleted. */
+/** The client's retry, after the lease of the idempotency key has expired. A 404 means that the record is deleted. */
 async function retried({ run }: Operation, at: Scene): Promise<void> {
   const context = contextOn(db.table, { now: () => Date.now() + 31_000 });
   await run(context, at).catch((error: unknown) => expect(error).toMatchObject(notFound));

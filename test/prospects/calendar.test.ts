@@ -1,4 +1,7 @@
-/** The calendar of a restricted user: exactly the appointments of own prospects, at a cost that depends on these alone. */
+/**
+ * Tests that the calendar of a restricted user has exactly the appointments of own prospects, and costs only the reads of these
+ * appointments.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -19,7 +22,7 @@ const db = faultyDynamoDb();
 
 const START = Date.parse("2030-01-30T00:00:00.000Z");
 const newFunction = (): ApiContext => warmFunction(db, { now: () => START });
-/** A range across the end of a month. */
+/** The time that is `n` hours after START. The range crosses the end of a month. */
 const hour = (n: number): string => new Date(START + n * 3_600_000).toISOString();
 const range = CalendarQuery.parse({ from: hour(0), to: hour(240) });
 
@@ -53,7 +56,7 @@ test("neither other reps' appointments nor past ones cost a rep anything", async
   const read = async () => (await metered(() => calendar(context, mine))).usage.readUnits;
   const before = await read();
   for (let n = 0; n < 60; n++) await add(theirs, n);
-  // Their agendas take several read units: fewer would fit into the unit that is read anyway.
+  // Each agenda takes several read units, because a smaller agenda would fit into the unit that is read in any case.
   for (let n = 1; n < 150; n++) await add(mine, -n);
   expect(await read()).toBe(before);
   expect(await calendar(context, mine)).toHaveLength(4);
@@ -72,7 +75,7 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** The expected prospects and appointments. */
+/** The prospects and appointments that must exist. */
 interface Model {
   readonly prospects: Map<number, number | null>;
   readonly appointments: Map<number, { prospectId: number; startAt: string }>;
@@ -87,7 +90,7 @@ const expected = ({ prospects, appointments }: Model, userId: number): number[] 
     .sort(([a, one], [b, other]) => (one.startAt < other.startAt ? -1 : one.startAt > other.startAt ? 1 : a - b))
     .map(([id]) => id);
 
-test("law: it has exactly the appointments of the rep's prospects after any creations, moves, deletions and reassignments", {
+test("the calendar has exactly the appointments of the rep's prospects after any creations, moves, deletions and reassignments", {
   tags: "sized",
 }, async () => {
   const context = newFunction();
@@ -145,7 +148,7 @@ async function take(
   }
 }
 
-test("appointments created during a reassignment are all found by exactly one rep", async () => {
+test("each appointment that is created during a reassignment is found by exactly one rep", async () => {
   const context = newFunction();
   const { company, reps } = await withReps(context);
   const { id } = await createProspect(context, company.caller, { assignedToUserId: reps[0].userId });

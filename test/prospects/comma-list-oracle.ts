@@ -1,4 +1,4 @@
-/** Oracle for comma-separated lists: reads a list character by character, as the rule says. */
+/** Oracle for comma-separated lists. It reads a list character by character, as the rule in the specification says. */
 
 /** Trimmed values without empty ones. */
 export function valuesIn(raw: string): string[] {

@@ -1,4 +1,4 @@
-/** Law: the parser of comma-separated lists agrees with an oracle that reads character by character. */
+/** Tests that the parser of comma-separated lists agrees with an oracle that reads character by character. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { commaList } from "#shared/prospects/filter.ts";
@@ -9,7 +9,7 @@ const named = (text: string): string[] =>
     .map((value) => value.trim())
     .filter(Boolean);
 
-test("law: any text of letters, quotes, commas and spaces", () => {
+test("parser and oracle agree on any text of letters, quotes, commas and spaces", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom("a", '"', '"', ",", " "), maxLength: 12 }), (text) => {
       expect(named(text)).toEqual(valuesIn(text));

@@ -1,4 +1,4 @@
-/** Laws under concurrency: exact histories, unique ids, and deactivation of a status while prospects get it. */
+/** Tests that histories are exact and ids unique under concurrent writes, and that a status can be deactivated while prospects get it. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -22,7 +22,10 @@ async function company(): Promise<{ context: ApiContext; caller: Caller }> {
   return { context, caller: await newOwner(context) };
 }
 
-/** Oldest first: each entry starts with the status of the previous one, and the last one ends with the prospect's status. */
+/**
+ * Expects a history without gaps. Oldest first, each entry starts with the status of the previous entry, and the last entry ends with the
+ * prospect's status.
+ */
 function expectChain({ statusHistory, currentStatus }: ProspectDetail): (number | undefined)[] {
   const steps = statusHistory.toReversed();
   let at: number | undefined;
@@ -50,7 +53,7 @@ test(`the history has one entry for each of ${PATCHES} concurrent changes`, { ta
   for (const [n, { id }] of prospects.entries()) {
     await Promise.all(
       ids.map((statusId, i) => {
-        // Half of the changes use each status once. The others repeat two statuses and none.
+        // Half of the changes use each status once. The other half uses two statuses and no status in turn.
         const currentStatusId = n % 2 === 0 ? statusId : ([ids[0], ids[1], null][i % 3] ?? null);
         return updateProspect(context, caller, id, { currentStatusId, ...(i % 5 === 0 && { sourceId: `${i}` }) });
       }),
@@ -75,7 +78,7 @@ test("four processes that each create fifty prospects at once never use an id tw
   expect(new Set(items.map(({ id }) => id))).toEqual(new Set(ids));
 });
 
-test("a deactivation and a create race: one comes first, and a created prospect shows the whole status", {
+test("if a deactivation and a create race, one comes first, and a created prospect shows the whole status", {
   tags: "sized",
 }, async () => {
   const { context, caller } = await company();
@@ -106,7 +109,7 @@ test("a deactivation and a create race: one comes first, and a created prospect 
       expect(detail).toMatchObject({ currentStatus: null, statusHistory: [] });
     }
     outcomes.add(given.status);
-    // After its deactivation, no prospect gets the status.
+    // No prospect gets the status after the deactivation.
     const late = createProspect(context, caller, { currentStatusId: statusId });
     await expect(late).rejects.toMatchObject({ code: "validation_failed" });
   }
@@ -114,7 +117,7 @@ test("a deactivation and a create race: one comes first, and a created prospect 
   expect((await listStatuses(context, caller.companyId)).filter(({ isActive }) => isActive)).toHaveLength(8);
 });
 
-/** About as long as a few reads, so that either may come first. */
+/** Waits about as long as a few reads take, so that either write may come first. */
 async function yielded(reads: number): Promise<void> {
   for (let i = 0; i < reads; i++) await db.direct.get({ pk: "nothing", sk: "nothing" });
 }

@@ -1,4 +1,4 @@
-/** The cost of a create by parts: two write units for each row and for each check in its transaction. */
+/** Tests the cost of a create by its parts: two write units for each row and for each check in its transaction. */
 import { beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
   context = warmFunction(db, systemClock);
   company = await newCompany(context);
   [currentStatusId] = (await loadDictionary(context.table, company.caller.companyId)).statuses.keys();
-  // From here on, ids and names are cached.
+  // From here on, this function has ids and names in its memory.
   await createProspect(context, company.caller, { currentStatusId, address });
 });
 
@@ -44,7 +44,7 @@ const creates: [what: string, input: () => NewProspect, writeUnits: number][] = 
   ["more than a kilobyte of custom fields", () => ({ ...plain, customFieldData: { note: "x".repeat(1_000) } }), 6],
 ];
 
-test.each(creates)("with %s", async (_, input, writeUnits) => {
+test.each(creates)("the cost of a create with %s", async (_, input, writeUnits) => {
   const { usage } = await metered(() => createProspect(context, company.caller, input()));
   expect(usage).toMatchObject({ writeUnits, rounds: 1 });
 });

@@ -1,4 +1,7 @@
-/** Laws of CSV: a written file reads back unchanged, no cell is a formula, and a file that is not CSV is refused in little memory. */
+/**
+ * Tests that a written CSV file reads back unchanged, that no cell is a formula, and that a file that is not CSV is refused in little
+ * memory.
+ */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import Papa from "papaparse";

@@ -1,4 +1,4 @@
-/** The CSV export over HTTP: columns, filters, visibility and transfer. */
+/** Tests the CSV export over HTTP: columns, filters, visibility and transfer. */
 import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { parse } from "csv-parse/sync";

@@ -1,4 +1,7 @@
-/** The export on a table with concurrent writes, stale replicas and failures: the stream is whole or breaks, and is never silently short. */
+/**
+ * Tests the export on a table with concurrent writes, stale replicas and failures: the stream is complete or breaks, and is never silently
+ * short.
+ */
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import { addImported } from "#shared/company-index/write/publish.ts";
@@ -22,7 +25,7 @@ const db = faultyDynamoDb();
 const clock = { now: () => Date.parse("2030-01-01T00:00:00.000Z") };
 const newFunction = (): ApiContext => warmFunction(db, clock);
 
-/** Exports and returns the rows by column. Calls `meanwhile` once, after the first piece. */
+/** Exports and returns the rows by column. Calls `meanwhile` after the first piece of the file. */
 async function exported(
   context: ApiContext,
   { caller }: Pick<Company, "caller">,
@@ -41,7 +44,7 @@ async function exported(
 
 const names = (rows: readonly Record<string, string>[]) => rows.map(({ name }) => name);
 
-/** A company with so many demo prospects. Their ids are in list order. */
+/** A company with this many demo prospects, whose ids are in list order. */
 async function demoCompany(
   count: number,
 ): Promise<Company & { readonly ids: readonly number[]; readonly bytes: number }> {
@@ -71,10 +74,10 @@ async function demoCompany(
 }
 
 describe("a whole company", () => {
-  test("is read once, for the price of its bytes, in list order", async () => {
+  test("is read once, at the cost of its bytes, and in list order", async () => {
     const company = await demoCompany(3_000);
     const context = newFunction();
-    // Loads the names and the index into memory.
+    // The first export loads the names and the index into memory.
     await exported(context, company, { dateFrom: "2031-01-01" });
     const { result, usage } = await metered(() => exported(context, company));
     expect(result.map(({ id }) => Number(id))).toEqual(company.ids);
@@ -109,7 +112,7 @@ describe("a whole company", () => {
   });
 });
 
-/** Eventual reads find no prospect, like a replica that is behind. */
+/** Eventually consistent reads find no prospect, as from a replica that is behind. */
 const behind: FaultPlan = (_, __, body) => {
   const asked = JSON.stringify(body);
   if (!asked.includes('"ConsistentRead":false')) return pass;
@@ -137,7 +140,7 @@ test("changes during the export appear, and deleted or invisible prospects are l
   expect(names(rows)).not.toContain("too late");
 });
 
-test("a table that fails for good at any call breaks the stream", { tags: "sized" }, async () => {
+test("a permanent failure of the table at any call breaks the stream", { tags: "sized" }, async () => {
   const company = await demoCompany(1_500);
   const context = contextOn(db.table, clock);
   const whole = await exported(context, company);

@@ -2,7 +2,7 @@
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { valuesIn } from "./comma-list-oracle.ts";
 
-/** The names of a company. Ids of statuses start at 101, of users at 201, of tags at 301. */
+/** The names of a company. The ids of statuses start at 101, of users at 201, and of tags at 301. */
 export interface Names {
   readonly statuses: readonly string[];
   readonly tags: readonly string[];
@@ -13,7 +13,7 @@ type Parameter = "bbox" | "dateFrom" | "dateTo" | "status" | "assignedToUserId" 
 /** The query parameters of a request. */
 type Query = { readonly [name in Parameter]: string | undefined };
 
-/** Folds the letters that occur in these tests. */
+/** Lower-cases the letters that occur in these tests. */
 const lower = (text: string): string =>
   text.trim().toLowerCase().replaceAll("e\u0301", "é").replaceAll("ß", "ss").replaceAll("ς", "σ");
 const listed = (raw: string | undefined): string[] => valuesIn(raw ?? "").map(lower);

@@ -1,4 +1,4 @@
-/** Law: for random companies and queries of all filters, the list agrees with an oracle that is written from the specification. */
+/** Tests that, for random companies and queries of all filters, the list agrees with an oracle that is written from the specification. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -14,7 +14,7 @@ import { type Names, oracle } from "./filter-oracle.ts";
 const now = "2026-01-01T00:00:00.000Z";
 const dated = { createdAt: now, updatedAt: now };
 
-/** Entries by ids that start at `first`. */
+/** Rows for the entries, by ids that start at `first`. */
 const byId = <T, U extends object>(first: number, entries: readonly T[], row: (entry: T) => U) =>
   new Map(entries.map((entry, i) => [first + i, { id: first + i, version: 1, ...dated, ...row(entry) }]));
 
@@ -94,7 +94,7 @@ const company = fc.record({
   }),
 });
 
-/** Some values in quotes, some with unclosed quotes, and any text of such characters. */
+/** Lists of the values, some in quotes and some with unclosed quotes, and any text of such characters. */
 const commaList = (...values: string[]) =>
   fc.oneof(
     fc
@@ -175,7 +175,7 @@ test("a list has the rows that the oracle accepts, newest first", () => {
     }),
     { numRuns: 3_000 },
   );
-  // Otherwise most lists would be empty.
+  // With fewer hits, most lists would be empty and would test little.
   expect(hits).toBeGreaterThan(200);
 });
 

@@ -1,4 +1,4 @@
-/** Lists and creates in warm functions never use cached data that is older than other functions' writes. */
+/** Tests that lists and creates in warm functions never use cached data that is older than the writes of other functions. */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { type Run, readManifest, runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
@@ -31,7 +31,7 @@ const create = (context: ApiContext, { caller }: Company, input: NewProspect) =>
 const newStatus = (context: ApiContext, { caller }: Company, value: string) =>
   createStatus(context, caller.companyId, { value });
 
-/** Eventually consistent reads find no prospect, as from an outdated replica. */
+/** Eventually consistent reads find no prospect, as from a replica that is behind. */
 const behind: FaultPlan = (_, __, body) => {
   if (!JSON.stringify(body).includes('"ConsistentRead":false')) return pass;
   return { kind: "ask", change: (asked) => JSON.parse(JSON.stringify(asked).replaceAll(/#P#\d+"/g, '#P#x"')) };
@@ -48,7 +48,7 @@ describe("the rows of a page", () => {
     const { result, usage } = await metered(() => list(contextOn(db.table, clock), company));
     expect(result.items).toHaveLength(count);
     expect(result.total).toBe(count);
-    // The snapshot, the outdated copy, the rows.
+    // The three rounds read the snapshot, the outdated copy, and the rows again.
     expect(usage.rounds).toBe(3);
     db.plan(() => pass);
     expect((await metered(() => list(contextOn(db.table, clock), company))).usage.rounds).toBe(2);
@@ -80,13 +80,13 @@ describe("the rows of a page", () => {
     expect(page.total).toBe(1);
   });
 
-  test("that change after each snapshot are read again, and no others", async () => {
+  test("that change after each snapshot are read again, and no other rows are", async () => {
     const { company, ids, context, others } = await fortyListed();
     let writes = 0;
     const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
     db.plan((operation, _, body) => (isLook(operation, body) ? { kind: "late", meanwhile } : pass));
     const { result, usage } = await metered(() => list(context, company));
-    // The state of the second snapshot: a later write belongs to a later list.
+    // The list shows the state of the second snapshot, because a later write belongs to a later list.
     expect(result.items.find(({ id }) => id === ids[7])?.name).toBe("1");
     expect(result.items.map(({ id }) => id)).toEqual(ids.toReversed());
     expect([writes, usage.rounds]).toEqual([2, 3]);

@@ -1,4 +1,4 @@
-/** Notes over HTTP: users who see the prospect read and write them; for other users they do not exist. */
+/** Tests notes over HTTP: users who see the prospect read and write its notes, and for other users the notes do not exist. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Note } from "../../docs/client/api.ts";
@@ -117,7 +117,7 @@ test("note.created contains the note and its prospect; changes of a note emit no
     await as.rep.DELETE("/api/notes/{id}", at(first.id));
     const second = await write(prospect.id, "two");
     await receiver.until(2);
-    // In the order of creation: each instance of the function leases its own ids.
+    // The events are sorted by time, because each instance of the function leases its own ids.
     const told = receiver.receipts.map(({ event }) => event.data).toSorted((a, b) => writtenMs(a) - writtenMs(b));
     expect(told).toEqual([
       { note: first, prospect },

@@ -1,4 +1,4 @@
-/** A patch reads the names of a company from memory and checks their version: its cost does not grow with the number of users. */
+/** Tests that a patch reads the names of a company from memory and checks their version, so that its cost does not grow with the users. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";

@@ -1,4 +1,4 @@
-/** Law: the text of pins equals that of JSON.stringify. */
+/** Tests that the text of pins equals the text that JSON.stringify returns. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PinText, pinEnd, pinPieces } from "#shared/prospects/list/pins.ts";
@@ -12,7 +12,7 @@ const degrees = (most: number) =>
     ),
   );
 
-test("law: any ids and coordinates, one pin or many", () => {
+test("the text is right for any ids and coordinates, for one pin and for many pins", () => {
   const pin = fc.record({
     id: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
     lat: degrees(90),

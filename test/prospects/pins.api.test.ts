@@ -1,4 +1,4 @@
-/** Map pins, search and large answers over HTTP: streamed, gzipped if accepted, complete, and with problems before the first byte. */
+/** Tests map pins, search and large answers over HTTP: streamed, gzipped if accepted, complete, and with problems before the first byte. */
 import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
 
-/** Pins have no order. */
+/** The ids are sorted, because pins have no order. */
 const idsOf = (list: readonly { id: number }[]): number[] => list.map(({ id }) => id).sort((a, b) => a - b);
 const create = async (body: NewProspect, client = as.rep): Promise<number> =>
   dataOf(await client.POST("/api/prospects", { body }), 201).id;
@@ -20,7 +20,7 @@ const pins = async (query: Filters, client = as.rep) =>
 const list = async (query: Filters, client = as.rep) =>
   dataOf(await client.GET("/api/prospects", { params: { query: { pageSize: 500, ...query } } }));
 
-/** The compressed bytes. `fetch` would decode them. */
+/** Returns the compressed bytes, which `fetch` would decode. */
 async function raw(path: string, acceptEncoding: string | undefined) {
   const token = await tokenOf(as.rep.email);
   return new Promise<{ encoding: string | undefined; vary: string | undefined; bytes: Buffer }>((resolve, reject) => {

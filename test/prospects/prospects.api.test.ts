@@ -1,4 +1,4 @@
-/** Prospects over HTTP: fields, exact history and visibility. */
+/** Tests prospects over HTTP: fields, exact history and visibility. */
 import { describe, expect, test } from "vitest";
 import type { operations, ProspectPatch } from "../../docs/client/api.ts";
 import { at, type Client, send, tokenOf } from "../harness/client.ts";

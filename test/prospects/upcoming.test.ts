@@ -1,4 +1,4 @@
-/** Lists show the next appointment of a prospect after any writes and as time passes. */
+/** Tests that lists show the next appointment of a prospect after any writes and as time passes. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ApiContext } from "#shared/context.ts";
@@ -48,7 +48,7 @@ test("the next appointment is shown as time passes, even if the row has no copy 
 
   await make("four", 4);
   now.ms += 8 * 3_600_000;
-  // All three copies in the row have passed.
+  // All three copies in the row are now in the past.
   expect(await shown()).toEqual(["nine"]);
   now.ms += 2 * 3_600_000;
   expect(await shown()).toEqual([]);
@@ -81,7 +81,7 @@ test("concurrent creations are all in the row", async () => {
   expect(row.version).toBe(4);
 });
 
-/** The expected appointments. */
+/** The appointments that must exist. */
 interface Known {
   startAt: number;
   isScheduled: boolean;
@@ -98,7 +98,7 @@ const steps = fc.array(
   { minLength: 3, maxLength: 14 },
 );
 
-test("law: a list shows the next appointment after any creations, moves, completions and deletions", {
+test("a list shows the next appointment after any creations, moves, completions and deletions", {
   tags: "sized",
 }, async () => {
   const company = await newCompany(newFunction());

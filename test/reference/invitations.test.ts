@@ -1,4 +1,4 @@
-/** Invitations: they reveal nothing to other companies, expire, and never block the next try after crashes, races and repeats. */
+/** Tests that invitations reveal nothing to other companies, expire, and never block the next try after crashes, races and repeats. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -163,7 +163,7 @@ describe("an address of another company's user", () => {
     const { context, clock, pool, one, two, email } = await scene();
     const both = Promise.withResolvers<void>();
     let inviting = 0;
-    // Both find the address available before either commits.
+    // Both invitations find the address available before either commits.
     const racing: IdentityProvider = {
       ...pool,
       invite: async (address) => {
@@ -236,7 +236,7 @@ describe("an invitation that is not accepted", () => {
     expect(await shown(context, one, first)).toMatchObject({ invitation: "withdrawn", isActive: false, email });
     const second = await createUser(context, pool, two, newUser(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId });
-    // Sent again, it is an invitation that cannot be accepted.
+    // The withdrawn invitation can be sent again, but nobody can accept it, because the address now belongs to the other company.
     await changeUser(context, pool, one, first.id, { isActive: true });
     expect(await shown(context, one, first)).toMatchObject({ invitation: "pending", isActive: true });
     expect(pool.mails).toEqual([email, email]);
@@ -345,11 +345,11 @@ test("after a crash at each call of an invitation, withdrawal or first sign-in, 
       await run(contextOn(db.table, stage.clock)).catch(() => undefined);
       isDying = false;
       await run(contextOn(db.table, stage.clock)).catch((error: unknown) => {
-        // The first try has completed it.
+        // The first try has already withdrawn the user.
         expect(error).toMatchObject({ code: "not_found" });
       });
     }
-    // It was accepted before the withdrawal.
+    // The invitation was accepted before the withdrawal.
     expect(await shown(stage.context, stage.one, made)).toMatchObject({ invitation: "accepted", isActive: false });
   }
 });

@@ -1,4 +1,4 @@
-/** Statuses, users and the caller over HTTP. */
+/** Tests statuses, users and the caller over HTTP. */
 import { describe, expect, test } from "vitest";
 import { at } from "../harness/client.ts";
 import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
@@ -25,7 +25,7 @@ test("me lists every permission for admins and owners, because they hold all of 
 });
 
 describe("statuses", () => {
-  test("a company starts with eight", async () => {
+  test("a company starts with eight statuses", async () => {
     const values = dataOf(await as.otherRep.GET("/api/statuses")).map(({ value }) => value);
     const starting = [
       "New",
@@ -108,7 +108,7 @@ describe("statuses", () => {
     expect(problemOf(await as.admin("POST", "/api/statuses", body), 400, "validation_failed")).not.toHaveLength(0);
   });
 
-  test("sales users read but do not write", async () => {
+  test("sales users read statuses but cannot write them", async () => {
     const [first] = dataOf(await as.rep.GET("/api/statuses"));
     for (const [method, path] of [
       ["POST", "/api/statuses"],
@@ -132,7 +132,7 @@ describe("statuses", () => {
 });
 
 describe("users", () => {
-  test("the list has all users of the company and none of another", async () => {
+  test("the list has all users of the company and none of another company", async () => {
     const users = dataOf(await as.rep.GET("/api/users"));
     expect(users.map(({ email }) => email)).toContain(as.rep2.email);
     expect(users.some(({ email }) => email === as.otherOwner.email)).toBe(false);

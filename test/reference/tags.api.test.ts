@@ -1,4 +1,4 @@
-/** Tags over HTTP: the tags of a company, and the tags of a prospect. */
+/** Tests tags over HTTP: the tags of a company, and the tags of a prospect. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { Tag } from "../../docs/client/api.ts";
 import { at, type Client } from "../harness/client.ts";
@@ -87,7 +87,7 @@ describe("tags", () => {
     expect(problemOf(await as.admin("POST", "/api/tags", body), 400, "validation_failed")).not.toHaveLength(0);
   });
 
-  test("sales users read but do not write; another company's tag is not found", async () => {
+  test("sales users read tags but cannot write them; another company's tag is not found", async () => {
     const { id } = await createTag();
     problemOf(await as.viewer.POST("/api/tags", { body: { value: "x" } }), 403, "permission_denied");
     for (const method of ["PATCH", "DELETE"]) {

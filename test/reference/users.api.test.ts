@@ -1,4 +1,4 @@
-/** Users over HTTP: invitations, changes, disabling and enabling, by role. */
+/** Tests users over HTTP: invitations, changes, disabling and enabling, by role. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { NewUser, User, UserPatch } from "../../docs/client/api.ts";

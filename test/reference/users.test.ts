@@ -1,4 +1,4 @@
-/** The user directory under faults and races: an interrupted try never blocks the next, and a company keeps an owner. */
+/** Tests the user directory under faults and races: an interrupted try never blocks the next try, and a company keeps an owner. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";

@@ -1,4 +1,4 @@
-/** Laws of packed polygons: they return every number exactly and take few bytes. */
+/** Tests that packed polygons return every number exactly and take few bytes. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";

@@ -1,4 +1,4 @@
-/** The cost of listing territories, their limits, and writes that are interrupted at any call. */
+/** Tests the cost of listing territories, their limits, and writes that are interrupted at any call. */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -23,7 +23,7 @@ const clock = { now: () => now.ms++ };
 const newFunction = (): ApiContext => warmFunction(db, clock);
 const empty = { name: "T", totalProperties: 0, assignedToUserId: null };
 
-/** Coordinates with six decimals, which is about a tenth of a metre. */
+/** A ring of points whose coordinates have six decimals. Six decimals are about a tenth of a metre. */
 const ring = (points: number): [number, number][] =>
   Array.from({ length: points }, (_, i) => {
     const angle = (i / points) * 2 * Math.PI;
@@ -60,7 +60,7 @@ const conflict = { code: "conflict" };
 const setCount = (context: ApiContext, companyId: number, count: object) =>
   context.table.write({ update: keys.territoryCount(companyId), change: { set: { ...count } } });
 
-test("a company takes 5 000 under concurrency, and another one after a deletion", async () => {
+test("a company accepts 5 000 territories under concurrency, and one more after a deletion", async () => {
   const context = newFunction();
   const { caller } = await newCompany(context);
   const { id } = await createTerritory(context, caller, empty);
@@ -74,7 +74,7 @@ test("a company takes 5 000 under concurrency, and another one after a deletion"
   expect(await listed(context, caller.companyId)).toHaveLength(3);
 });
 
-test("its polygons take at most 180 MB together, for new and for larger ones", async () => {
+test("the polygons of a company take at most 180 MB together, whether a polygon is new or becomes larger", async () => {
   const context = newFunction();
   const { caller } = await newCompany(context);
   const polygon = ring(100);
