@@ -1,4 +1,7 @@
-/** The service's queues. Each has a dead-letter queue, a redrive policy, and an alarm that says what a dead letter means. */
+/**
+ * The queues of the service. Each queue has a dead-letter queue, a redrive policy, and an alarm with a text on the meaning of a dead
+ * letter.
+ */
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { CfnOutput, Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
@@ -6,17 +9,23 @@ import { alarm } from "./alarms.ts";
 import { eventFunctions } from "./routes/routes.ts";
 import { accept } from "./rules.ts";
 
-/** The longest time for which SQS keeps a message. */
+/** The longest time for which SQS can keep a message. */
 const DEAD_LETTER_DAYS = 14;
-/** Shorter than the dead letters' time: a message keeps its age when it moves there. */
+/**
+ * The time for which a queue keeps a message. It is shorter than that of a dead-letter queue, because a message keeps its age when it
+ * moves there.
+ */
 const QUEUE_DAYS = 4;
-/** After this many failed attempts the fault is ours, and the message moves to the dead-letter queue. */
+/** After this many failed attempts the cause is a fault of the service, so the message moves to the dead-letter queue. */
 const MAX_RECEIVES = 5;
 
-/** AWS recommends six times the function's timeout, so that SQS does not hand out a message that is in work or throttled. */
+/**
+ * The visibility timeout is this many times the function's timeout, as AWS recommends. SQS then does not return a message that is being
+ * processed or throttled.
+ */
 const VISIBILITY_TIMEOUTS = 6;
 
-/** SQS allows a policy for a single queue only, so `enforceSSL` gives each queue a policy of its own. */
+/** `enforceSSL` gives each queue a separate policy, because SQS allows a policy only for a single queue. */
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
 
 /** @param consumer the function that reads the queue */
@@ -40,7 +49,7 @@ function createQueue(
   return queue;
 }
 
-/** Keeps failed work for 14 days, with an alarm while it holds any. */
+/** Makes a queue that keeps failed messages for 14 days, with an alarm while the queue has any message. */
 export function createDeadLetterQueue(scope: Construct, id: string, impact: string, name = id): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
   const reason = "An operator handles its messages: there is no further queue to move them to.";
@@ -51,7 +60,7 @@ export function createDeadLetterQueue(scope: Construct, id: string, impact: stri
   return queue;
 }
 
-/** `npm run dead-letters` finds the queue by this output. */
+/** Adds the stack output by which `npm run dead-letters` finds the queue. */
 function nameUrl(queue: Queue, name: string): void {
   new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
 }
@@ -68,11 +77,13 @@ export function createDeliveryQueue(scope: Construct): Queue {
   return queue;
 }
 
-/** Stream records that `publish` could not turn into events. It is also the stream's on-failure destination. */
+/**
+ * Makes the queue of stream records that `publish` could not turn into events. The queue is also the on-failure destination of the stream.
+ */
 export function createPoisonRecords(scope: Construct): Queue {
   return createDeadLetterQueue(
     scope,
-    // The name of deployed queues: CloudFormation would replace a queue under another id.
+    // Deployed queues have this id. With another id CloudFormation would replace the queue.
     "ParkedRecords",
     "Changes of records could not be turned into events, so their webhooks were not sent. A message holds the change " +
       "itself or, if the function gave no answer, stream positions that can be read for 24 hours.",

@@ -1,4 +1,4 @@
-/** The IAM statements of a function's role, made from the `access` of its route. */
+/** Makes the IAM statements of a function's role from the `access` of its route. */
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { Effect, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
@@ -18,7 +18,7 @@ export interface Resources {
   readonly importQueue: Queue;
   readonly exportQueue: Queue;
   readonly secretsKey: IKey;
-  /** The pool that invites new users; undefined with an issuer outside the deployment. */
+  /** The user pool that invites new users. It is undefined if the issuer is outside of the deployment. */
   readonly userPool: { readonly id: string; readonly arn: string } | undefined;
 }
 
@@ -52,8 +52,8 @@ const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
 };
 
 /**
- * One statement for each set of families, with the actions allowed on exactly that set: IAM evaluates a batch or transaction
- * that touches several families as one request, which must match one statement whole.
+ * Makes one statement for each set of key families, with the actions that are allowed on exactly this set. IAM evaluates a batch or
+ * transaction that touches several families as one request, and the whole request must match a single statement.
  */
 function tableStatements(access: NonNullable<Access["table"]>, resource: string): PolicyStatement[] {
   const byFamilies = new Map<string, { patterns: string[]; actions: TableAction[] }>();
@@ -68,7 +68,7 @@ function tableStatements(access: NonNullable<Access["table"]>, resource: string)
       [resource],
     );
     statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": patterns });
-    // `ForAllValues` is true for a request without the key, so this condition refuses such a request.
+    // `ForAllValues` is true for a request without the condition key, so this second condition refuses such a request.
     statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
     return statement;
   });
@@ -84,7 +84,10 @@ function patternsByAction(access: NonNullable<Access["table"]>): Map<TableAction
   return patterns;
 }
 
-/** The order of families in a statement. It is fixed, so that the template does not change with the order in a route. */
+/**
+ * The order of families in a statement. The order is fixed, so that the template does not change if a route lists its families in another
+ * order.
+ */
 const familyNames = [
   "ids",
   "identity",
@@ -124,7 +127,10 @@ function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): 
 
 const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
 
-/** The rule pack's findings about the wildcards of `folderStatements`, with the reason. The pack names the bucket by its stack's export. */
+/**
+ * Returns the findings of cdk-nag's rules about the wildcards of `folderStatements`, with the reason to accept them. The rules name the
+ * bucket by its stack's export.
+ */
 export function folderFindings(
   { stack, bucketArn }: Bucket,
   files: NonNullable<Access["files"]>,
@@ -135,13 +141,16 @@ export function folderFindings(
   return Object.fromEntries(folders.map((folder) => [`AwsSolutions-IAM5[Resource::${name}/${folder}/*]`, reason]));
 }
 
-/** The tag of a role that may use the key. An operator's role needs it for `npm run webhooks -- encrypt-secrets`. */
+/** The tag of a role that may use the key. The role of an operator needs this tag for `npm run webhooks -- encrypt-secrets`. */
 export const SECRETS_TAG = { name: "webhook-secrets", value: "use" } as const;
 
-/** The encryption context of the data keys: a right to the key holds for no other use of it. */
+/** The encryption context of the data keys. With this condition a right to the key is valid for no other use of the key. */
 export const secretsCondition = { "kms:EncryptionContext:purpose": PURPOSE } as const;
 
-/** Only a function that makes secrets can need a new data key; the others unwrap existing ones. */
+/**
+ * Makes the statements for the key. Only a function that makes secrets can need a new data key. Other functions only decrypt existing data
+ * keys.
+ */
 function secretsStatements(secrets: Access["secrets"], { keyArn }: IKey): PolicyStatement[] {
   if (secrets === undefined) return [];
   const actions = ["kms:Decrypt", ...(secrets === "make" ? ["kms:GenerateDataKey"] : [])];

@@ -1,4 +1,4 @@
-/** The service's stack: workers and API on top of the data stack, with the outputs that clients and operators need. */
+/** The service stack. It holds the workers and the API, which use the data stack, and the outputs that clients and operators need. */
 import { CfnOutput, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
@@ -27,7 +27,7 @@ export function createStacks(
   const { bucket, importQueue, secretsKey, identity } = data;
   const service = new Stack(scope, STACK_NAME, {
     description: "Multi-tenant canvassing backend",
-    // CloudFormation accepts at most a megabyte.
+    // Leave out the indentation, because CloudFormation accepts a template of at most one megabyte.
     suppressTemplateIndentation: true,
   });
   const platform: Platform = {
@@ -57,7 +57,7 @@ export function createStacks(
   accountAlarms(service, config.capacity.accountConcurrency);
   sendAlarms(service, data.alarms);
   outputs(service, {
-    // Without a slash at the end: clients append the paths of the OpenAPI document.
+    // The URL has no slash at the end, because clients append the paths of the OpenAPI document.
     ApiUrl: `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`,
     TableName: data.table.tableName,
     BucketName: bucket.bucketName,
@@ -70,7 +70,7 @@ export function createStacks(
       UserPoolId: identity.userPool.id,
       UserPoolClientId: identity.userPool.clientId,
     }),
-    // Operators find the queues of both stacks in these outputs.
+    // These outputs let operators find the queues of both stacks.
     ImportsUrl: importQueue.queueUrl,
     ...(importQueue.deadLetterQueue !== undefined && {
       ImportsDeadLettersUrl: importQueue.deadLetterQueue.queue.queueUrl,

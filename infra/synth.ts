@@ -1,4 +1,4 @@
-/** Bundles the functions and synthesizes the stacks in this process: for the local runtime, the tests and `cdk`. */
+/** Bundles the functions and synthesizes the stacks in this process, for the local runtime, for the tests and for the command `cdk`. */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
@@ -29,22 +29,26 @@ export const CloudFormationTemplate = z.looseObject({
 });
 export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
 
-/** Feature flags of aws-cdk-lib, the same for the CDK command line and for this process: those that the library recommends, with two changes. */
+/**
+ * Feature flags of aws-cdk-lib, which are the same for the CDK command line and for this process. They are the flags that the library
+ * recommends, with two changes.
+ */
 const featureFlags = {
   ...recommendedFlags,
   "aws:cdk:enable-asset-metadata": true,
-  // By exports: CloudFormation refuses to replace or remove a resource that the other stack uses. The library recommends "weak".
+  // "strong" makes references between the stacks by exports, so that CloudFormation refuses to replace or remove a resource that the other
+  // stack uses. The library recommends "weak".
   "@aws-cdk/core:defaultCrossStackReferences": "strong",
 } as const;
 
-/** In the order of their deployment. */
+/** The templates in the order of their deployment. */
 export interface Templates {
   readonly data: CloudFormationTemplate;
   readonly service: CloudFormationTemplate;
 }
 
 /**
- * Writes the cloud assembly into `outDir`, replacing an earlier one there, and gives the parsed templates.
+ * Writes the cloud assembly into `outDir`, where it replaces an earlier one, and returns the parsed templates.
  * @param build makes the bundles; a test that reads only the templates needs none
  */
 export async function synthesize(
@@ -60,12 +64,12 @@ export async function synthesize(
     outdir: outDir,
     treeMetadata: false,
     analyticsReporting: false,
-    // CloudFormation's own rules take 1.5 s to load. The command line and a test apply them; a local start does not.
+    // Turn off CloudFormation's own rules, because they take 1.5 s to load. The command line and a test apply them.
     builtinCloudFormationValidation: false,
-    // The CDK would copy the bundles for an upload, which never happens from here.
+    // Do not copy the bundles. The CDK copies them for an upload, and this process uploads nothing.
     context: {
       "aws:cdk:disable-asset-staging": true,
-      // The report prints warnings about a deployment, which do not concern a local start.
+      // Leave out this report. It prints warnings about a deployment, which do not concern a local start.
       "@aws-cdk/core:annotationsInValidationReport": false,
     },
   });
@@ -76,7 +80,7 @@ export async function synthesize(
   return { data: read(data), service: read(service) };
 }
 
-/** The templates in deployment order: each may import values of an earlier one. */
+/** Returns the templates in the order of their deployment, because each may import values of an earlier one. */
 export async function templatesInOrder(config: DeployConfig, outDir: string): Promise<CloudFormationTemplate[]> {
   const { data, service } = await synthesize(config, outDir);
   return [data, service];
@@ -86,7 +90,7 @@ export function createApp(props: AppProps = {}): App {
   return new App({ ...props, context: { ...featureFlags, ...props.context } });
 }
 
-/** Files of all functions: those of routes and event sources, the authorizer and the one that answers 405. */
+/** Returns the files of all functions, which are those of routes and event sources, the authorizer, and the function that answers 405. */
 export function functionFiles(table: readonly Route[] = routes): string[] {
   return [...table, authorizer, methodNotAllowed, ...Object.values(eventFunctions)].map(({ file }) => file);
 }

@@ -1,4 +1,7 @@
-/** The functions behind the API and their event sources: publish and flush on the stream, deliver and the jobs on queues, the sweeper on a schedule. */
+/**
+ * The functions behind the API with their event sources. `publish` and `flush` read the stream, `deliver` and the jobs read queues, and
+ * the sweeper runs on a schedule.
+ */
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { CfnRule } from "aws-cdk-lib/aws-events";
 import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
@@ -15,13 +18,19 @@ import type { EventFunction } from "./routes/route.ts";
 import { eventFunctions } from "./routes/routes.ts";
 import { accept } from "./rules.ts";
 
-/** Retries of a failing stream batch. Bisection isolates one bad record of 100 within 7 of them. */
+/** The number of retries of a failing stream batch. Seven retries are enough to isolate one bad record of 100 by bisection. */
 const STREAM_RETRIES = 10;
-/** Few, because a failing flush blocks its shard for other companies. The company's next write starts another flush. */
+/**
+ * The number of retries of a failing flush. It is small because a failing flush blocks its shard for other companies. The company's next
+ * write starts another flush.
+ */
 const FLUSH_RETRIES = 3;
-/** Twice the time in which the sweeper finds every delivery without a message. */
+/** The sweeper finds every delivery without a message within half of this time. */
 const OVERDUE_SECONDS = 900;
-/** An hour before the stream itself drops a record, so that an operator can still read a failed one by its position. */
+/**
+ * The maximum age of a stream record. It is an hour below the 24 hours of the stream, so that an operator can still read a failed record
+ * by its position.
+ */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
 
 export function createEvents(scope: Construct, platform: Platform): void {
@@ -49,7 +58,7 @@ function createPublisher(scope: Construct, platform: Platform): void {
   lagAlarm(publish, 60, "Events are published more than a minute after the change: webhooks are late.");
 }
 
-/** Its records only announce work: the function reads the entries to flush from the table. */
+/** Makes the function `flush`. The records of the stream only start it, and it reads the entries to flush from the table. */
 function createFlusher(scope: Construct, platform: Platform): void {
   const impact =
     "A company's index was not flushed. Its reads stay exact, and cost more with every write until the index is " +
@@ -80,7 +89,7 @@ const readsStream = (table: Table): PolicyStatement =>
     [streamOf(table)],
   );
 
-/** Reads in order, from the oldest record of the stream. Records that it gives up go to `failed`. */
+/** Reads the stream in order, from its oldest record. Records that the event source abandons go to the queue `failed`. */
 const streamSource = (target: LambdaFunction, table: Table, failed: Queue) => ({
   functionName: target.functionName,
   eventSourceArn: streamOf(table),
@@ -103,7 +112,8 @@ function streamOf(table: Table): string {
 function createDeliverer(scope: Construct, platform: Platform): void {
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    // Each chain ends: with the delay, with the last attempt, or with the backlog of the receiver.
+    // Each chain of invocations ends with the delay of the delivery, with its last attempt, or when its receiver has no more waiting
+    // deliveries.
     recursion: "It sends a delivery that is not due yet, needs a retry or waits for its receiver to its own queue.",
     statements: [readsQueue(platform.deliveryQueue)],
   });
@@ -140,7 +150,8 @@ function createSweeper(scope: Construct, platform: Platform): void {
     sourceArn: rule.attrArn,
   });
   const event = "deliveries waiting";
-  // Counts every due delivery, those of paused webhooks and failing receivers included; the alarm's metric leaves them out.
+  // This metric counts every due delivery, including those of paused webhooks and failing receivers. The metric of the alarm leaves these
+  // out.
   logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
   const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
   const impact =
@@ -159,7 +170,7 @@ export function createJobs(scope: Construct, platform: Platform): void {
 function createJob(home: Construct, platform: Platform, spec: EventFunction, queue: Queue): void {
   const job = createFunction(home, platform, {
     ...spec,
-    // Each chain ends with the file: a run resumes where the previous one ran out of time.
+    // Each chain of invocations ends with the end of the file, because a run resumes at the place where the previous run ended.
     recursion: "It sends a job that does not end within one invocation to its own queue.",
     statements: [readsQueue(queue)],
   });
@@ -172,7 +183,7 @@ const readsQueue = ({ queueArn }: Queue): PolicyStatement =>
     [queueArn],
   );
 
-/** Without a batching window: Lambda hands over the messages that it finds and does not wait for a full batch. */
+/** Reads a queue without a batching window. Lambda passes on the messages that it finds and does not wait for a full batch. */
 function readQueue(
   reader: LambdaFunction,
   { queueArn }: Queue,

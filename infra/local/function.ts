@@ -1,4 +1,6 @@
-/** A Lambda function on this machine: a pool of environments that start on demand, stay warm for a while, and end when idle. */
+/**
+ * A Lambda function on this machine. It is a pool of environments that start on demand, stay warm for a while, and end when they are idle.
+ */
 import { randomUUID } from "node:crypto";
 import { totalmem } from "node:os";
 import path from "node:path";
@@ -8,16 +10,16 @@ import { messageOf } from "./error.ts";
 import { functionArn, REGION } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
 
-/** Lambda's limit for a buffered request or response. */
+/** Lambda's size limit for a buffered request or response. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
-/** Lambda's limit for a streamed response. */
+/** Lambda's size limit for a streamed response. */
 const STREAM_LIMIT_BYTES = 200 * 1024 * 1024;
 
 export interface LocalFunction {
   readonly spec: FunctionSpec;
-  /** Number of invocations so far. */
+  /** Returns the number of invocations since the start. */
   readonly calls: () => number;
-  /** The JSON text of the answer. Throws InvocationError. */
+  /** Returns the answer as JSON text. Throws InvocationError. */
   invoke(event: unknown, options?: InvokeOptions): Promise<string>;
   stop(): Promise<void>;
 }
@@ -29,9 +31,11 @@ export interface InvokeOptions {
 }
 
 export interface FunctionHost {
-  /** Variables of every function besides its own: credentials and endpoints of the local servers. */
+  /**
+   * The environment variables that every function gets in addition to its own variables: credentials and endpoints of the local servers.
+   */
   readonly variables: Readonly<Record<string, string>>;
-  /** The file that `writeWorker` wrote. */
+  /** The path of the file that `writeWorker` wrote. */
   readonly worker: string;
   readonly compileCache: string | null;
   readonly warm: WarmEnvironments;
@@ -80,7 +84,7 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
   };
 }
 
-/** Fails the response at the limit, so that a short one never looks complete. */
+/** Lets the response fail at the size limit, so that a cut response never looks complete. */
 function limited(sink: ResponseSink): ResponseSink {
   let bytes = 0;
   return {
@@ -104,7 +108,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** Hands each waiting invocation the first environment that becomes free, new or used. */
+/** The environments of one function. Each waiting invocation gets the next environment that is free, new or used. */
 class Pool {
   readonly #spec: FunctionSpec;
   readonly #max: number;
@@ -123,7 +127,7 @@ class Pool {
 
   take(): Promise<Environment> {
     if (this.#stopped) return Promise.reject(stopping());
-    // Take the one that was busy last, so that the others may reach the idle limit.
+    // Use the environment that was busy last, so that the other environments can reach the idle limit.
     for (let environment = this.#idle.pop(); environment !== undefined; environment = this.#idle.pop()) {
       this.#host.warm.remove(environment);
       if (environment.alive) return Promise.resolve(environment);
@@ -190,7 +194,7 @@ class Pool {
       },
       variables: {
         ...this.#host.variables,
-        // Credentials of its own, as on Lambda: the checks of rights identify the function by them.
+        // Each function has separate credentials, as on Lambda, because the checks of rights identify the function by them.
         AWS_ACCESS_KEY_ID: name,
         ...lambdaVariables(this.#spec),
         ...own?.Variables,
@@ -220,11 +224,14 @@ const lambdaVariables = ({ name, MemorySize, LoggingConfig }: FunctionSpec): Rec
   TZ: ":UTC",
 });
 
-/** Lambda keeps an idle environment for some minutes; memory is scarcer on one machine. */
+/** The time after which an idle environment ends. Lambda keeps one for some minutes, but one machine has less memory. */
 const IDLE_MS = 2 * 60_000;
-/** Memory of an idle environment. */
+/** The memory that an idle environment typically uses. */
 const TYPICAL_BYTES = 30_000_000;
-/** Idle environments at once: an eighth of this machine's memory, and at most one for each function with some to spare. */
+/**
+ * The maximum number of idle environments. They use an eighth of this machine's memory, but at least 24 and at most 96 environments are
+ * kept.
+ */
 const MAX_IDLE = Math.max(24, Math.min(96, Math.floor(totalmem() / 8 / TYPICAL_BYTES)));
 const CHECK_MS = 10_000;
 
@@ -233,13 +240,13 @@ interface Idle {
   readonly reap: () => void;
 }
 
-/** The idle environments of all functions. The one idle longest ends first. */
+/** The idle environments of all functions. The environment that has been idle for the longest time ends first. */
 export class WarmEnvironments {
-  /** In the order in which they became idle. */
+  /** The environments in the order in which they became idle. */
   readonly #idle = new Map<Environment, Idle>();
   readonly #timer = setInterval(() => this.#reap(Date.now() - IDLE_MS), CHECK_MS).unref();
 
-  /** @param reap called when the environment must end; it is no longer in the list then. */
+  /** @param reap called when the environment must end, after it is removed from the list */
   add(environment: Environment, reap: () => void): void {
     this.#idle.set(environment, { since: Date.now(), reap });
     if (this.#idle.size > MAX_IDLE) this.#reapFirst();
@@ -269,14 +276,14 @@ export class WarmEnvironments {
   }
 }
 
-/** Lambda's own log lines about an invocation, in the JSON format. */
+/** The levels of the log lines that Lambda itself writes about an invocation, in the JSON format. */
 type SystemLogLevel = (typeof systemLogLevels)[number];
 
-/** How an invocation ended: `failure` is a fault of the runtime, `error` one of the handler. */
+/** The end of an invocation. `failure` means a fault of the runtime, and `error` means a fault of the handler. */
 interface InvocationEnd {
   readonly status: "success" | "failure" | "error" | "timeout";
   readonly errorType?: string;
-  /** Why an environment ended. Lambda does not write it. */
+  /** The reason why an environment ended. Lambda does not write this field. */
   readonly reason?: string;
 }
 

@@ -1,4 +1,4 @@
-/** The API gateway of this machine: takes each request through route, throttle, authorizer, size limit and integration. */
+/** The API gateway of this machine. Each request passes the router, the throttle, the authorizer, the size limit and the integration. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
@@ -23,7 +23,7 @@ import { createRouter, createThrottle, type Router, type Throttle } from "./rout
 import type { Stack } from "./stack.ts";
 
 export interface Gateway {
-  /** Never rejects: every request gets an answer or a closed connection. */
+  /** Handles a request. The promise never rejects, because every request gets an answer or a closed connection. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Answers a request that the HTTP parser refused. */
   refuse(error: Error & { code?: string }, socket: Duplex): void;
@@ -66,7 +66,7 @@ export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<str
         send(response, sent);
         if (!request.complete) discard(request);
       } catch {
-        // The client disconnected during its request or a streamed answer.
+        // The client disconnected during the request or during a streamed answer.
         response.destroy();
       }
     },
@@ -84,14 +84,15 @@ interface Setup {
   readonly stage: string;
 }
 
-/** Undefined if the answer was streamed and is complete. */
+/** Answers the request. Returns undefined if the answer was streamed and is complete. */
 async function answerTo(
   { api, router, throttle, authorizers, integrations, stage }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
 ): Promise<Answer | GatewayError | undefined> {
-  // HTTP requires a host. The parser accepts its absence, so that this error too has the gateway's error body.
+  // HTTP requires the header Host. The parser accepts a request without it, so that this error gets the gateway's error body like other
+  // errors.
   if (request.headers.host === undefined && request.httpVersion === "1.1") return "BAD_REQUEST_PARAMETERS";
   const raw = readRequest(request);
   if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
@@ -111,7 +112,7 @@ async function answerTo(
   return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
 }
 
-/** Reads and drops the rest of a body that was too large for a while: a client that still sends then sees the answer. */
+/** Reads and ignores the rest of a body that was too large, for a limited time, so that a client that still sends receives the answer. */
 function discard(request: IncomingMessage): void {
   request.resume();
   const timer = setTimeout(() => request.destroy(), DISCARD_MS);
@@ -147,7 +148,10 @@ function errorOf(error: unknown): GatewayError {
   return tooLarge ? "REQUEST_TOO_LARGE" : "INTEGRATION_FAILURE";
 }
 
-/** An error before the head becomes an answer; after it the connection breaks, so that a short answer never looks complete. */
+/**
+ * Streams an answer. An error before its head becomes an error answer. An error after the head breaks the connection, so that a cut answer
+ * never looks complete.
+ */
 async function stream(lambda: Lambda, call: Call, response: ServerResponse): Promise<GatewayError | undefined> {
   const sink: ResponseSink = {
     head(text) {
@@ -187,17 +191,17 @@ function send(response: ServerResponse, answer: Answer): void {
 }
 
 function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "body">): void {
-  // The function's own figures replace those of an answer without a function.
+  // If the function has set this header, remove the value that is meant for answers without a function.
   if (headers.some(([name]) => name.toLowerCase() === "server-timing")) response.removeHeader("Server-Timing");
   for (const [name, value] of headers) {
-    // The gateway frames the body itself.
+    // Leave out these headers, because the gateway itself sets the length and the encoding of the transfer.
     if (/^(?:content-length|transfer-encoding|connection)$/i.test(name)) continue;
     response.appendHeader(name, value);
   }
   response.writeHead(status);
 }
 
-/** Malformed HTTP never reaches a handler; it gets the gateway's error in the same body. */
+/** Answers a request with malformed HTTP, which reaches no handler. The answer is the gateway's error in the usual error body. */
 function refuse(error: Error & { code?: string }, socket: Duplex, errors: GatewayErrors): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();

@@ -1,4 +1,4 @@
-/** Runs a stack on the local servers: its functions, event sources and schedules. */
+/** Runs the functions, the event sources and the schedules of a stack on the local servers. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -16,7 +16,7 @@ import type { Stack } from "./stack.ts";
 import { StreamPages } from "./stream-pages.ts";
 import { type Positions, startStreamSource } from "./stream-source.ts";
 
-/** Maximum number of environments of one function. Each is a thread of some 30 MB. */
+/** The maximum number of environments of one function, by kind of function. Each environment is a thread that uses some 30 MB. */
 const MAX_ENVIRONMENTS = { api: 4, events: 2, queue: 10 } as const;
 
 export interface Servers {
@@ -43,7 +43,7 @@ const isQueue = ({ EventSourceArn }: Mapping): boolean => EventSourceArn.startsW
 const concurrencyOf = ({ ScalingConfig }: Mapping): number =>
   Math.min(ScalingConfig?.MaximumConcurrency ?? MAX_ENVIRONMENTS.queue, MAX_ENVIRONMENTS.queue);
 
-/** Starts the pollers, then the schedules, which fire at once. */
+/** Starts the event sources, then the schedules. Each schedule fires immediately after its start. */
 export async function startSources(
   stack: Stack,
   functions: ReadonlyMap<string, LocalFunction>,
@@ -95,7 +95,7 @@ function tableOf({ id, EventSourceArn }: Mapping): string {
   return name;
 }
 
-/** CloudFormation refuses these settings on a queue; the local runtime would ignore them. */
+/** Refuses settings that CloudFormation refuses for a queue and that the local runtime would ignore. */
 function checkQueueMapping(mapping: Mapping): void {
   const streamOnly = { ...mapping.DestinationConfig, ...(mapping.BisectBatchOnFunctionError && { Bisect: true }) };
   if (Object.keys(streamOnly).length > 0 || mapping.FilterCriteria !== undefined) {
@@ -108,19 +108,19 @@ function checkQueueMapping(mapping: Mapping): void {
 interface Schedules {
   readonly stack: Stack;
   readonly functions: ReadonlyMap<string, LocalFunction>;
-  /** Whether the queues are new, while the table may be of an earlier run. */
+  /** Whether the queues are new, although the table may have rows of an earlier run. */
   readonly areMessagesLost: boolean;
   readonly sendTo: (queueArn: string, body: object) => Promise<void>;
   readonly log: (text: string) => void;
 }
 
 const unitMs: Record<string, number> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
-/** Lambda retries a failed asynchronous invocation twice, after one and after two minutes. */
+/** Lambda retries a failed asynchronous invocation twice, the first time after one minute and the second time after two minutes. */
 const DEFAULT_RETRIES = 2;
 const RETRY_MS = 60_000;
 
 /**
- * Invokes functions at the fixed rates of the template's rules, and once at the start. If the queues are new, the first invocation
+ * Invokes functions at the fixed rates of the template's rules, and also at the start. If the queues are new, the first invocation
  * receives `messages-lost` in place of `messages-kept`, as an operator would send it after a purge.
  */
 function startSchedules(schedules: Schedules): RunningSource {
@@ -165,7 +165,7 @@ function withLostMessages(input: string): unknown {
   return isSweep ? { ...event, assume: "messages-lost" } : event;
 }
 
-/** Applies Lambda's rules for asynchronous invocations: retries, dead-letter queue and failure destination. */
+/** Invokes a function by Lambda's rules for asynchronous invocations, with retries, a dead-letter queue and a failure destination. */
 async function invokeAsynchronously(
   { stack, sendTo, log }: Schedules,
   target: LocalFunction,

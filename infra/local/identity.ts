@@ -1,4 +1,4 @@
-/** The OpenID Connect issuer of this machine, which signs access tokens like Cognito's for any user of the directory. */
+/** The OpenID Connect issuer of this machine. It signs access tokens for any user of the directory, in the same form as Cognito. */
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
@@ -7,17 +7,17 @@ import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Client id of local tokens. */
+/** The client id in local tokens. */
 export const AUDIENCE = "local";
-/** Path of the issuer's public keys, below its URL. */
+/** The path of the issuer's public keys, relative to the issuer's URL. */
 export const JWKS_PATH = "/.well-known/jwks.json";
 const TOKEN_SECONDS = 12 * 3_600;
 
 export interface Identity {
   readonly issuer: string;
-  /** The private key as a JWK, for tests that forge tokens. */
+  /** The private key of the issuer as a JWK, with which tests forge tokens. */
   readonly signingKey: SigningKey;
-  /** Serves discovery and keys. It expects URLs without the issuer's path. */
+  /** Serves the discovery document and the public keys. It expects URLs without the issuer's path. */
   readonly handle: RequestListener;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
 }
@@ -27,7 +27,7 @@ export interface Claims {
   readonly [name: string]: unknown;
 }
 
-/** A private RSA key. */
+/** The schema of a private RSA key. */
 export const SigningKey = z.object({
   kid: z.string(),
   alg: z.string(),
@@ -43,7 +43,7 @@ export const SigningKey = z.object({
 });
 export type SigningKey = z.infer<typeof SigningKey>;
 
-/** @param keyFile keeps the key, so that tokens stay valid over a restart; undefined makes a key for this run. */
+/** @param keyFile the file that holds the key, so that tokens stay valid after a restart; if it is undefined, a key is made for this run */
 export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {
   const issuer = new OAuth2Issuer();
   issuer.url = issuerUrl;
@@ -76,8 +76,8 @@ const CompanyAddress = z.object({ sk: z.string(), userId: z.int() });
 const User = z.object({ sub: z.string(), isWithdrawn: z.optional(z.literal(true)) });
 
 /**
- * The token subject of the user with this e-mail address: the user who owns the address, or one whose invitation was withdrawn. The
- * service refuses the token of the latter.
+ * Returns the token subject of the user with this e-mail address. This is the user who owns the address, or a user whose invitation was
+ * withdrawn. The service refuses the token of the latter.
  */
 export async function subjectOf(table: Table, email: string): Promise<string | undefined> {
   const address = email.toLowerCase();

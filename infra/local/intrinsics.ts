@@ -1,4 +1,4 @@
-/** Resolves CloudFormation's intrinsic functions to the names of this machine. An unknown function is an error. */
+/** Resolves the intrinsic functions of CloudFormation to the resource names of this machine. An unknown function is an error. */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
 import { ACCOUNT, attribute, REGION, reference } from "./names.ts";
@@ -6,9 +6,9 @@ import type { Template } from "./resources.ts";
 
 export interface Scope {
   readonly template: Template;
-  /** The beginning of queue URLs. */
+  /** The beginning of the URLs of all queues. */
   readonly sqsEndpoint: string;
-  /** Exports of the templates that are deployed before this one, by name. */
+  /** The exports of the templates that are deployed before this one, by name. */
   readonly exported: ReadonlyMap<string, unknown>;
 }
 
@@ -75,7 +75,10 @@ const intrinsics: Record<string, Intrinsic> = {
   "Fn::Or": (argument, at, scope) => parse(Several, argument, at).some((part) => resolve(part, at, scope) === true),
 };
 
-/** @param at position in the template, for errors. A property whose value is `AWS::NoValue` disappears. */
+/**
+ * Resolves a value. A property whose value is `AWS::NoValue` is left out.
+ * @param at position in the template, for error messages
+ */
 export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (Array.isArray(value)) {
     return value.map((part, i) => resolve(part, `${at}[${i}]`, scope)).filter((part) => part !== undefined);
@@ -83,7 +86,7 @@ export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value);
   const [name, argument] = entries.length === 1 ? (entries[0] ?? []) : [];
-  // Policies also have a property named `Condition`: only the form with one text is the intrinsic.
+  // Policies also have a property with the name `Condition`. It is the intrinsic function only if its value is a text.
   const isCall = name !== undefined && (name !== "Condition" || typeof argument === "string");
   const intrinsic = isCall ? intrinsics[name] : undefined;
   if (intrinsic !== undefined) return intrinsic(argument, at, scope);

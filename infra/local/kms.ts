@@ -1,6 +1,6 @@
 /**
  * The KMS server of this machine. It encrypts data keys with keys that it stores in the data directory. As on AWS, decryption needs the
- * encryption context of the encryption, and a function needs a grant in its policy.
+ * same encryption context as encryption, and a function needs a right in its policy.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { type LocalServer, serveOnLoopback } from "./listener.ts";
 
 /** A function's request to use a key. */
 export interface KeyUse {
-  /** Access key of the caller: the name of a function, or any other for an operator. */
+  /** The access key of the caller. It is the name of a function, or any other text for an operator. */
   readonly caller: string;
   readonly action: "kms:GenerateDataKey" | "kms:Decrypt";
   readonly keyArn: string;
@@ -19,9 +19,9 @@ export interface KeyUse {
 }
 
 export interface KeyServer extends LocalServer {
-  /** Operations answered so far. */
+  /** The operations that the server has answered since the start. */
   readonly calls: string[];
-  /** Creates missing keys, and refuses from now on each use for which `refusal` returns a reason. */
+  /** Creates missing keys. Afterwards the server refuses each use for which `refusal` returns a reason. */
   serve(keyArns: readonly string[], refusal?: (use: KeyUse) => string | undefined): void;
 }
 
@@ -44,7 +44,7 @@ class Refused extends Error {
   }
 }
 
-/** @param file keeps the keys over restarts; undefined keeps them in memory. */
+/** @param file the file that holds the keys, so that they survive restarts; if it is undefined, the keys are in memory */
 export async function startKms(file: string | undefined): Promise<KeyServer> {
   const keys: Record<string, string> =
     file !== undefined && existsSync(file) ? z.parse(StoredKeys, JSON.parse(readFileSync(file, "utf8"))) : {};

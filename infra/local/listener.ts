@@ -1,4 +1,7 @@
-/** HTTP servers: the service's one public port, bound first and answering 503 until the gateway exists, and servers behind it. */
+/**
+ * The HTTP servers of the local service. The one public port is bound before anything else starts, and answers 503 until the gateway
+ * exists. The other servers accept only connections from this machine.
+ */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { urlAt } from "./address.ts";
@@ -6,22 +9,30 @@ import { codeOf, LocalError } from "./error.ts";
 
 export interface Listener {
   readonly server: Server;
-  /** `http://127.0.0.1:3000`: the address for clients on this machine. */
+  /** The URL for clients on this machine, for example `http://127.0.0.1:3000`. */
   readonly url: string;
   serve(handler: (request: IncomingMessage, response: ServerResponse) => void): void;
   stop(): Promise<void>;
 }
 
-/** Time for a client to send its request. API Gateway allows no more. */
+/** The maximum time that a client may take to send its request. API Gateway allows no more. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Longer than a busy client leaves a connection idle: closing it at the wrong moment would lose the client's next request. */
+/**
+ * An idle connection is closed after this time. It is longer than a busy client leaves a connection idle, because closing the connection
+ * just before the client's next request would lose that request.
+ */
 const KEEP_ALIVE_MS = 65_000;
-/** More than API Gateway accepts, so that the authorizer function itself sees, and refuses, a huge token. */
+/**
+ * The maximum size of the headers. It is larger than API Gateway's, so that the authorizer function itself sees and refuses a huge token.
+ */
 const MAX_HEADER_BYTES = 1024 * 1024;
-/** Time for answers in progress when the service stops. */
+/** The time that answers in progress have to finish when the service stops. */
 const DRAIN_MS = 3_000;
 
-/** Every answer has this header. One that no function made used nothing of the table. */
+/**
+ * The headers of an answer that no function made. Every answer has a header with its table usage, and such an answer used nothing of the
+ * table.
+ */
 export const NO_USAGE = [
   "Server-Timing",
   ["read-units", "write-units", "requests", "rounds"].map((name) => `${name};dur=0`).join(", "),
@@ -44,7 +55,7 @@ export async function bind(port: number, host: string): Promise<Listener> {
     },
     serve,
   );
-  // Ignore an Expect header that cannot be met, as API Gateway does.
+  // Ignore an Expect header that cannot be fulfilled, as API Gateway does.
   server.on("checkExpectation", serve);
   try {
     server.listen(port, host);
@@ -69,12 +80,12 @@ export async function bind(port: number, host: string): Promise<Listener> {
 
 export interface LocalServer {
   readonly endpoint: string;
-  /** Lets the process end while the server runs. */
+  /** Allows the process to end while the server is running. */
   unref(): void;
   stop(): void;
 }
 
-/** Serves on a free port, for this machine only. A handler that rejects breaks the connection. */
+/** Serves on a free port that only this machine can reach. A handler that rejects breaks the connection. */
 export async function serveOnLoopback(
   handler: (request: IncomingMessage, response: ServerResponse) => Promise<unknown>,
 ): Promise<LocalServer> {

@@ -1,4 +1,4 @@
-/** The options of the local service, as flags and variables of `npm start`, and the deployment configuration made from them. */
+/** Reads the options of the local service from the flags and variables of `npm start`, and makes the deployment configuration from them. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { AllowedOrigins, type DeployConfig } from "../config.ts";
@@ -10,36 +10,36 @@ interface TemplateOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
   readonly timeScale: number;
   readonly allowedOrigins?: readonly string[];
-  /** Makes the templates in the order of their deployment. Tests of this runtime replace it. */
+  /** Makes the templates in the order of their deployment. Tests of the local runtime replace this function. */
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
 }
 
 export interface LocalOptions extends TemplateOptions {
-  /** 0 takes any free port. */
+  /** The port of the service. The value 0 means any free port. */
   readonly port: number;
   readonly host?: string;
-  /** Undefined keeps everything in memory. */
+  /** The directory of the data. If it is undefined, all data is in memory. */
   readonly dataDir?: string | undefined;
-  /** Deletes the data of an earlier run first. */
+  /** Whether to delete the data of an earlier run before the start. */
   readonly fresh?: boolean;
-  /** Loads the demo companies into a new table. */
+  /** Whether to load the demo companies into a new table. */
   readonly demo?: boolean;
-  /** Number of synthetic prospects to add to the first demo company. */
+  /** The number of synthetic prospects to add to the first demo company. */
   readonly seed?: number;
-  /** Refuses what the template's policies do not grant, as IAM does. It costs one more hop per DynamoDB call. */
+  /** Whether to refuse everything that the template's policies do not grant, as IAM does. This sends each DynamoDB call through a proxy. */
   readonly enforceRights?: boolean;
-  /** Writes the functions' output to standard error too. */
+  /** Whether to write the functions' output to standard error in addition to the log file. */
   readonly verbose?: boolean;
   /** Called with each line that a function or Lambda writes to a log group. */
   readonly onLogLine?: (line: LogLine) => void;
-  /** A DynamoDB-compatible server to use instead of the bundled one. */
+  /** The URL of a DynamoDB-compatible server to use instead of the bundled one. */
   readonly dynamoDbEndpoint?: string | undefined;
 }
 
 export interface LogLine {
-  /** The function's file, from the template's metadata. */
+  /** The file of the function, as the template's metadata names it. */
   readonly file: string;
-  /** Name of the log group. */
+  /** The name of the log group. */
   readonly group: string;
   readonly text: string;
 }
@@ -59,7 +59,7 @@ const Settings = z.object({
   seed: z._default(Count, 0),
 });
 
-/** Throws a LocalError that names the invalid flag or variable. */
+/** Reads the options. Throws a LocalError that names the invalid flag or variable. */
 export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): LocalOptions {
   const flags = readFlags(args);
   const parsed = z.safeParse(Settings, { ...env, seed: flags.seed });
@@ -94,10 +94,13 @@ function readFlags(args: readonly string[]): { fresh: boolean; memory: boolean; 
   }
 }
 
-/** Fewer senders than are deployed: each is a thread of some 30 MB. */
+/**
+ * The concurrency of the local service. It has fewer senders than a deployed service, because each sender is a thread that uses some 30
+ * MB.
+ */
 const LOCAL_CAPACITY = { accountConcurrency: 1_000, deliverySenders: 5, jobs: 10, reserved: {}, memoryMb: {} } as const;
 
-/** The templates of a deployment with the settings of one machine. */
+/** Makes the templates of a deployment with the settings of one machine. */
 export async function makeTemplates(
   { webhookUrlPolicy, timeScale, allowedOrigins = [], synthesize }: TemplateOptions,
   { issuer }: Pick<Identity, "issuer">,
@@ -113,7 +116,7 @@ export async function makeTemplates(
     capacity: LOCAL_CAPACITY,
     serverTiming: true,
   };
-  // Load the CDK only if needed: it takes a second.
+  // Load the CDK only if it is needed, because loading takes a second.
   const make = synthesize ?? (await import("../synth.ts")).templatesInOrder;
   return make(config, outDir);
 }

@@ -1,4 +1,7 @@
-/** An event source on a queue: receives messages, hands them to a function, fair to message groups, and deletes processed ones. */
+/**
+ * An event source on a queue. It receives messages, passes them to a function in a fair order of message groups, and deletes processed
+ * messages.
+ */
 import {
   ChangeMessageVisibilityBatchCommand,
   DeleteMessageBatchCommand,
@@ -17,17 +20,17 @@ export interface QueueSource {
   readonly mapping: Stack["eventSources"][number];
   readonly target: LocalFunction;
   readonly queues: QueueServer;
-  /** Maximum number of invocations at once. */
+  /** The maximum number of concurrent invocations. */
   readonly concurrency: number;
   readonly log: (text: string) => void;
 }
 
 const DEFAULT_BATCH_SIZE = 10;
-/** SQS returns at most 10 messages per call and lets a receiver wait at most 20 s. */
+/** SQS returns at most 10 messages per call, and a call may wait at most 20 s for messages. */
 const RECEIVE_LIMIT = 10;
 const WAIT_SECONDS = 20;
 const RETRY_MS = 1_000;
-/** The longest visibility timeout of SQS. */
+/** The longest visibility timeout that SQS allows. */
 const MAX_VISIBILITY_SECONDS = 43_200;
 
 export function startQueueSource(source: QueueSource): RunningSource {
@@ -49,7 +52,10 @@ interface Queued {
 
 interface QueuedMessage extends Queued {
   readonly message: Message;
-  /** Received ahead of time, with the longest visibility timeout, so that the queue does not return it again meanwhile. */
+  /**
+   * Whether the message was received while no invocation was free for it. Such a message gets the longest visibility timeout, so that the
+   * queue does not return it again while it waits.
+   */
   readonly isAhead: boolean;
 }
 
@@ -74,7 +80,10 @@ class Loop {
     this.#stopping.abort();
   }
 
-  /** Receives even while all invocations are busy: the order is fair only if it considers every waiting message. */
+  /**
+   * Receives messages until the source stops, even while all invocations are busy, because the order is fair only if it considers every
+   * waiting message.
+   */
   async run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
@@ -97,12 +106,12 @@ class Loop {
     await Promise.all(this.#running);
   }
 
-  /** Number of messages that free invocations can take. */
+  /** The number of messages that the free invocations can process. */
   #free(): number {
     return (this.#source.concurrency - this.#running.size) * this.#size;
   }
 
-  /** Starts full batches, and partial ones when the batching window ends. */
+  /** Starts an invocation for each full batch, and for a partial batch when the batching window ends. */
   #dispatch(): void {
     while (!this.#stopping.signal.aborted && this.#queue.size > 0 && this.#running.size < this.#source.concurrency) {
       const openMs = this.#queue.oldestMs + this.#windowMs - Date.now();
@@ -124,7 +133,10 @@ class Loop {
     this.#running.add(work);
   }
 
-  /** A message that is not deleted becomes visible again after its timeout; after too many receives it is a dead letter. */
+  /**
+   * Processes a batch. A message that is not deleted becomes visible again after its visibility timeout, and becomes a dead letter after
+   * too many receives.
+   */
   async #work(batch: readonly QueuedMessage[]): Promise<void> {
     const { mapping, log } = this.#source;
     try {
@@ -153,7 +165,7 @@ class Loop {
     return (await this.#source.queues.sqs.send(command, { abortSignal })).Messages ?? [];
   }
 
-  /** Gives messages that were received ahead the queue's own timeout, from now on. */
+  /** Sets the visibility timeout of messages that were received ahead to the queue's own timeout, counted from now. */
   async #limitVisibility(messages: readonly Message[]): Promise<void> {
     for (const some of chunks(messages)) {
       const Entries = some.map((entry) => ({ ...entry, VisibilityTimeout: this.#visibilitySeconds }));
@@ -181,7 +193,10 @@ interface Entry {
   readonly ReceiptHandle: string | undefined;
 }
 
-/** Entries of batch calls, which take at most ten. A failed entry means that the message no longer exists: it is ignored. */
+/**
+ * Yields entries for batch calls, which accept at most ten. A failed entry may be ignored, because it means that the message no longer
+ * exists.
+ */
 function* chunks(messages: readonly Message[]): Generator<Entry[]> {
   for (let from = 0; from < messages.length; from += RECEIVE_LIMIT) {
     const some = messages.slice(from, from + RECEIVE_LIMIT);
@@ -189,7 +204,7 @@ function* chunks(messages: readonly Message[]): Generator<Entry[]> {
   }
 }
 
-/** The message as Lambda passes it to a function. */
+/** Returns the message in the form in which Lambda passes it to a function. */
 function eventRecord(message: Message, eventSourceARN: string): object {
   const { [GROUP_ATTRIBUTE]: group, ...own } = message.MessageAttributes ?? {};
   const attributes = Object.entries(own).map(([name, { DataType, StringValue, BinaryValue }]) => [
@@ -215,7 +230,7 @@ function eventRecord(message: Message, eventSourceARN: string): object {
   };
 }
 
-/** Orders messages as fair queues of SQS do: the group with the fewest messages in work is served first. */
+/** Orders messages like the fair queues of SQS. The group with the fewest messages in processing is served first. */
 export class FairQueue<T extends Queued> {
   readonly #groups = new Map<string, T[]>();
   readonly #inWork = new Map<string, number>();
@@ -225,7 +240,7 @@ export class FairQueue<T extends Queued> {
     return this.#size;
   }
 
-  /** Arrival time of the message that has waited longest. */
+  /** The arrival time of the message that has waited for the longest time. */
   get oldestMs(): number {
     return Math.min(...[...this.#groups.values()].map(([first]) => first?.sinceMs ?? Number.POSITIVE_INFINITY));
   }
@@ -237,7 +252,10 @@ export class FairQueue<T extends Queued> {
     this.#size++;
   }
 
-  /** Counts the message as in work until `done` is called. Among equal groups, the one that has waited longest comes first. */
+  /**
+   * Returns the next message and counts it as in processing until `done` is called. Among groups with equally many messages in processing,
+   * the group that has waited for the longest time is served first.
+   */
   take(): T | undefined {
     let best: T[] | undefined;
     for (const group of this.#groups.values()) {

@@ -1,20 +1,20 @@
-/** Reads a raw HTTP request as API Gateway does: path, query, headers and body. */
+/** Reads the path, the query, the headers and the body of a raw HTTP request as API Gateway does. */
 import type { IncomingMessage } from "node:http";
 
 export interface RawRequest {
   readonly verb: string;
   readonly path: string;
-  /** Decoded parts of the path. */
+  /** The decoded parts of the path. */
   readonly segments: readonly string[];
   readonly query: ReadonlyMap<string, readonly string[]>;
-  /** Keys are the first spelling of each name. */
+  /** The values of each header. A key is the first spelling of the header's name in the request. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The API's limit for a request body. */
+/** The size limit of the API for a request body. */
 export const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Undefined if a percent escape in path or query is malformed. */
+/** Returns the request, or undefined if a percent escape in the path or the query is malformed. */
 export function readRequest(request: IncomingMessage): RawRequest | undefined {
   const target = originForm(request.url ?? "/");
   const [path = "/", search = ""] = splitOnce(target, "?");
@@ -31,7 +31,10 @@ export function readRequest(request: IncomingMessage): RawRequest | undefined {
   }
 }
 
-/** Clients send `GET http://host/path` to proxies; HTTP requires servers to accept it too. */
+/**
+ * Returns the path of a request target. Clients send `GET http://host/path` only to proxies, but HTTP requires that servers accept this
+ * form too.
+ */
 function originForm(target: string): string {
   if (target.startsWith("/")) return target;
   const path = /^[a-z][a-z0-9+.-]*:\/\/[^/?]*(.*)$/i.exec(target)?.[1] ?? `/${target}`;
@@ -54,8 +57,8 @@ function readQuery(search: string): Map<string, string[]> {
 }
 
 /**
- * Headers that API Gateway does not pass to a function (the table of its "important notes for REST APIs", column `lambda`), and two
- * that belong to one connection.
+ * Headers that API Gateway does not pass to a function, according to the table of its "important notes for REST APIs", column `lambda`.
+ * The list also has two headers that concern one connection only.
  */
 const droppedHeaders = new Set([
   "connection",
@@ -68,7 +71,7 @@ const droppedHeaders = new Set([
   "server",
   "te",
   "trailer",
-  // The table says "exception"; the server in front of the function has already joined the chunks.
+  // The table says "exception". Drop this header, because the server in front of the function has already joined the chunks.
   "transfer-encoding",
   "upgrade",
   "www-authenticate",
@@ -98,7 +101,7 @@ export function header(request: RawRequest, name: string): string | undefined {
   return undefined;
 }
 
-/** Undefined if the body exceeds the limit. Throws if the client disconnects. */
+/** Returns the body, or undefined if it exceeds the size limit. Throws if the client disconnects. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > BODY_LIMIT_BYTES) return undefined;
   const chunks: Buffer[] = [];
@@ -112,7 +115,10 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
   return Buffer.concat(chunks);
 }
 
-/** Whether the list of binary media types covers this one. An entry may be `type` `/` `*` or `*` `/` `*`. */
+/**
+ * Whether the list of binary media types includes this media type. An entry may have a star as the subtype, or as both the type and the
+ * subtype.
+ */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
   return mediaTypes.some((entry) => {

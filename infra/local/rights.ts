@@ -1,6 +1,6 @@
 /**
- * Enforces the functions' IAM policies on this machine, as read from the template: a proxy before the DynamoDB server, and the checks
- * that the S3 and KMS servers call. Every test of the API thereby tests the policies.
+ * Enforces the functions' IAM policies on this machine, so that every test of the API also tests the policies. The policies are read from
+ * the template. A proxy before the DynamoDB server checks calls to the table, and the S3 and KMS servers call the checks of this file.
  */
 import { Agent, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -11,7 +11,7 @@ import { serveOnLoopback } from "./listener.ts";
 import { Template } from "./resources.ts";
 import type { FunctionSpec } from "./stack.ts";
 
-/** IAM accepts one text or a list. */
+/** A text or a list of texts, because IAM accepts both. */
 const OneOrMany = z.pipe(
   z.union([z.string(), z.array(z.string())]),
   z.transform((value) => (typeof value === "string" ? [value] : value)),
@@ -31,7 +31,10 @@ const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.
 
 type Named = Pick<FunctionSpec, "id" | "name">;
 
-/** The policy statements of each function's role, by the function's name. A function without a role in the templates has none. */
+/**
+ * Returns the policy statements of each function's role, by the function's name. A function without a role in the templates has no
+ * statements.
+ */
 function statementsByFunction(
   templates: readonly unknown[],
   functions: readonly Named[],
@@ -51,13 +54,13 @@ function statementsByFunction(
 }
 
 export interface FileRights {
-  /** Whether the function of this name may do this with the object. Callers that are not functions may do anything. */
+  /** Whether the function of this name may perform the action on the object. Callers that are not functions may perform every action. */
   mayDo(name: string, action: string, key: string): boolean;
-  /** Whether S3 answers it 404, rather than 403, for a missing object. */
+  /** Whether S3 answers 404 to this function for a missing object. Without this right S3 answers 403. */
   mayList(name: string): boolean;
 }
 
-/** `s3:GetObject` on `.../uploads/*` grants reading objects whose key begins with `uploads/`. */
+/** Reads the rights to files. For example `s3:GetObject` on `.../uploads/*` grants reading objects whose key begins with `uploads/`. */
 export function fileRights(templates: readonly unknown[], functions: readonly Named[]): FileRights {
   const statements = statementsByFunction(templates, functions);
   return {
@@ -73,7 +76,7 @@ export function fileRights(templates: readonly unknown[], functions: readonly Na
   };
 }
 
-/** The action that a request on an object needs. */
+/** Returns the action whose right a request on an object needs. */
 export function fileAction(method: string | undefined, { searchParams }: URL): string {
   if (method === "GET" || method === "HEAD") return "GetObject";
   if (method !== "DELETE") return "PutObject";
@@ -83,7 +86,10 @@ export function fileAction(method: string | undefined, { searchParams }: URL): s
 const KeyCondition = z.object({ StringEquals: z.optional(z.record(z.string(), OneOrMany)) });
 const CONTEXT = "kms:EncryptionContext:";
 
-/** Why the policies refuse a use of a key; undefined if they grant it, or if the caller is an operator and not a function. */
+/**
+ * Returns a function that tells why the policies refuse a use of a key. It returns undefined if the policies grant the use, or if the
+ * caller is an operator and not a function.
+ */
 export function keyRefusal(
   templates: readonly unknown[],
   functions: readonly Named[],
@@ -102,14 +108,14 @@ export function keyRefusal(
   };
 }
 
-/** One policy statement on the table or its index. */
+/** A policy statement on the table or on an index of the table. */
 interface Grant {
   readonly actions: ReadonlySet<string>;
   readonly onIndex: boolean;
   readonly patterns: readonly RegExp[];
 }
 
-/** One action of a request, and all partition keys it touches. */
+/** One action of a request, with all partition keys that the action touches. */
 interface Use {
   readonly action: string;
   readonly onIndex: boolean;
@@ -118,9 +124,9 @@ interface Use {
 
 export interface RightsGuard {
   readonly endpoint: string;
-  /** Refused calls so far, one line each. */
+  /** The calls that were refused since the start, one line each. */
   readonly refusals: readonly string[];
-  /** The grants that each function has used so far: `action family`, by the function's file. */
+  /** The grants that each function has used since the start, by the function's file. A grant is a text `action family`. */
   uses(): Uses;
   stop(): void;
 }
@@ -132,8 +138,8 @@ const TableCondition = z.object({
 });
 
 /**
- * A proxy before the DynamoDB server at `endpoint`. It refuses calls that the policies do not grant, by action and leading key. A
- * function's access key is its name.
+ * Starts a proxy before the DynamoDB server at `endpoint`. The proxy refuses calls that the policies do not grant, by action and leading
+ * key. It identifies a function by the access key, which is the function's name.
  */
 export async function guardRights(
   endpoint: string,
@@ -180,7 +186,7 @@ const patternOf = (pattern: string): RegExp =>
 
 const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [family, patternOf(pattern)] as const);
 
-/** Empty if the key belongs to no family. */
+/** Returns the family of a key, or an empty text if the key belongs to no family. */
 const familyOf = (key: string): string => patternsOfFamilies.find(([, pattern]) => pattern.test(key))?.[0] ?? "";
 
 function grantOf(statement: Statement): Grant {
@@ -192,7 +198,7 @@ function grantOf(statement: Statement): Grant {
   };
 }
 
-/** IAM too refuses a request whose keys only two statements together would cover. */
+/** Whether one statement grants the whole use. As in IAM, two statements that each grant a part of the keys are not enough. */
 const allows = ({ actions, onIndex, patterns }: Grant, use: Use): boolean =>
   actions.has(use.action) &&
   onIndex === use.onIndex &&
@@ -214,7 +220,7 @@ const Transaction = z.object({
 });
 const BatchGet = z.object({ RequestItems: z.record(z.string(), z.looseObject({ Keys: z.array(Keyed) })) });
 const BatchWrite = z.object({ RequestItems: z.record(z.string(), z.array(z.record(z.string(), Part))) });
-/** Statements of the form that shared/db/batch.ts writes: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
+/** A request with the statements that shared/db/batch.ts writes: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
 const Statements = z.object({
   Statements: z.array(
     z.object({

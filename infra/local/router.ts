@@ -1,14 +1,19 @@
-/** Finds the method of a request as API Gateway does, fixed path parts before parameters, and applies the stage's throttles. */
+/**
+ * Finds the method of a request as API Gateway does, which prefers fixed parts of a path to parameters, and applies the throttles of the
+ * stage.
+ */
 import { type Api, type ApiMethod, methodSetting, type Stage } from "./api-definition.ts";
 
 export interface Match {
   readonly method: ApiMethod;
-  /** Path in the template, e.g. `/api/prospects/{id}`. */
+  /** The path in the template, for example `/api/prospects/{id}`. */
   readonly resource: string;
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** `segments` are the decoded parts of the path. Undefined if the template has no such path with this method. */
+/**
+ * Finds a method. `segments` are the decoded parts of the path. Returns undefined if the template has no such path with this HTTP method.
+ */
 export type Router = (verb: string, segments: readonly string[]) => Match | undefined;
 
 interface Node {
@@ -73,10 +78,10 @@ function childOf(parent: Node, part: string): Node {
 type Setting = Pick<Stage["MethodSettings"][number], "ThrottlingRateLimit" | "ThrottlingBurstLimit">;
 type Settings = readonly (Setting & Pick<Stage["MethodSettings"][number], "HttpMethod" | "ResourcePath">)[];
 
-/** Takes a token for one call of a path of the template; false if the call exceeds the limit. */
+/** Counts a call of a path of the template. Returns false if the call exceeds the limit. */
 export type Throttle = (path: string, verb: string) => boolean;
 
-/** A token bucket for each method with its own settings, and one for all other methods together. */
+/** Makes the throttle. It has a token bucket for each method with its own settings, and one bucket that all other methods share. */
 export function createThrottle(settings: Settings, now: () => number = Date.now): Throttle {
   const buckets = new Map(
     settings.map((setting) => [`${setting.HttpMethod} ${setting.ResourcePath}`, createBucket(setting, now)]),

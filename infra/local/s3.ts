@@ -1,6 +1,6 @@
 /**
- * A proxy that makes the S3 server behave as a deployed bucket: it checks signed links, rights, checksums and conditional writes,
- * splits large objects, notifies queues of new objects, and answers browsers by the bucket's CORS rules.
+ * A proxy that makes the S3 server behave like a deployed bucket. It checks presigned URLs, rights, checksums and conditional writes,
+ * splits large objects, sends notifications of new objects to queues, and answers browsers by the bucket's CORS rules.
  */
 import { createHash, createHmac } from "node:crypto";
 import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
@@ -22,17 +22,17 @@ import type { Stack } from "./stack.ts";
 
 export interface FileServer {
   readonly endpoint: string;
-  /** Sets the buckets, whose notifications and CORS rules hold from now on. */
+  /** Sets the buckets. Their notifications and CORS rules are valid from this call on. */
   configure(buckets: Stack["buckets"]): void;
-  /** Refuses from now on what the functions' policies do not grant. */
+  /** Refuses, from this call on, every request that the functions' policies do not grant. */
   enforce(rights: FileRights): void;
   stop(): void;
 }
 
-/** The server takes bodies of at most 11 MiB. */
+/** The size of the parts into which large objects are split, because the server accepts bodies of at most 11 MiB. */
 const PART_BYTES = 8 * 1024 * 1024;
 
-/** One request to an object. */
+/** A request to an object. */
 interface Call {
   readonly request: IncomingMessage;
   readonly url: URL;
@@ -119,7 +119,7 @@ class Files {
     return answer;
   }
 
-  /** Needs no signature: the browser asks before it uses a link. */
+  /** Answers a preflight, which needs no signature because a browser sends it before it uses the presigned URL. */
   #answerPreflight(call: Call): Answer {
     const headers = preflight(this.#bucketOf(call), call.request.headers);
     if (typeof headers !== "string") return { status: 200, headers, body: Buffer.alloc(0) };
@@ -192,7 +192,7 @@ interface Answer {
 
 const isOk = ({ status }: Answer): boolean => status >= 200 && status < 300;
 
-/** Passes the bytes on as they are: it decompresses nothing. */
+/** Sends a request and returns the answer with its bytes unchanged. It does not decompress the body. */
 function send(url: string, method: string, headers: IncomingHttpHeaders, body: Buffer): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = sendHttp(url, { method, headers: { ...headers, "content-length": body.length } }, (answer) => {
@@ -204,7 +204,7 @@ function send(url: string, method: string, headers: IncomingHttpHeaders, body: B
   });
 }
 
-/** The event notification that S3 sends. */
+/** Returns the event notification that S3 sends for a new object. */
 const created = (bucket: string, object: { key: string; size: number }, etag: string | undefined): object => ({
   Records: [
     {
@@ -222,7 +222,7 @@ const created = (bucket: string, object: { key: string; size: number }, etag: st
   ],
 });
 
-/** The access key of the signature or of the signed link: a function's name. */
+/** Returns the access key in the signature or in the presigned URL, which is the name of a function. */
 function signerOf({ headers }: IncomingMessage, { searchParams }: URL): string {
   const signed = /Credential=([^/]+)\//.exec(headers.authorization ?? "")?.[1];
   return signed ?? searchParams.get("X-Amz-Credential")?.split("/")[0] ?? "";
@@ -237,7 +237,10 @@ const mac = (key: string | Buffer, text: string): Buffer => createHmac("sha256",
 const escaped = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** S3's error code for a signed link that expired or whose method, key or headers differ. Undefined without a signed link. */
+/**
+ * Returns S3's error code for a presigned URL that has expired or that was signed for another method, key or header. Returns undefined if
+ * the URL is valid or not presigned.
+ */
 function linkFault(request: IncomingMessage, url: URL): string | undefined {
   const { searchParams } = url;
   const signature = searchParams.get("X-Amz-Signature");
@@ -252,7 +255,7 @@ function linkFault(request: IncomingMessage, url: URL): string | undefined {
   return mac(key, toSign).toString("hex") === signature ? undefined : "SignatureDoesNotMatch";
 }
 
-/** The canonical request of Signature Version 4. */
+/** Returns the canonical request of Signature Version 4. */
 function canonical({ method, headers }: IncomingMessage, { pathname, searchParams }: URL): string {
   const query = [...searchParams]
     .filter(([name]) => name !== "X-Amz-Signature")
@@ -263,7 +266,7 @@ function canonical({ method, headers }: IncomingMessage, { pathname, searchParam
   return [method, pathname, query.join("&"), ...lines, "", names.join(";"), "UNSIGNED-PAYLOAD"].join("\n");
 }
 
-/** Milliseconds since the epoch of a text such as `20260601T150405Z`. */
+/** Returns the milliseconds since the epoch for a text such as `20260601T150405Z`. */
 function instantOf(date: string): number {
   const [, ...parts] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? [];
   const [year = Number.NaN, month = 1, ...rest] = parts.map(Number);
@@ -275,16 +278,16 @@ type Bucket = Stack["buckets"][number];
 type Rule = NonNullable<Bucket["CorsConfiguration"]>["CorsRules"][number];
 type Headers = Readonly<Record<string, string>>;
 
-/** Caches must not serve one origin's answer to another. */
+/** The header Vary prevents caches from serving the answer for one origin to another origin. */
 const VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method";
 
-/** CORS headers of any answer: none without an origin, or for an origin that no rule allows. */
+/** Returns the CORS headers of an answer. There are none for a request without an origin, or if no rule allows the origin. */
 export function corsHeaders(bucket: Bucket | undefined, method: string, { origin }: IncomingHttpHeaders): Headers {
   const rule = origin === undefined ? undefined : ruleFor(bucket, origin, method, []);
   return rule === undefined || origin === undefined ? {} : headersOf(rule, origin);
 }
 
-/** The headers that answer a browser's preflight request, or S3's error code. */
+/** Returns the headers that answer a browser's preflight request, or the error code of S3. */
 export function preflight(
   bucket: Bucket | undefined,
   { origin, ...headers }: IncomingHttpHeaders,
@@ -307,7 +310,7 @@ const namesIn = (list: string): string[] =>
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "");
 
-/** The first rule that allows the origin, the method and each header. */
+/** Returns the first rule that allows the origin, the method and each header. */
 const ruleFor = (bucket: Bucket | undefined, origin: string, method: string, asked: readonly string[]) =>
   bucket?.CorsConfiguration?.CorsRules.find(
     ({ AllowedOrigins, AllowedMethods, AllowedHeaders }) =>

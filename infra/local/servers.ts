@@ -12,9 +12,9 @@ import { createBuckets, createQueues, type Depth, depthOf, startQueues } from ".
 import type { Stack } from "./stack.ts";
 
 export interface StartedServers extends Servers {
-  /** Variables of every function besides its own. */
+  /** The environment variables that every function gets in addition to its own variables. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Resolves with a reason if the DynamoDB server ends on its own. */
+  /** Resolves with a reason if the DynamoDB server ends unexpectedly. */
   readonly failed: Promise<string>;
   readonly files: FileServer;
   readonly kms: KeyServer;
@@ -52,7 +52,7 @@ export async function startServers(
   };
 }
 
-/** Creates queues, buckets and tables. Resolves with whether a table is new. */
+/** Creates the queues, the buckets and the tables. Resolves with whether a table is new. */
 export async function createStorage(stack: Stack, servers: StartedServers, options: LocalOptions): Promise<boolean> {
   await createQueues(servers.queues, stack);
   await createBuckets(servers.queues, stack);
@@ -65,7 +65,7 @@ export async function createStorage(stack: Stack, servers: StartedServers, optio
   return isNew;
 }
 
-/** Creates the template's keys, and checks their use by the functions' policies. */
+/** Creates the template's keys, and lets the KMS server check each use of a key by the functions' policies. */
 export function serveKeys({ keys, functions }: Stack, { kms }: StartedServers, templates: readonly unknown[]): void {
   const arns = keys.map(({ name }) => keyArn(name));
   kms.serve(arns, keyRefusal(templates, functions));

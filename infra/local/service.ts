@@ -1,4 +1,4 @@
-/** The whole service in this process: local servers, the synthesized stack on them, and one HTTP port. */
+/** Runs the whole service in this process: the local servers, the stack from the synthesized templates, and one HTTP port. */
 import { setTimeout as wait } from "node:timers/promises";
 import { openTable } from "#shared/db/table.ts";
 import { documentsAt } from "./clients.ts";
@@ -23,30 +23,36 @@ import { openPositions } from "./stream-source.ts";
 export interface LocalService {
   readonly url: string;
   readonly outputs: Outputs;
-  /** The issuer's private key as a JWK, for tests that forge tokens. */
+  /** The private key of the issuer as a JWK, with which tests forge tokens. */
   readonly signingKey: SigningKey;
   /** Resolves with a reason when the service can no longer work. */
   readonly failed: Promise<string>;
-  /** Number of failed invocations so far. */
+  /** Returns the number of failed invocations since the start. */
   failures(): number;
-  /** Number of invocations so far of each function, by its file. */
+  /** Returns the number of invocations of each function since the start, by file. */
   invocations(): Readonly<Record<string, number>>;
   /** Empties the cache of the API's authorizer. */
   flushAuthorizers(): void;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
-  /** Undefined if no user has this e-mail address. */
+  /** Returns a token, or undefined if no user has this e-mail address. */
   tokenOf(email: string): Promise<string | undefined>;
-  /** @param file below `functions/`, without its ending. */
+  /**
+   * Invokes a function.
+   * @param file the file below `functions/`, without its extension
+   */
   invoke(file: string, event: unknown): Promise<unknown>;
   queues(): Promise<Readonly<Record<string, Depth>>>;
-  /** DynamoDB calls that the policies do not grant, one line each. Empty unless rights are enforced. */
+  /** The DynamoDB calls that the policies do not grant, one line each. The list is empty unless rights are enforced. */
   readonly refusals: readonly string[];
-  /** The table grants that functions have used so far. Empty unless rights are enforced. */
+  /** Returns the table grants that functions have used since the start. The result is empty unless rights are enforced. */
   uses(): Uses;
   stop(): Promise<void>;
 }
 
-/** Throws a LocalError for the person who started it, after stopping what had already started. */
+/**
+ * Starts the service. If the start fails, stops everything that has already started and throws a LocalError for the person who started the
+ * service.
+ */
 export async function startLocal(options: LocalOptions): Promise<LocalService> {
   const undo: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
@@ -62,7 +68,7 @@ export async function startLocal(options: LocalOptions): Promise<LocalService> {
 
 type Undo = (() => unknown)[];
 
-/** Time for the event sources' invocations to finish when the service stops. */
+/** The time that the invocations of event sources have to finish when the service stops. */
 const DRAIN_MS = 3_000;
 
 async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void>): Promise<LocalService> {
@@ -126,7 +132,7 @@ async function run(parts: Parts): Promise<LocalService> {
     warm,
     log({ name, file, LoggingConfig }, text) {
       options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });
-      // One file has the lines of all functions: begin each with the function's file.
+      // Begin each line with the file of its function, because one log file has the lines of all functions.
       log.write(`${file} ${text}\n`);
     },
     onInvoked(failed) {
@@ -164,7 +170,9 @@ async function run(parts: Parts): Promise<LocalService> {
   };
 }
 
-/** Lets invocations finish for a while. Unfinished ones end with their environments and are repeated after a restart. */
+/**
+ * Waits for a limited time until invocations finish. Unfinished invocations end with their environments and are repeated after a restart.
+ */
 async function stopSources(running: readonly RunningSource[]): Promise<void> {
   const stopped = Promise.all(running.map((source) => source.stop()));
   await Promise.race([stopped, wait(DRAIN_MS, undefined, { ref: false })]);

@@ -1,4 +1,4 @@
-/** The server of SQS and S3 on this machine, and the template's queues and buckets on it. */
+/** Starts the server of SQS and S3 on this machine, and creates the template's queues and buckets on it. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -20,22 +20,25 @@ import type { Stack } from "./stack.ts";
 export interface QueueServer {
   readonly endpoint: string;
   readonly sqs: SQSClient;
-  /** Whether the queues hold no messages of an earlier run. */
+  /** Whether the queues are new, so that they hold no messages of an earlier run. */
   readonly isNew: boolean;
   stop(): Promise<void>;
 }
 
-/** Numbers of messages in a queue. */
+/** The numbers of messages in a queue. */
 export interface Depth {
   readonly waiting: number;
   readonly inFlight: number;
   readonly delayed: number;
 }
 
-/** File in the server's directory, as fauxqs 2.4 names it. */
+/** The database file in the server's directory, with the name that fauxqs 2.4 gives it. */
 const DATABASE = "fauxqs.db";
 
-/** @param directory keeps messages and objects over restarts, SIGKILL included; undefined keeps them in memory. */
+/**
+ * @param directory the directory that holds messages and objects, so that they survive restarts and SIGKILL; if it is undefined, they are
+ * in memory
+ */
 export async function startQueues(directory?: string): Promise<QueueServer> {
   const isNew = directory === undefined || !existsSync(join(directory, DATABASE));
   if (!isNew) releaseInFlight(join(directory, DATABASE));
@@ -50,8 +53,9 @@ export async function startQueues(directory?: string): Promise<QueueServer> {
 }
 
 /**
- * fauxqs has no options for its Fastify instance and its database, so both are adapted while it creates them. SQLite's default would be
- * one fsync, about 4 ms, for each message that is sent, received or deleted. SIGKILL loses nothing without them.
+ * Starts fauxqs. It has no options for its Fastify instance and its database, so this function changes both while fauxqs creates them. By
+ * default SQLite would call fsync for each message that is sent, received or deleted, which takes about 4 ms. SIGKILL loses no data
+ * without these calls.
  */
 function start(directory: string | undefined): ReturnType<typeof startFauxqs> {
   const { exec } = DatabaseSync.prototype;
@@ -68,7 +72,7 @@ function start(directory: string | undefined): ReturnType<typeof startFauxqs> {
   }
 }
 
-/** The receivers of in-flight messages ended with the last process: make the messages visible at once. */
+/** Makes messages that were in flight visible. Their receivers ended with the last process. */
 function releaseInFlight(file: string): void {
   const messages = new DatabaseSync(file);
   try {
@@ -88,7 +92,7 @@ const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.)/;
 function adapt(message: unknown): void {
   if (!isInitialization(message)) return;
   const { fastify } = message;
-  // The server listens on all interfaces and checks no signature: accept connections from this machine only.
+  // Accept connections from this machine only, because the server listens on all network interfaces and checks no signature.
   fastify.server.on("connection", (socket) => {
     if (!LOOPBACK.test(socket.remoteAddress ?? "")) socket.destroy();
   });
@@ -99,7 +103,10 @@ function adapt(message: unknown): void {
   });
 }
 
-/** Message attribute that keeps a message's group: the server drops the group in standard queues, and fair queueing needs it. */
+/**
+ * The name of a message attribute that keeps the group of a message. The server drops the group in standard queues, but fair queueing
+ * needs it.
+ */
 export const GROUP_ATTRIBUTE = "local.MessageGroupId";
 
 const Grouped = z.looseObject({
@@ -108,7 +115,7 @@ const Grouped = z.looseObject({
 });
 const Sent = z.looseObject({ ...Grouped.shape, Entries: z.optional(z.array(Grouped)) });
 
-/** The body of a SendMessage or SendMessageBatch request with each group copied into an attribute. */
+/** Returns the body of a SendMessage or SendMessageBatch request, in which each group is copied into an attribute. */
 function withGroups(body: unknown): unknown {
   const sent = z.safeParse(Sent, body);
   if (!sent.success) return body;
@@ -131,14 +138,14 @@ const settable = [
   "ReceiveMessageWaitTimeSeconds",
 ] as const;
 
-/** Creates the queues of the template, and gives those of an earlier run the template's present settings. */
+/** Creates the queues of the template, and changes the settings of queues of an earlier run to those of the template. */
 export async function createQueues({ endpoint, sqs }: QueueServer, { queues }: Stack): Promise<void> {
   for (const queue of queues) {
     const { name: QueueName, RedrivePolicy } = queue;
     const given = settable.flatMap((name) => (queue[name] === undefined ? [] : [[name, String(queue[name])] as const]));
     const redrive = RedrivePolicy === undefined ? {} : { RedrivePolicy: JSON.stringify(RedrivePolicy) };
     const Attributes = { ...Object.fromEntries(given), ...redrive };
-    // Two calls: CreateQueue refuses settings that differ from those of an existing queue.
+    // Set the settings with a second call, because CreateQueue refuses settings that differ from those of an existing queue.
     await sqs.send(new CreateQueueCommand({ QueueName }));
     await sqs.send(new SetQueueAttributesCommand({ QueueUrl: queueUrl(endpoint, QueueName), Attributes }));
   }

@@ -1,4 +1,4 @@
-/** Reads the synthesized templates into the resources that the local runtime hosts, and refuses what it cannot honour. */
+/** Reads the resources that the local runtime hosts from the synthesized templates, and refuses everything that it does not support. */
 import path from "node:path";
 import * as z from "zod/mini";
 import { type Api, methodSetting, RestApi, readDefinition, Stage } from "./api-definition.ts";
@@ -23,9 +23,9 @@ import {
 /** A resource with its logical id, its name on this machine and its resolved properties. */
 export type Named<S extends z.ZodMiniType> = z.infer<S> & { readonly id: string; readonly name: string };
 export type FunctionSpec = Named<typeof LambdaFunction> & {
-  /** Directory of its bundle. */
+  /** The directory of the function's bundle. */
   readonly directory: string;
-  /** File below `functions/` as the template's metadata names it. */
+  /** The file below `functions/`, as the template's metadata names it. */
   readonly file: string;
 };
 
@@ -40,7 +40,7 @@ export interface Stack {
   readonly rules: readonly Named<typeof Rule>[];
   readonly api: Api;
   readonly stages: readonly Named<typeof Stage>[];
-  /** Outputs of the last template, which is the service's own. */
+  /** The outputs of the last template, which is the template of the service stack. */
   readonly outputs: Readonly<Record<string, string>>;
 }
 
@@ -59,9 +59,9 @@ const schemas: Record<string, z.ZodMiniType> = {
 };
 
 /**
- * @param sources the templates in the order of their deployment; each may use exports of earlier ones.
- * @param assets the directory that asset paths are relative to.
- * Throws a LocalError that names each logical id and property that cannot be honoured.
+ * Reads the templates. Throws a LocalError that names each logical id and property that is not supported.
+ * @param sources the templates in the order of their deployment; each may import values that earlier templates export
+ * @param assets the directory to which asset paths are relative
  */
 export function readStack(sources: readonly unknown[], sqsEndpoint: string, assets: string): Stack {
   const read: Read[] = [];
@@ -103,7 +103,7 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
 
 type Resources = readonly (readonly [string, TemplateResource])[];
 
-/** A template and those of its resources whose condition holds. */
+/** A template, and those resources of the template whose condition is true. */
 interface Read {
   readonly scope: Scope;
   readonly present: Resources;
@@ -124,7 +124,7 @@ function addExports(exported: Map<string, unknown>, scope: Scope): void {
   }
 }
 
-/** Logical ids are names on this machine, so they must be unique over all templates, unlike on AWS. */
+/** Logical ids are names on this machine, so they must be unique over all templates, which AWS does not require. */
 function refuseDuplicateIds(read: readonly Read[]): void {
   const seen = new Set<string>();
   const hosted = read.flatMap(({ present }) => present).filter(([, { Type }]) => !ignoredTypes.has(Type));
@@ -140,7 +140,7 @@ function readApi(restApis: readonly Named<typeof RestApi>[]): Api {
   return readDefinition(api.id, api.Body);
 }
 
-/** A throttle of an unknown method would limit nothing. */
+/** Refuses a throttle of an unknown method, because it would limit nothing. */
 function refuseUnknownMethods({ id, MethodSettings }: Named<typeof Stage>, { methods }: Api): void {
   const known = new Set(["* /*", ...methods.map(({ path: of, verb }) => methodSetting(of, verb))]);
   const [unknown] = MethodSettings.map(({ HttpMethod, ResourcePath }) => `${HttpMethod} ${ResourcePath}`).filter(

@@ -1,10 +1,13 @@
-/** Cuts stream records into batches and processes each by the rules of its event source: checkpoints, bisection, retries, giving up. */
+/**
+ * Cuts stream records into batches and processes each batch by the rules of its event source, with checkpoints, bisection, retries and the
+ * abandonment of records.
+ */
 import { failedItems } from "./event-source.ts";
 
 interface Positioned {
   readonly dynamodb: {
     readonly SequenceNumber: string;
-    /** Seconds since the epoch. */
+    /** The time in seconds since the epoch. */
     readonly ApproximateCreationDateTime: number;
   };
 }
@@ -12,20 +15,20 @@ interface Positioned {
 export interface BatchRules {
   readonly bisect: boolean;
   readonly reportsFailures: boolean;
-  /** -1: unlimited. */
+  /** The maximum number of retries. The value -1 means no limit. */
   readonly maxRetries: number;
-  /** -1: unlimited. */
+  /** The maximum age of a record in seconds. The value -1 means no limit. */
   readonly maxAgeSeconds: number;
 }
 
 export interface BatchEffects<R extends Positioned> {
-  /** Returns the function's answer as JSON text; throws if the invocation failed. */
+  /** Returns the function's answer as JSON text. Throws if the invocation failed. */
   invoke(records: readonly R[]): Promise<string>;
-  /** Saves that all records up to this one are processed; the position survives a crash. */
+  /** Saves that all records up to this one are processed. The saved position survives a crash. */
   checkpoint(sequenceNumber: string): Promise<void>;
   /** Reports abandoned records to the on-failure destination. */
   giveUp(records: readonly R[], reason: GivenUp, invocations: number): Promise<void>;
-  /** Throws if the source is stopping: an invocation that a stop interrupts does not count as a failure. */
+  /** Throws if the source is stopping, so that an invocation which a stop interrupts does not count as a failure. */
   assertRunning(): void;
   /** Waits before a retry. Throws if the source is stopping. */
   pause(failures: number): Promise<void>;
@@ -39,7 +42,7 @@ interface Part<R> {
   readonly failures: number;
 }
 
-/** Resolves when every record is processed or abandoned, in the stream's order. */
+/** Processes a batch. Resolves when every record is processed or abandoned, in the order of the stream. */
 export async function processBatch<R extends Positioned>(
   records: readonly R[],
   rules: BatchRules,
@@ -71,7 +74,10 @@ async function abandonOld<R extends Positioned>(
   return records.slice(old.length);
 }
 
-/** The number of records processed from the start, and whether the function threw instead of reporting failures. */
+/**
+ * Invokes the function. Returns how many records from the start of the batch are processed, and whether the function threw instead of
+ * reporting failures.
+ */
 async function attempt<R extends Positioned>(
   records: readonly R[],
   { reportsFailures }: BatchRules,
@@ -91,7 +97,7 @@ async function attempt<R extends Positioned>(
   return { count: lowest === -1 ? records.length : lowest, threw: false };
 }
 
-/** A split uses up no retry, whether in halves after an error or at the reported record. */
+/** Returns the parts to process after a failure. A split in halves after an error, or at a reported record, does not count as a retry. */
 async function partsAfterFailure<R extends Positioned>(
   rest: readonly R[],
   { failures, count, threw }: { failures: number; count: number; threw: boolean },
@@ -126,17 +132,17 @@ async function abandon<R extends Positioned>(
   await effects.checkpoint(last.dynamodb.SequenceNumber);
 }
 
-/** Records that are handed over together. */
+/** Records that one invocation receives. */
 export interface Batch<R> {
   readonly wanted: readonly R[];
-  /** The batch covers all records up to this one, unwanted ones included. */
+  /** The last record that the batch covers, which may be an unwanted one. */
   readonly last: R;
 }
 
-/** Below the 6 MB limit of an invocation. */
+/** The maximum size of a batch. It is below the 6 MB limit of an invocation. */
 const BATCH_BYTES = 5_500_000;
 
-/** Cuts records, in their order, into batches of at most `size` wanted ones that each fit an invocation. */
+/** Cuts the records into batches without changing their order. A batch has at most `size` wanted records and fits into one invocation. */
 export function batchesOf<R>(records: readonly R[], isWanted: (record: R) => boolean, size: number): Batch<R>[] {
   const batches: { wanted: R[]; last: R }[] = [];
   let bytes = 0;

@@ -1,7 +1,11 @@
-/** Reads a stream for all its event sources: each record is fetched and parsed once, even if the sources are at different positions. */
+/**
+ * Reads a stream for all of its event sources. Each record is fetched and parsed one time, even if the sources are at different positions.
+ */
 import type { AttributeValue, _Record as SdkRecord } from "@aws-sdk/client-dynamodb-streams";
 
-/** A record as Lambda hands it to a function: binary values are base64 text, the time is in seconds since the epoch. */
+/**
+ * A record in the form in which Lambda passes it to a function. Binary values are base64 text, and the time is in seconds since the epoch.
+ */
 export interface StreamRecord extends Readonly<Record<string, unknown>> {
   readonly dynamodb: {
     readonly SequenceNumber: string;
@@ -10,17 +14,17 @@ export interface StreamRecord extends Readonly<Record<string, unknown>> {
   };
 }
 
-/** One position of the stream. */
+/** A position of the stream. */
 export interface StreamEntry {
   readonly sequenceNumber: string;
-  /** Undefined if no source wants the record. */
+  /** The record at this position, or undefined if no source wants it. */
   readonly record: StreamRecord | undefined;
 }
 
 export interface StreamPage {
-  /** In the order of the stream. */
+  /** The entries in the order of the stream. */
   readonly entries: readonly StreamEntry[];
-  /** Iterator of the next page; undefined after the shard's end. */
+  /** The iterator of the next page, or undefined after the end of the shard. */
   readonly next: string | undefined;
 }
 
@@ -31,28 +35,31 @@ export type GetRecords = (
 
 /** GetRecords returns at most this many records. */
 const PAGE_RECORDS = 1_000;
-/** Records in the cache, with their images, for sources that lag behind. */
+/** The maximum number of cached records with their images. The cache helps sources that are behind the others. */
 export const CACHED_RECORDS = 10_000;
-/** Entries in the cache, those without a record included. */
+/** The maximum number of cached entries, including entries without a record. */
 const CACHED_ENTRIES = 100_000;
 
-/** A cache by iterator. It relies on the bundled server naming equal positions alike; with other names it only saves nothing. */
+/**
+ * A cache of pages by iterator. It works because the bundled server uses equal iterators for equal positions. With another server the
+ * pages are correct, but the cache saves no calls.
+ */
 export class StreamPages {
   readonly #getRecords: GetRecords;
   readonly #isWanted: (record: SdkRecord) => boolean;
   readonly #pending = new Map<string, Promise<StreamPage>>();
-  /** Holds no empty page: at the stream's end the next read may find records. */
+  /** The cache holds no empty page, because the next read at the end of the stream may find records. */
   readonly #cached = new Map<string, StreamPage>();
   #entries = 0;
   #records = 0;
 
-  /** @param isWanted whether any source wants the record. */
+  /** @param isWanted whether any source wants the record */
   constructor(getRecords: GetRecords, isWanted: (record: SdkRecord) => boolean) {
     this.#getRecords = getRecords;
     this.#isWanted = isWanted;
   }
 
-  /** The cached entries from this position on, or the stream's next page if there are none. */
+  /** Returns the cached entries from this position on. If there are none, fetches the stream's next page. */
   async read(iterator: string): Promise<StreamPage> {
     const entries: StreamEntry[] = [];
     let next: string | undefined = iterator;
@@ -65,7 +72,7 @@ export class StreamPages {
     return entries.length > 0 || next === undefined ? { entries, next } : this.#fetch(next);
   }
 
-  /** Sources that ask for the same page at the same time share one call. */
+  /** Fetches a page. Sources that ask for the same page at the same time share one call. */
   #fetch(iterator: string): Promise<StreamPage> {
     const pending = this.#pending.get(iterator) ?? this.#call(iterator).finally(() => this.#pending.delete(iterator));
     this.#pending.set(iterator, pending);
@@ -83,7 +90,7 @@ export class StreamPages {
     return page;
   }
 
-  /** Evicts the oldest pages first. */
+  /** Adds a page to the cache and evicts the oldest pages. */
   #keep(iterator: string, page: StreamPage): void {
     this.#cached.set(iterator, page);
     this.#count(page, 1);

@@ -1,4 +1,4 @@
-/** An event source on a table's stream: polls its shards in order, hands the records to a function, and saves its position. */
+/** An event source on a table's stream. It polls the shards in order, passes the records to a function, and saves its position. */
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
@@ -22,28 +22,28 @@ export interface StreamSource {
   readonly mapping: Stack["eventSources"][number];
   readonly target: LocalFunction;
   readonly streams: DynamoDBStreamsClient;
-  /** The filter of the mapping. */
+  /** Whether the filter of the event source mapping accepts the record. */
   readonly isWanted: (record: StreamRecord) => boolean;
-  /** Shared with the other sources of the stream. */
+  /** The pages of the stream, which all sources of the stream share. */
   readonly pages: StreamPages;
-  /** The server's own ARN of the stream. */
+  /** The ARN that the server gave the stream. */
   readonly streamArn: string;
   readonly positions: Positions;
-  /** Sends to the on-failure destination, if there is one. */
+  /** Sends a message to the on-failure destination, if there is one. */
   readonly onFailure: (body: object) => Promise<void>;
   readonly log: (text: string) => void;
 }
 
-/** Pause between polls of a stream without news: short after recent activity, longer after a quiet time. */
+/** The pauses between polls of a stream without new records. The pause is short after recent activity and longer after a quiet time. */
 const POLL_BUSY_MS = 50;
 const POLL_QUIET_MS = 250;
 const QUIET_AFTER_MS = 10_000;
-/** Minimum pause between polls. Under load there are always new records; the pause makes the batches larger. */
+/** The minimum pause between polls. Under load every poll finds new records, and the pause makes the batches larger. */
 const POLL_GAP_MS = 20;
-/** Pause before a retry, doubled each time. Lambda's grows further; tests wait for this one. */
+/** The pause before a retry, which is doubled after each failure. Lambda's pause grows longer, but tests wait for this one. */
 const RETRY_MS = { first: 100, longest: 1_000 } as const;
 const DEFAULT_BATCH_SIZE = 100;
-/** Position of a shard that is read to its end. */
+/** The saved position of a shard that was read to its end. */
 const CLOSED = "closed";
 
 export function startStreamSource(source: StreamSource): RunningSource {
@@ -105,7 +105,7 @@ class Loop {
     clearTimeout(timer);
   }
 
-  /** Reads shards in the order of their creation, so that a record and its successor never change places. */
+  /** Reads the shards in the order of their creation, so that a record and its successor never change places. */
   async #readShards(): Promise<number> {
     if (this.#shards.length === 0) this.#shards = await this.#listShards();
     const isWanted = ({ record }: StreamEntry): boolean => record !== undefined && this.#source.isWanted(record);
@@ -136,7 +136,9 @@ class Loop {
     return this.#source.pages.read(this.#iterators.get(shard) ?? (await this.#iterator(shard)));
   }
 
-  /** Starts after the saved position, or at the shard's beginning if the stream no longer holds that position. */
+  /**
+   * Returns an iterator after the saved position. Starts at the beginning of the shard if the stream no longer holds the saved position.
+   */
   async #iterator(ShardId: string): Promise<string> {
     const { streams, streamArn: StreamArn, positions } = this.#source;
     const SequenceNumber = positions.get(this.#key(ShardId));
@@ -178,7 +180,7 @@ class Loop {
     await wait(pauseMs, undefined, { signal: this.#stopping.signal });
   }
 
-  /** The record with the template's names of region and stream in place of the server's. */
+  /** Returns the record for the event, with region and stream ARN of the template in place of those of the server. */
   #eventRecord(shard: string, record: StreamRecord): object {
     const { mapping } = this.#source;
     const identity = `${this.#source.streamArn}/${shard}/${record.dynamodb.SequenceNumber}`;
@@ -190,7 +192,7 @@ class Loop {
     };
   }
 
-  /** Sends positions only, as Lambda does: the stream still holds the records. */
+  /** Sends the positions of the records and not the records, as Lambda does, because the stream still holds the records. */
   async #giveUp(shard: string, records: readonly StreamRecord[], reason: GivenUp, invocations: number): Promise<void> {
     const { mapping, target, onFailure } = this.#source;
     const at = (index: number): string =>
@@ -222,7 +224,7 @@ class Loop {
   }
 }
 
-/** The checkpoints of event sources: by `source/shard`, the sequence number of the last processed record. */
+/** The checkpoints of event sources. The key is `source/shard`, and the value is the sequence number of the last processed record. */
 export interface Positions {
   get(key: string): string | undefined;
   set(key: string, sequenceNumber: string): Promise<void>;
@@ -231,8 +233,8 @@ export interface Positions {
 const Stored = z.record(z.string(), z.string());
 
 /**
- * @param file keeps the positions over restarts and crashes; undefined keeps them in memory.
- * @param isNew the table is new, and with it the stream: saved positions are of an older one.
+ * @param file the file that holds the positions, so that they survive restarts and crashes; if it is undefined, they are in memory
+ * @param isNew whether the table and its stream are new, so that saved positions belong to an older stream
  */
 export function openPositions(file: string | undefined, isNew: boolean): Positions {
   const positions = new Map(file === undefined || isNew ? [] : Object.entries(readPositions(file)));
@@ -257,7 +259,7 @@ function readPositions(file: string): Record<string, string> {
   }
 }
 
-/** A crash leaves the old file or the new one, never a part of it: at worst a batch is repeated. */
+/** Replaces the file. A crash leaves the complete old file or the complete new file, so at worst a batch is repeated. */
 async function replaceFile(file: string, text: string): Promise<void> {
   const handle = await open(`${file}.new`, "w");
   await handle.writeFile(text);

@@ -1,4 +1,4 @@
-/** The stored rows of invented prospects and notes, for the demo companies, `--seed` and the benches. */
+/** Makes the stored rows of invented prospects and notes for the demo companies, for the option `--seed` and for the benches. */
 import { nothingUpcoming } from "#shared/prospects/agenda.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
@@ -33,7 +33,7 @@ export interface Chosen extends Pick<StoredProspect, ChosenFields> {
   readonly changeId: number;
 }
 
-/** A prospect of the first version, as an import creates it. */
+/** Returns a prospect of version 1, as an import creates it. */
 export function syntheticProspect({ id: companyId, ownerId }: SyntheticCompany, chosen: Chosen): StoredProspect {
   const { status, changeId, ...fields } = chosen;
   const { source, createdAt, assignedToUserId } = fields;
@@ -56,7 +56,7 @@ export function syntheticProspect({ id: companyId, ownerId }: SyntheticCompany, 
   };
 }
 
-/** A note as old as its prospect, of the same import. */
+/** Returns a note with the creation time and the import id of its prospect. */
 export const syntheticNote = (
   { id: prospectId, companyId, createdAt, importId }: StoredProspect,
   chosen: Pick<StoredNote, "id" | "body" | "createdBy">,
@@ -77,5 +77,5 @@ export function pick<T>(from: readonly T[], random: () => number): T {
   return picked;
 }
 
-/** About a tenth of a metre. */
+/** Rounds a coordinate to about a tenth of a metre. */
 export const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;

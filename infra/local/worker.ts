@@ -1,4 +1,6 @@
-/** The code inside a function environment: loads the bundle once and answers one invocation after the other, as Lambda's runtime does. */
+/**
+ * The code inside a function environment. It loads the bundle one time and answers one invocation after another, as Lambda's runtime does.
+ */
 import module from "node:module";
 import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
@@ -9,15 +11,17 @@ import type { FromWorker, Invocation, ToWorker, WorkerData } from "./environment
 type Handler = (event: unknown, context: object) => unknown;
 type StreamHandler = (event: unknown, stream: ResponseStream, context: object) => unknown;
 
-/** The exported handlers that stream. */
+/** The exported handlers that stream their answers. */
 const streaming = new WeakMap<Handler, StreamHandler>();
 
 const isHandler = (value: unknown): value is Handler => typeof value === "function";
 
-/** Written by environment.ts. It is not parsed: a schema library would double the start time of an environment. */
+/**
+ * This data comes from environment.ts. It is not parsed, because loading a schema library would double the start time of an environment.
+ */
 const data: WorkerData = workerData;
 
-/** The body of a streamed response. One chunk is in flight at a time, so a slow reader slows the function. */
+/** The body of a streamed response. Only one chunk is in flight at a time, so that a slow client slows the function down. */
 class ResponseStream extends Writable {
   #metadata: string | undefined;
   #pulled: (() => void) | undefined;
@@ -59,7 +63,7 @@ class ResponseStream extends Writable {
   }
 }
 
-/** The global object that Lambda's runtime gives to streaming functions. */
+/** The global object that Lambda's runtime provides for streaming functions. */
 const awslambda = {
   streamifyResponse(handler: StreamHandler): Handler {
     const marked = (): never => {
@@ -90,7 +94,7 @@ async function serve(port: MessagePort): Promise<void> {
   Object.assign(globalThis, { awslambda });
   if (data.compileCache !== null) module.enableCompileCache(data.compileCache);
   const send = (message: FromWorker): void => port.postMessage(message);
-  // Lines travel as messages, so that those of an invocation arrive before its answer.
+  // Send log lines as messages over the same port as the answer, so that the lines of an invocation arrive before its answer.
   replaceConsole(
     data.logLevel,
     () => requestId,

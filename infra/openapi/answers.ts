@@ -1,4 +1,4 @@
-/** Example answers of the API reference, one for each component. They show the same records, so that the examples fit together. */
+/** Example answers of the API reference, one for each component. They show the same records, so that the examples are consistent. */
 
 const times = { createdAt: "2026-06-01T15:04:05.678Z", updatedAt: "2026-06-01T15:04:05.678Z" };
 
@@ -144,7 +144,7 @@ const Delivery = {
 };
 const Attempt = { number: 1, startedAt: times.createdAt, latencyMs: 87, status: 200, error: null, answer: "" };
 
-/** Examples by component. */
+/** The examples of components, by name of the component. */
 const components: Readonly<Record<string, unknown>> = {
   User,
   Me,
@@ -184,7 +184,10 @@ const components: Readonly<Record<string, unknown>> = {
   Deleted: { id: 1030 },
 };
 
-/** Examples by function, if the example of the component is wrong for it or the answer has no component. */
+/**
+ * The examples of functions, by file. A function is in this list if the example of its component is wrong for it, or if its answer has no
+ * component.
+ */
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/page": "<!doctype html>",
@@ -209,7 +212,10 @@ const answers: Readonly<Record<string, unknown>> = {
   "webhooks/create": { ...Webhook, secretKey: "6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a" },
 };
 
-/** The example answer of a function: its own, or that of its component, alone or as a list of one. */
+/**
+ * Returns the example answer of a function. This is the function's own example, or the example of its component, which is put into a list
+ * if the answer is a list.
+ */
 export function answerExample(file: string, component: string | undefined, isList: boolean): unknown {
   const own = answers[file];
   if (own !== undefined) return own;

@@ -1,4 +1,4 @@
-/** The problem responses of the OpenAPI document: one component for each status, with headers and an example. */
+/** Makes the problem responses of the OpenAPI document. Each status has one component with headers and an example. */
 
 import { type Fault, ProblemCode } from "#shared/errors.ts";
 import { problemBody, problems } from "#shared/http/problem.ts";
@@ -18,16 +18,16 @@ export const headers = {
 const refTo = (...names: readonly (keyof typeof headers)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-/** Problems that every route may answer: too many requests, faults of the service, and faults of API Gateway. */
+/** The statuses that every route may answer, for too many requests, faults of the service, and faults of API Gateway. */
 const always = [429, 500, 502, 503, 504] as const;
 
-/** References to the problems of these statuses and to those that every route may answer. */
+/** Returns references to the problems of these statuses and of the statuses that every route may answer. */
 export const problemReferences = (statuses: readonly number[]): Record<string, JsonSchema> =>
   Object.fromEntries(
     [...statuses, ...always].map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]),
   );
 
-/** Statuses that only API Gateway answers. */
+/** The statuses that only API Gateway answers. */
 const ofGateway: readonly (readonly [number, ProblemCode])[] = [
   [502, "internal"],
   [504, "unavailable"],
@@ -38,7 +38,10 @@ const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
   validation_failed: [{ pointer: "/lat", code: "too_big", message: "Too big: expected number to be <=90" }],
 };
 
-/** One response for each status of the closed list. 405 belongs to no operation: it answers methods without one. */
+/**
+ * Returns one response for each status of the problem codes. No operation refers to 405, because this status answers methods that have no
+ * operation.
+ */
 export function problemResponses(): Record<string, JsonSchema> {
   const codes = new Map<number, ProblemCode>(ofGateway);
   for (const code of ProblemCode.options) {
@@ -51,7 +54,7 @@ export function problemResponses(): Record<string, JsonSchema> {
 
 function response(status: number, code: ProblemCode): JsonSchema {
   const { title } = problems[code];
-  // 409 has the header if a request with the same Idempotency-Key is still running.
+  // 409 has the header if an earlier request with the same Idempotency-Key is still running.
   const retry = [409, 429, 503].includes(status) ? refTo("Retry-After") : {};
   const challenge = status === 401 ? refTo("WWW-Authenticate") : {};
   const example = { ...problemBody(code, `${title}.`, requestId, exampleFaults[code] ?? []), status };

@@ -1,4 +1,4 @@
-/** The JSON Schemas of the OpenAPI document: each named schema is one component, with the texts of shared/documentation.ts. */
+/** Makes the JSON Schemas of the OpenAPI document. Each named schema is one component and has the texts of shared/documentation.ts. */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { type ParameterText, type SchemaText, textOf } from "#shared/documentation.ts";
@@ -9,13 +9,13 @@ export type JsonSchema = { readonly [key: string]: unknown };
 const JsonObject = z.record(z.string(), z.unknown());
 const Converted = z.looseObject({ $defs: z._default(z.record(z.string(), JsonObject), {}) });
 
-/** `input`: what a client sends. `output`: what a client gets. */
+/** `input` means the data that a client sends, and `output` means the data that a client receives. */
 export type Direction = "input" | "output";
 
 export interface Components {
-  /** The schema as JSON Schema 2020-12, or a reference if it has a name. Throws if one name would have two shapes. */
+  /** Returns the schema as JSON Schema 2020-12, or a reference if the schema has a name. Throws if one name would have two shapes. */
   schema(source: z.ZodMiniType, direction: Direction): JsonSchema;
-  /** All named schemas so far, by name. */
+  /** Returns all named schemas that were converted until now, by name. */
   all(): Record<string, JsonSchema>;
 }
 
@@ -49,7 +49,10 @@ interface Conversion {
   }[];
 }
 
-/** A transform has no JSON Schema: the input shows what goes into it, the output what a later step checks. */
+/**
+ * Converts a schema. A transform has no JSON Schema, so the input shows the value before the transform, and the output shows what the next
+ * step checks.
+ */
 function convert(source: z.ZodMiniType, io: Direction): Conversion {
   const schemas = new Map<string, z.core.$ZodType>();
   const converted = z.toJSONSchema(source, {
@@ -75,7 +78,7 @@ const Described = z.looseObject({ description: z.optional(z.string()) });
 const WithFields = z.looseObject({ properties: z.record(z.string(), Described) });
 const commonTexts: Readonly<Record<string, string>> = recordTexts;
 
-/** Adds the texts of the fields. A reference keeps the description of its component. */
+/** Adds the texts of the fields. A reference is not changed, because it shows the description of its component. */
 function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   const object = WithFields.safeParse(shape).data;
   if (object === undefined) return shape;
@@ -94,7 +97,7 @@ export interface Parameter extends Partial<ParameterText> {
   readonly schema: JsonSchema;
 }
 
-/** A named schema would be a reference here, without fields of its own. */
+/** The JSON Schema of an object without a name. A named schema would be a reference here and would have no fields. */
 const ObjectShape = z.looseObject({
   type: z.literal("object"),
   properties: z.record(z.string(), JsonObject),
@@ -102,8 +105,8 @@ const ObjectShape = z.looseObject({
 });
 
 /**
- * The fields of an object schema as parameters. A parameter is text on the wire. If the service reads a whole number from it, the
- * document says so, because client generators make better code of a number.
+ * Returns the fields of an object schema as parameters. A parameter is text in the request. If the service reads a whole number from it,
+ * the document says so, because client generators make better code for a number.
  */
 export function parameters(source: z.ZodMiniType): Parameter[] {
   const { fields = {} } = textOf(source);

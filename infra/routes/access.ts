@@ -1,33 +1,33 @@
 /** Sets of table rights that several functions share. */
 import type { Access, TableAccess } from "./route.ts";
 
-/** A company, user, status or tag by its id. */
+/** The right to read a company, user, status or tag by its id. */
 export const named: TableAccess = { reference: ["GetItem"] };
-/** The names of the company's statuses, tags and users. */
+/** The right to read the names of the company's statuses, tags and users. */
 export const dictionary: TableAccess = { reference: ["Query"] };
-/** The same names from the function's memory, if their version is still current. */
+/** The right to read the dictionary, and to check first whether the copy in the function's memory is still current. */
 export const currentDictionary: TableAccess = { reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
-/** Whether the import that created a row is completed: before that, the row is invisible. */
+/** The right to check whether the import that created a row is completed, because the row is invisible until then. */
 export const imports: TableAccess = { imports: ["GetItem"] };
-/** The next appointment of a prospect, if its row holds only some of them or only past ones. */
+/** The right to read the next appointment of a prospect, if the prospect's row holds only some of its appointments or only past ones. */
 export const upcoming: TableAccess = { agendas: ["GetItem"] };
-/** A write of a prospect or note also writes its entry in the company index. */
+/** The right to write the entry in the company index that belongs to a write of a prospect or note. */
 export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
-/** A write of a status, tag or user marks the change of names in the company's row and in its index. */
+/** The right to mark a change of names in the company's row and in its index, after a write of a status, tag or user. */
 export const namesChange: TableAccess = { index: ["UpdateItem"] };
 
-/** Finds prospects in the company index. */
+/** The right to find prospects in the company index by filters. */
 export const indexRows: TableAccess = {
   ...dictionary,
   index: ["Query"],
   manifests: ["BatchGetItem", "Query"],
   segments: ["BatchGetItem"],
 };
-/** Finds prospects in the company index, also by a search of their texts. */
+/** The right to find prospects in the company index by filters and by a search of their texts. */
 export const indexReads: TableAccess = { ...indexRows, indexTexts: ["BatchGetItem", "Query"] };
 
-/** The rows of an import with their ids and tags, and the run of the index that makes them visible. */
+/** The right to write the rows of an import, lease their ids, create their tags, and store the run of the index that makes them visible. */
 const rowsInBulk: TableAccess = {
   ...newIds,
   reference: ["Query", "PutItem", "UpdateItem"],
@@ -41,7 +41,7 @@ const rowsInBulk: TableAccess = {
   segments: ["Query", "BatchWriteItem"],
 };
 
-/** An import within one request, including the removal of rows that an earlier failed import has left. */
+/** The right to run an import within one request, including the removal of rows that an earlier failed import has left. */
 export const importWrites: TableAccess = {
   imports: ["GetItem", "PutItem", "UpdateItem"],
   openImports: ["Query", "PutItem", "DeleteItem", "BatchWriteItem"],
@@ -49,7 +49,7 @@ export const importWrites: TableAccess = {
   ...rowsInBulk,
 };
 
-/** An import job: its rows, its upload, and the report of its errors. */
+/** The right to run an import job, which writes rows, reads the uploaded file, and writes the report of errors. */
 export const importJob: Access = {
   table: {
     imports: ["GetItem", "UpdateItem"],
@@ -65,7 +65,7 @@ export const importJob: Access = {
   bucket: "list",
 };
 
-/** An export job: it reads prospects as a streamed export does, for the user who started it, and writes a file. */
+/** The rights of an export job. It reads the prospects that the user may see who began the export, and writes a file. */
 export const exportJob: Access = {
   table: {
     reference: ["GetItem", "Query"],

@@ -1,4 +1,6 @@
-/** Routes of prospects, their imports and exports, addresses, territories, and of the records attached to a prospect. */
+/**
+ * The routes of prospects, of their imports and exports, of addresses and territories, and of the records that are attached to a prospect.
+ */
 import {
   currentDictionary,
   dictionary,
@@ -13,9 +15,9 @@ import {
 } from "./access.ts";
 import type { Rate, Route, TableAccess } from "./route.ts";
 
-/** Each request occupies a function for seconds or minutes, or starts a job that does. */
+/** The throttle of requests that occupy a function for seconds or minutes, or that start a job which does. */
 export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
-/** A whole map takes some 50 ms of CPU time and megabytes of answer. */
+/** The throttle of the map pins. The map of a whole company costs some 50 ms of CPU time and an answer of some megabytes. */
 const MAP: Rate = { perSecond: 200, burst: 400 };
 
 const prospectWrites: TableAccess = {
@@ -28,9 +30,9 @@ const prospectWrites: TableAccess = {
   ...imports,
 };
 
-/** A note by its id alone: reads the prospect's key under the note's id, then the row. */
+/** The right to read a note by its id. The function reads the prospect's key under the note's id, then the row. */
 const note: TableAccess = { ...currentDictionary, ...imports, places: ["BatchGetItem"], prospects: ["BatchGetItem"] };
-/** An appointment by its id alone. Imports create none, so one GetItem finds its key. */
+/** The right to read an appointment by its id. Imports create no appointments, so one GetItem finds the key. */
 const appointment: TableAccess = { ...currentDictionary, ...imports, places: ["GetItem"], prospects: ["BatchGetItem"] };
 
 export const prospectRoutes: readonly Route[] = [
@@ -94,7 +96,7 @@ export const prospectRoutes: readonly Route[] = [
         openImports: ["Query", "PutItem"],
         importList: ["PutItem"],
       },
-      // A presigned link has the rights of the function that signed it.
+      // A presigned URL has the rights of the function that signed it, so this function needs the right to upload.
       files: { uploads: ["PutObject"] },
     },
     rate: LONG_WORK,
@@ -167,7 +169,7 @@ export const prospectRoutes: readonly Route[] = [
     access: {
       table: { ...indexRows, addressRanges: ["Query"], addresses: ["Query"], prospects: ["BatchGetItem"] },
     },
-    // Up to 500 addresses with the longest lines.
+    // A page of up to 500 addresses with the longest lines may exceed 6 MB.
     streamed: true,
   },
   {

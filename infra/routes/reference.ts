@@ -1,14 +1,14 @@
-/** Routes of the reference data: users, statuses and tags. */
+/** The routes of the reference data, which are users, statuses and tags. */
 import { dictionary, named, namesChange, newIds } from "./access.ts";
 import type { Route, TableAccess } from "./route.ts";
 
-/** A new status or tag, with the claim that keeps its value unique. */
+/** The right to create a status or tag, with the claim that keeps its value unique. */
 const newValue: TableAccess = {
   ...newIds,
   ...namesChange,
   reference: ["Query", "PutItem", "UpdateItem"],
 };
-/** A changed status or tag, whose claim moves with its value. */
+/** The right to change a status or tag, and to move the claim if the value changes. */
 const valueWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"],
@@ -17,7 +17,7 @@ const userWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
-/** An invitation claims its e-mail address and counts towards a quota. */
+/** The right to write an invitation, which claims its e-mail address and counts towards a quota. */
 const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutItem"], quotas: ["UpdateItem"] };
 
 export const referenceRoutes: readonly Route[] = [
@@ -68,7 +68,7 @@ export const referenceRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/api/statuses/{id}",
     file: "statuses/delete",
-    // A deleted status keeps its value, and the claim on it.
+    // This route needs no right to the claim, because a deleted status keeps its value and the claim on that value.
     access: { table: { ...valueWrites, reference: ["GetItem", "PutItem", "UpdateItem"] } },
   },
 

@@ -1,11 +1,14 @@
-/** THE route table: method, path, function file and access. The API stack, the OpenAPI generator and the tests read it. */
+/**
+ * The route table, which holds method, path, function file and access of each route. The API stack, the OpenAPI generator and the tests
+ * read it.
+ */
 import { exportJob, importJob, named } from "./access.ts";
 import { prospectRoutes } from "./prospects.ts";
 import { referenceRoutes } from "./reference.ts";
 import type { EventFunction, Rate, Route } from "./route.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
-/** A large answer without authentication. A reader needs each document once. */
+/** The throttle of a large answer without authentication. It is low, because a client needs each document only one time. */
 const PUBLIC_DOCUMENT: Rate = { perSecond: 5, burst: 20 };
 
 const declared: readonly Route[] = [
@@ -24,7 +27,7 @@ const declared: readonly Route[] = [
   ...webhookRoutes,
 ];
 
-/** Every POST of the API takes an idempotency key. */
+/** Adds the rights of idempotency, because every POST of the API accepts an idempotency key. */
 const withIdempotency = (route: Route): Route => {
   if (route.method !== "POST") return route;
   const idempotency = ["PutItem", "UpdateItem", "DeleteItem"] as const;
@@ -33,20 +36,20 @@ const withIdempotency = (route: Route): Route => {
 
 export const routes: readonly Route[] = declared.map(withIdempotency);
 
-/** API Gateway calls it with the Authorization header of each request that needs a caller. */
+/** The authorizer function. API Gateway calls it with the Authorization header of each request that needs a caller. */
 export const authorizer = {
   file: "authorize",
-  // It fetches at most twice from the issuer, each time for at most three seconds.
+  // The function fetches at most two documents from the issuer, and each fetch takes at most three seconds.
   timeoutSeconds: 10,
   access: {
-    // The row of the token's subject holds the user's rights; for older users, only the user's own row does. The first sign-in
-    // accepts the invitation in the user's row and in the claim on the address.
+    // The row of the token's subject holds the user's rights, but for older users only the user's own row holds them. The first sign-in
+    // accepts the invitation, which writes the user's row and the claim on the e-mail address.
     table: { identity: ["GetItem", "UpdateItem"], reference: ["GetItem", "UpdateItem"], email: ["UpdateItem"] },
     issuer: "verify",
   },
 } as const satisfies EventFunction;
 
-/** Answers 405 to a method that the path does not have. */
+/** The function that answers 405 to a method which the path does not have. */
 export const methodNotAllowed = {
   file: "method-not-allowed",
   timeoutSeconds: 5,
@@ -54,7 +57,7 @@ export const methodNotAllowed = {
 } as const satisfies EventFunction;
 
 export const eventFunctions = {
-  /** Reads the table's stream, writes a delivery for each matching registration and queues it. */
+  /** Reads the table's stream, writes a delivery for each matching registration, and sends the delivery to the queue. */
   publish: {
     file: "events/publish",
     timeoutSeconds: 60,
@@ -71,7 +74,10 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /** Reads the table's stream and writes unflushed entries of company indexes into segments. A large merge takes minutes. */
+  /**
+   * Reads the table's stream and writes unflushed entries of company indexes into segments. The timeout is long because a large merge
+   * takes minutes.
+   */
   flush: {
     file: "index/flush",
     timeoutSeconds: 300,
@@ -84,7 +90,10 @@ export const eventFunctions = {
       },
     },
   },
-  /** Posts the deliveries of up to ten messages at once: 10 s for the requests, the rest to claim and record them. */
+  /**
+   * Sends the requests of up to ten deliveries concurrently. The timeout includes 10 s for the requests and the time to claim and record
+   * the deliveries.
+   */
   deliver: {
     file: "events/deliver",
     timeoutSeconds: 15,
@@ -121,13 +130,13 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /** Imports an uploaded file, and removes the rows of failed imports. It may take the longest time that Lambda allows. */
+  /** Imports an uploaded file, and removes the rows of failed imports. The timeout is the longest that Lambda allows. */
   importJob: { file: "jobs/import", timeoutSeconds: 900, access: importJob },
-  /** Writes the file of an export, within the same time. */
+  /** Writes the file of an export. The timeout is the longest that Lambda allows. */
   exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },
 } as const satisfies Record<string, EventFunction>;
 
-/** Files of the functions that may use KMS. */
+/** The files of the functions that may use KMS. */
 export const keyServiceUsers: ReadonlySet<string> = new Set(
   [...routes, ...Object.values<EventFunction>(eventFunctions)]
     .filter(({ access }) => access.secrets !== undefined)

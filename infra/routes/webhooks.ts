@@ -1,4 +1,4 @@
-/** Routes of webhooks, their registrations and their deliveries. */
+/** The routes of webhooks, of their registrations and of their deliveries. */
 import { named, newIds } from "./access.ts";
 import { LONG_WORK } from "./prospects.ts";
 import type { Route } from "./route.ts";
@@ -11,7 +11,8 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks",
     file: "webhooks/list",
     access: { table: { webhooks: ["Query"] } },
-    // Up to 40 webhooks with 50 registrations each, every one with a filter of 4 KB.
+    // The list has up to 40 webhooks with 50 registrations each, and every registration may have a filter of 4 KB, so the answer may exceed
+    // 6 MB.
     streamed: true,
   },
   {
@@ -77,7 +78,7 @@ export const webhookRoutes: readonly Route[] = [
     },
     rate: LONG_WORK,
   },
-  // The list of event types is part of the code.
+  // This route needs no right to the table, because the list of event types is part of the code.
   { method: "GET", path: "/api/webhooks/event-types", file: "webhooks/event-types", access: { table: {} } },
   {
     method: "DELETE",
@@ -129,7 +130,8 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
     access: { table: { webhooks: ["GetItem"], deliveries: ["BatchGetItem", "Query"] } },
-    // A body of up to a megabyte, in which a quotation mark takes four bytes, and any number of attempts.
+    // A delivery has a body of up to a megabyte, in which a quotation mark takes four bytes, and any number of attempts, so the answer may
+    // exceed 6 MB.
     streamed: true,
   },
   {
