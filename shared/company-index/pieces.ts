@@ -49,7 +49,7 @@ const keysOf = (companyId: number, { owner, name, parts }: Piece): Key[] =>
 const PartItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(Uint8Array) });
 
 /**
- * Reads the pieces in one round trip and returns their bytes in the given order. Eventually consistent reads suffice, because pieces are
+ * Reads the pieces concurrently and returns their bytes in the given order. Eventually consistent reads suffice, because pieces are
  * immutable. Parts that an eventually consistent read does not find are read again. Throws IndexUnreadable if a part is missing.
  */
 export async function readPieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
@@ -100,7 +100,7 @@ export interface RunOverrides {
 
 export const noRunOverrides: RunOverrides = { overrides: noOverrides, looseNotes: [] };
 
-/** Reads the overrides of all runs in one round trip. */
+/** Reads the overrides of all runs concurrently. */
 export async function readRunOverrides(table: Table, companyId: number, runs: readonly Run[]): Promise<RunOverrides[]> {
   const bytes = await readPieces(table, companyId, runs.flatMap(piecesOfRun));
   return runs.map((run, i) => runOverridesOf(run, bytes[2 * i], bytes[2 * i + 1]));

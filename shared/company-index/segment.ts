@@ -17,7 +17,7 @@ import {
 } from "#shared/company-index/encoding.ts";
 import type { IndexRow, NoteText } from "#shared/company-index/record.ts";
 
-/** A row with those of its notes that the writer of the segment has. */
+/** A row with the notes that the writer of the segment has for this row. */
 export interface RowWithNotes {
   readonly row: IndexRow;
   readonly notes: readonly NoteText[];

@@ -111,7 +111,7 @@ export class LoadedIndex {
   }
 
   /**
-   * Loads the pieces of the index that the criteria need and that are not in memory, in at most one round trip. Decodes each batch while
+   * Loads the pieces of the index that the criteria need and that are not in memory. Reads them concurrently and decodes each batch while
    * later batches are still being read.
    */
   async load(table: Table, criteria: Criteria): Promise<void> {
@@ -258,7 +258,7 @@ export interface Load {
 }
 
 /**
- * Loads in at most one round trip, and decodes each batch while later batches are still being read. Returns false if there was nothing to
+ * Reads the pieces concurrently and decodes each batch while later batches are still being read. Returns false if there was nothing to
  * load.
  */
 export async function loadAll(table: Table, companyId: number, loads: Iterable<Load>): Promise<boolean> {

@@ -231,8 +231,8 @@ async function newerRuns({ context, companyId, replaced }: Job, { manifest }: He
 }
 
 /**
- * Refuses to continue if an import was completed meanwhile. The overrides of an imported run do not list its rows, so the rebuild cannot
- * know which of those rows it has already read.
+ * Throws RebuildRefused if an import was completed during the rebuild. The overrides of an imported run do not list its rows, so the
+ * rebuild cannot know which rows of the run it has already read.
  */
 function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));

@@ -159,9 +159,7 @@ function keepOnMap(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Cr
 
 const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
 
-/**
- * Returns the assignees of those `ids` that belong to prospects that are not deleted. `matches` must come from criteria without filters.
- */
+/** Returns the assignee of each live prospect in `ids`. `matches` must come from criteria without filters. */
 export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<number>): Map<number, number | null> {
   const wanted = new Set(ids);
   const found = new Map<number, number | null>();

@@ -10,7 +10,7 @@ export interface RowFilter {
   readonly size: number;
   /** Whether `rows` are in list order, newest first. */
   readonly inListOrder: boolean;
-  /** The rows that pass, each exactly once. Callers must not change the array. */
+  /** The rows that pass, without duplicates. Callers must not change the array. */
   rows(): Uint16Array;
   has(row: number): boolean;
 }

@@ -13,7 +13,7 @@ export interface WordHits {
 
 /**
  * Number of text bytes that one search puts into word indexes, which takes about 100 ms. Two searches index all texts of 100 000 prospects,
- * and fifteen searches those of a million.
+ * and fifteen searches index all texts of a million.
  */
 const WORDS_AT_ONCE = 8_000_000;
 

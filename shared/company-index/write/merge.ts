@@ -45,8 +45,8 @@ const sideBySide = (records: readonly Versioned[]): Versions => ({
 });
 
 /**
- * `isOldest` is true if the index has no older run. The merge then drops deletions and writes no overrides, because there is nothing left
- * to hide. The rows of the result may be read only once.
+ * `isOldest` is true if the index has no older run. The merge then drops deletions and writes no overrides, because no older run has
+ * versions to hide. The rows of the result may be read only once.
  */
 export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRun {
   const prospects = new NewestVersions();

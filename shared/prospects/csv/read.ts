@@ -17,7 +17,7 @@ export interface CsvRow {
 
 type Encoding = "utf-8" | "utf-16le" | "utf-16be";
 
-/** Largest piece of bytes to decode at once. Larger chunks are cut, so that a consumer of the text can stop early. */
+/** Size in bytes of the pieces to decode. Larger chunks are cut, so that a consumer of the text can stop early. */
 const PIECE_BYTES = 64 * 1024;
 
 /** Decodes UTF-8, or UTF-16 after a byte order mark, and drops the mark. Throws BadFile at the first invalid byte sequence. */

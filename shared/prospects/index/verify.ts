@@ -114,7 +114,7 @@ interface NextComparison {
   readonly faults: string[];
 }
 
-/** Reads the rows before and after the index. If both reads of the rows return the same content, the index must have that content, too. */
+/** Reads the rows before and after the index. If both reads of the rows return the same content, the index must have this content. */
 async function compareAgain(
   table: Table,
   records: Records,

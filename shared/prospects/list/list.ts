@@ -61,7 +61,7 @@ const SNAPSHOTS = 10;
 
 /**
  * Takes two round trips in a warm function, one for the index and one for the rows of the page. If a row is newer than the index, the page
- * needs a later snapshot. Throws TableBusy if the rows of every snapshot were changed.
+ * needs a later snapshot. Throws TableBusy if rows of the page changed after every snapshot.
  */
 export async function listProspects(context: ApiContext, caller: Caller, query: ListQuery): Promise<ProspectPage> {
   const { page, pageSize, ...filter } = query;
