@@ -1,4 +1,4 @@
-/** A deployment can adopt the table, bucket, key and user pool that an earlier one left. */
+/** Tests that a deployment can adopt the table, bucket, key and user pool that an earlier deployment left. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../infra/config.ts";
 import { at, listed, synthesized, type Template, target } from "./template.ts";
@@ -31,7 +31,7 @@ describe("an adopted table and bucket", () => {
     }
   });
 
-  it("differ from new ones in nothing else", () => {
+  it("have no other difference from new resources", () => {
     const given = new Set(["TableName", "BucketName", "aws:asset:path"]);
     const text = (value: unknown) =>
       JSON.stringify(value, (key, part: unknown) => (given.has(key) && typeof part === "string" ? undefined : part));

@@ -1,4 +1,4 @@
-/** The CDK app as the command line runs it: cdk-nag and CloudFormation's rules report no finding, and bad settings are refused. */
+/** Tests the CDK app as the command line runs it: cdk-nag and CloudFormation's rules report no finding, and wrong settings are refused. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { addRulePacks } from "../../infra/rules.ts";
 import { createApp } from "../../infra/synth.ts";
 import { sized } from "../harness/tier.ts";
 
-/** The report leaves out packs without findings, and accepted findings. */
+/** The report leaves out rule packs without findings, and findings that the app accepts. */
 const Report = z.object({ pluginReports: z.array(z.unknown()) });
 
 const { PATH, NODE_COMPILE_CACHE } = process.env;
@@ -61,7 +61,7 @@ describe("cdk synth", () => {
     expect(warnings("operator@example.com")).toEqual([]);
   });
 
-  it("applies both rule packs: a bare queue fails both", async () => {
+  it("applies both rule packs, because a bare queue fails both", async () => {
     const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
     new Queue(new Stack(app, "Bare"), "Queue");
     await addRulePacks(app);

@@ -1,4 +1,4 @@
-/** The bundles: each loads by itself, is small and starts fast, and the documents are next to the functions that serve them. */
+/** Tests that each bundle loads by itself, is small and starts fast, and that the documents are next to the functions that serve them. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync } from "node:fs";
@@ -31,7 +31,7 @@ async function get(file: string, resource: string, stage = "") {
   return Answer.parse(await handler({ httpMethod: "GET", resource, path: resource, requestContext }));
 }
 
-/** Modules of Node that all bundles together load, in addition to those of every process. */
+/** The number of Node's modules that all bundles together may load, in addition to the modules that every process loads. */
 const NODE_MODULES = 160;
 
 describe("bundles", () => {
@@ -56,7 +56,7 @@ describe("bundles", () => {
   });
 });
 
-/** Code that few functions need, and the functions that may have it. */
+/** Code that few functions need, and the functions whose bundles may contain this code. */
 const heavy = [
   { modules: /\/zod\/.*\/locales\/(?!en\.)/, functions: /^$/ },
   { modules: /\/zod\/v4\/(?:classic|mini\/external-all)/, functions: /^$/ },
@@ -68,12 +68,15 @@ const heavy = [
 ];
 
 /**
- * Limits of the work at load: characters of executed code, and calls. They determine the time of a start, which `npm run bench` measures
- * against its budget.
+ * Limits for the work that a bundle does when it is loaded: characters of executed code, and calls of functions. This work determines the
+ * start time, which `npm run bench` compares with its budget.
  */
 const STARTED = { table: { bytes: 110_000, calls: 20_000 }, others: { bytes: 200_000, calls: 20_000 } } as const;
 
-/** Bundles above the budget, with their limits in KB. docs/decisions/2026-11-22-bundles.md says why. No other bundle may exceed it. */
+/**
+ * Bundles above the general size limit, with their own limits in KB. docs/decisions/2026-11-22-bundles.md gives the reasons. No other
+ * bundle may exceed the general limit.
+ */
 const larger: ReadonlyMap<string, number> = new Map([
   ["jobs/import", 552],
   ["jobs/export", 538],
@@ -95,7 +98,7 @@ function exceeds(file: string, bytes: number, calls: number): boolean {
   return bytes > limit.bytes || calls > limit.calls;
 }
 
-/** The parts of a start's time that are the same in each run. */
+/** Tests the causes of a long start that, unlike the start time, are the same in each run. */
 describe("a bundle starts fast: it", () => {
   it("executes little of its code", () => {
     const script = join(import.meta.dirname, "started-code.ts");
@@ -190,7 +193,7 @@ describe("GET /docs", () => {
     expect(scripts).toHaveLength(2);
     for (const text of scripts) {
       expect(policy).toContain(`'sha256-${createHash("sha256").update(text).digest("base64")}'`);
-      // These would change how HTML parses the rest of the script.
+      // These texts would change how HTML parses the rest of the script.
       expect(text.match(/<!--|<\/?script/i)).toBeNull();
     }
     expect(() => new Function(scripts[0] ?? "")).not.toThrow();

@@ -1,4 +1,4 @@
-/** The CSV command imports 100 000 prospects into a running `npm start` and exports them again, byte for byte. */
+/** Tests that the CSV command imports 100 000 prospects into a running `npm start` and exports them again, byte for byte. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** The CSV command on a faulty connection: an exported file is whole or absent, whatever breaks. */
+/** Tests the CSV command on a faulty connection: whatever breaks, an exported file is complete or absent. */
 import { execFileSync } from "node:child_process";
 import {
   existsSync,
@@ -28,7 +28,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A few kilobytes when gzipped. */
+/** The number of rows, which take a few kilobytes when they are gzipped. */
 const ROWS = 600;
 const BEGIN = "POST /api/prospects/exports";
 const STATE = "GET /api/prospects/exports/";
@@ -63,7 +63,7 @@ test("writes the bytes of the streamed export in place of an older file", async 
   expect(siblings(file)).toEqual([]);
 });
 
-test("takes the filters of the list", async () => {
+test("accepts the filters of the list", async () => {
   const file = newFile();
   expect(await run(file, "--city", "denver", "--bbox=-106,39.01,-104,40")).toMatchObject({ code: 0 });
   const { text } = await as.owner("GET", "/api/prospects/export?city=Denver&bbox=-106,39.01,-104,40");
@@ -85,7 +85,7 @@ test("resumes a broken download at the byte where it broke", async () => {
   expect(readFileSync(file, "utf8")).toBe(whole);
 });
 
-test("an answer that only looks whole is not taken", async () => {
+test("an answer that is too short but ends regularly is not accepted", async () => {
   const file = newFile();
   proxy.fail(DOWNLOAD, { shorten: 1_000 }, { shorten: 0 });
   const { code, stderr } = await run(file);
@@ -102,7 +102,7 @@ test("reports that the bucket has lost the file; the same command makes a new ex
   expect(readFileSync(file, "utf8")).toBe(whole);
 });
 
-test("killed while it waits and interrupted while it receives: the same command resumes the same export", async () => {
+test("the same command resumes an export that was killed while it waited and interrupted while it received", async () => {
   const file = newFile();
   const count = (): number => proxy.calls.filter((call) => call === BEGIN).length;
   const before = count();
@@ -126,7 +126,7 @@ test("killed while it waits and interrupted while it receives: the same command 
   expect(siblings(file)).toEqual([]);
 });
 
-test("a file may hold nothing but the header; a wrong filter is reported", async () => {
+test("a file may contain only the header; a wrong filter is reported", async () => {
   const file = newFile();
   expect(await run(file, "--city", "Nowhere")).toMatchObject({ code: 0, stdout: `${file}: 0 prospects\n` });
   expect(readFileSync(file, "utf8")).toBe(whole.slice(0, whole.indexOf("\r\n") + 2));
@@ -165,7 +165,7 @@ test("a local error ends the command at once, without another export", async () 
     stderr: expect.stringContaining("ENOENT"),
   });
   expect(begun()).toBe(before);
-  // Files may have a kilobyte, as on a full disk. The export's journal is smaller.
+  // No file may be larger than a kilobyte, as on a full disk. The journal of the export is smaller.
   const full = startCsvWith("ulimit -f 1", "export", ...args(file, []));
   expect(await full.ended).toMatchObject({ code: 2, stderr: expect.stringContaining("EFBIG") });
   expect(begun()).toBe(before + 1);

@@ -1,4 +1,4 @@
-/** The CSV command on a faulty connection: a file is imported once, however often the command is interrupted. */
+/** Tests the CSV command on a faulty connection: a file is imported once, however often the command is interrupted. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ afterAll(() => {
 const ROWS = 40;
 const IMPORTS = "/api/prospects/imports";
 
-/** Each file has its own city. Faulty rows have no coordinates. */
+/** Writes a file whose rows have a city that no other file has. Faulty rows have no coordinates. */
 function newFile({ rows = ROWS, faulty = 0 } = {}): { file: string; city: string } {
   const city = uniqueName();
   const file = join(folder, `${city}.csv`);
@@ -59,7 +59,7 @@ test("reports and saves the errors of skipped rows; the same command imports not
   const second = await run(file);
   expect(second.stdout).toMatch(/^imported before, .*--again/);
   expect(second.code).toBe(1);
-  // The journal answers, even after the idempotency key has expired.
+  // The journal has the result, so the command begins no import even after the idempotency key has expired.
   expect(proxy.calls.filter((call) => call === `POST ${IMPORTS}`)).toHaveLength(begunBefore);
   expect(await present(city)).toBe(38);
   expect((await run(file, "--again")).stdout).toContain("38 imported");
@@ -82,7 +82,7 @@ test("a dry run writes nothing; a mapping renames columns; --errors saves more e
   expect(await present(other.city)).toBe(ROWS);
 });
 
-test("a broken upload and a lost answer of the bucket make one import", async () => {
+test("a broken upload and a lost answer of the bucket lead to one import", async () => {
   const { file, city } = newFile();
   proxy.fail("PUT /uploads", { cut: "request", after: 1 }, { answer: 503 }, { lose: "answer" });
   const { code, stderr } = await run(file);
@@ -91,7 +91,7 @@ test("a broken upload and a lost answer of the bucket make one import", async ()
   expect(await present(city)).toBe(ROWS);
 });
 
-test("lost answers and 5xx answers of the service change nothing", async () => {
+test("lost answers and 5xx answers of the service do not change the result", async () => {
   const { file, city } = newFile();
   proxy.fail(`POST ${IMPORTS}`, { lose: "answer" }, { answer: 503 });
   proxy.fail(`GET ${IMPORTS}`, { answer: 502 }, { lose: "answer" });
@@ -99,7 +99,7 @@ test("lost answers and 5xx answers of the service change nothing", async () => {
   expect(await present(city)).toBe(ROWS);
 });
 
-test("killed while it sends and killed while it waits: the same command resumes the same import", async () => {
+test("the same command resumes an import that was killed while it sent and while it waited", async () => {
   const { file, city } = newFile();
   proxy.fail("PUT /uploads", { hold: "request" });
   const sending = start(file);
@@ -117,7 +117,7 @@ test("killed while it sends and killed while it waits: the same command resumes 
   expect(await present(city)).toBe(ROWS);
 });
 
-test("Ctrl-C explains how to resume, and the explanation holds", async () => {
+test("Ctrl-C explains how to resume, and the command behaves as explained", async () => {
   const { file, city } = newFile();
   proxy.fail("PUT /uploads", { hold: "request" });
   const sending = start(file);
@@ -135,7 +135,7 @@ test("Ctrl-C explains how to resume, and the explanation holds", async () => {
   const { code, stderr } = await waiting.ended;
   const id = Number(/import (\d+) continues in the service: run the same command to follow it/.exec(stderr)?.[1]);
   expect(code).toBe(3);
-  // A new content of the file is not imported at the same time.
+  // The changed file is refused until the import of its old content has ended.
   writeFileSync(file, `${readFileSync(file, "utf8")}"${city}",39,-105,${city}\r\n`);
   expect(await run(file)).toMatchObject({
     code: 2,

@@ -1,4 +1,4 @@
-/** The progress that the CSV command shows. */
+/** Tests the progress that the CSV command shows. */
 import { expect, test } from "vitest";
 import { lineOf, openProgress, type Step } from "../../infra/cli/csv/progress.ts";
 

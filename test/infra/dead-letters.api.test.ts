@@ -1,4 +1,4 @@
-/** `npm run dead-letters` as an operator starts it: it repeats failed work after the fault has been fixed. */
+/** Tests `npm run dead-letters` as an operator starts it: the command repeats failed work after the fault has been fixed. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import {
@@ -98,13 +98,13 @@ test("poison records become events, whether the message holds the record or its 
   const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
   const { shardId, record } = await inStream(id);
   const position = present(record.dynamodb?.SequenceNumber);
-  // A new webhook has not received the event.
+  // The webhook is new, so it has not received the event.
   const first = await listen(0);
   await send(outputs.ParkedRecordsUrl, { v: 1, reason: "Error", record });
   await send(outputs.ParkedRecordsUrl, { neither: "record", nor: "positions" });
   const one = await deadLetters("redrive", "parked-records");
   expect(one, one.stderr).toMatchObject({ code: 1 });
-  // The logs of the work do not appear on stdout.
+  // The logs of the repeated work do not appear on stdout.
   expect(one.stdout).toMatch(/^parked-records on \S+: 1 done again, 1 failed\n$/);
   await first.receiver.until(1);
   const second = await listen(0);
@@ -129,7 +129,7 @@ test("a delivery whose message failed is sent, and only once", async () => {
   const deliveryId = present(await listed()).id;
   const { companyId } = webhook;
   const key = keys.delivery(companyId, webhook.id, deliveryId);
-  // The delivery is due, and only its message leads to it.
+  // The delivery is due, but only its message leads the service to the delivery.
   await table.write({ update: key, change: { set: { dueAt: iso(Date.now()) }, remove: ["dueShard"] } });
   const delivery = StoredDelivery.parse(await table.get(key));
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));

@@ -1,12 +1,12 @@
 /** Evaluates metric filters for JSON lines as CloudWatch Logs does, for the part of the grammar that the template uses. */
 import { isFields } from "./template.ts";
 
-/** `$.a.b = "text"`. The comparison is exact and case-sensitive; a `*` would be a wildcard. */
+/** A comparison such as `$.a.b = "text"`. It is exact and case-sensitive. A `*` is not accepted, because it would be a wildcard. */
 const COMPARISON = /^(\$(?:\.\w+)+) = "([^"\\*]*)"$/;
 
 /**
- * `{ $.a = "x" }` or `{ ($.a = "x") || ($.b = "y") }`. Throws if the pattern uses more of the grammar. A line that is no JSON
- * object matches no pattern for JSON.
+ * Evaluates a pattern of the form `{ $.a = "x" }` or `{ ($.a = "x") || ($.b = "y") }`. Throws if the pattern uses more of the grammar. A
+ * line that is not a JSON object matches no pattern.
  */
 export function matches(pattern: string, line: string): boolean {
   const inside = /^\{ (.+) \}$/.exec(pattern)?.[1] ?? "";

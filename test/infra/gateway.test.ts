@@ -1,4 +1,4 @@
-/** API Gateway's own answers have the same bodies and headers as those of functions. */
+/** Tests the definition of the API: API Gateway's own answers, the methods, the authorizer, the stage and its throttles. */
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -43,7 +43,7 @@ function fileOf(integration: unknown): string {
 const parseProblem = (body: string) => z.parse(Problem, JSON.parse(body));
 
 describe("errors of API Gateway", () => {
-  it("have a template of ours for every response type", () => {
+  it("have a template of the project for every response type", () => {
     const known = Object.values(ResponseType).flatMap((type) =>
       type instanceof ResponseType ? [type.responseType] : [],
     );

@@ -1,4 +1,4 @@
-/** The comparison of grants with their use: what it names, and that its reasons are about something. */
+/** Tests that an unused grant is reported unless a reason excuses it, and that every reason excuses an existing grant. */
 import { expect, test } from "vitest";
 import { assertGrantsAreUsed, excused, staleReasons, unusedGrants } from "../harness/grants.ts";
 
@@ -7,7 +7,7 @@ const usesOfAll = Object.fromEntries(
   [...Map.groupBy(unused, ({ file }) => file)].map(([file, grants]) => [file, grants.map(({ grant }) => grant)]),
 );
 
-test("every grant is named that no call uses, unless it has a reason", () => {
+test("every grant that no call uses is reported, unless a reason excuses the grant", () => {
   expect(unused).toContainEqual({ file: "prospects/delete", grant: "PutItem prospects" });
   expect(unused.some((one) => excused.some(({ file, grant }) => one.file === file && one.grant === grant))).toBe(false);
   expect(() => assertGrantsAreUsed(usesOfAll)).not.toThrow();
@@ -18,6 +18,6 @@ test("every grant is named that no call uses, unless it has a reason", () => {
   );
 });
 
-test("no reason is left for what nobody is granted any more", () => {
+test("every reason excuses a grant that still exists", () => {
   expect(staleReasons()).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The user pool: which attributes users may write, when an e-mail address changes, and who sends its mail. */
+/** Tests which attributes users of the pool may write, when an e-mail address changes, and who sends the pool's mail. */
 import { expect, it } from "vitest";
 import { readConfig } from "../../infra/config.ts";
 import { at, ownIdentity, synthesized } from "./template.ts";

@@ -1,4 +1,4 @@
-/** The authorizer of the local gateway follows API Gateway's documentation of TOKEN authorizers. */
+/** Tests that the authorizer of the local gateway follows API Gateway's documentation of TOKEN authorizers. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { createAuthorizer } from "../../infra/local/authorizers.ts";
@@ -19,7 +19,7 @@ const get = (path: string, authorization?: string, method = "GET") =>
     headers: authorization === undefined ? {} : { Authorization: authorization },
   });
 
-/** Numbers of invocations that `work` causes, by the functions' files. */
+/** Counts the invocations that `work` causes, by the file of the function. */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
   await work();
@@ -29,7 +29,7 @@ async function calledBy(work: () => Promise<unknown>): Promise<Record<string, nu
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
-/** Expects the gateway response of this type, whose body names the type. */
+/** Expects the gateway's error response of this type. The body contains the name of the type. */
 async function expectRefusal(answer: Response, status: number, type: string): Promise<void> {
   expect([answer.status, await answer.json()]).toEqual([status, { type, id: answer.headers.get("x-request-id") }]);
   expect(answer.headers.get("content-type")).toBe("application/problem+json");
@@ -76,7 +76,7 @@ describe("a request", () => {
     ["list", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
     ["null", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
   ])(
-    "whose authorizer answers %s gets the gateway's error, and the next one asks again",
+    "whose authorizer answers %s gets the gateway's error, and the next request calls the authorizer again",
     async (token, status, type) => {
       const called = await calledBy(async () => {
         for (let i = 0; i < 2; i++) await expectRefusal(await get("/guarded/1", `Bearer ${token}`), status, type);
@@ -136,7 +136,7 @@ const allowing = {
 };
 const headers = (token: string) => new Map([["authorization", [token]]]);
 
-/** An authorizer with a clock that the test moves, and with the test as its function. */
+/** An authorizer with a clock that the test moves. `function_` stands in for the authorizer's function. */
 function clocked(function_: (token: string) => unknown) {
   const clock = { now: 0, calls: 0 };
   const run = {

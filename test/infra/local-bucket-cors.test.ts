@@ -1,4 +1,4 @@
-/** The local bucket applies CORS rules as S3 does. */
+/** Tests that the local bucket applies CORS rules as S3 does. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { Bucket } from "../../infra/local/resources.ts";

@@ -1,4 +1,4 @@
-/** Fair queueing of the local service: one company's backlog does not delay another company's few messages. */
+/** Tests that queues of the local service are fair: one company's backlog does not delay another company's few messages. */
 import { CreateQueueCommand, SendMessageBatchCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -101,7 +101,7 @@ describe("the local queue", () => {
     };
     await until(() => seen.length === 4);
     await send("quiet", ["quiet 1", "quiet 2"]);
-    // Both quiet messages wait behind 96 of the busy group.
+    // Both messages of the quiet group wait behind 96 messages of the busy group.
     for (let inFlight = 0; inFlight < 102; ) ({ inFlight } = await depthOf(queues, NAME));
     release();
     await until(() => seen.length === 8);

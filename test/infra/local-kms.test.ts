@@ -1,4 +1,4 @@
-/** The local KMS server: it keeps keys over restarts, checks the encryption context, and checks the functions' policies. */
+/** Tests that the local KMS server keeps keys over restarts, checks the encryption context, and checks the functions' policies. */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -96,7 +96,7 @@ describe("the local KMS server", () => {
     await expect(as(server, "Signs").generateDataKey(context)).rejects.toMatchObject(denied);
     await expect(as(server, "Neither").unwrap(wrapped, context)).rejects.toMatchObject(denied);
     await expect(as(server, "Signs").unwrap(wrapped, { companyId: "1" })).rejects.toMatchObject(denied);
-    // An operator needs no policy.
+    // The local KMS server requires no policy from an operator.
     expect(await as(server, "local").unwrap(wrapped, context)).toHaveLength(32);
   });
 });

@@ -1,4 +1,4 @@
-/** The process of `npm start`: one ready line, its exit codes, no child process left behind, and nothing lost by SIGKILL. */
+/** Tests the process of `npm start`: one ready line, its exit codes, no child process left behind, and nothing lost by SIGKILL. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -73,7 +73,7 @@ test("SIGKILL ends the DynamoDB server too; the next start uses the directory; S
   const ended = start([]);
   const url = await ended.ready;
   expect(ended.output().match(/^ready /gm)).toHaveLength(1);
-  // No warning of the synthesis comes before the URLs.
+  // The output begins with the URLs. No warning of the synthesis comes before the URLs.
   expect(ended.output()).toMatch(/^API /);
   expect((await fetch(`${url}/api/me`)).status).toBe(401);
   ended.child.kill("SIGTERM");
@@ -81,7 +81,7 @@ test("SIGKILL ends the DynamoDB server too; the next start uses the directory; S
   expect(servers()).toEqual([]);
 });
 
-test("SIGKILL right after an upload was accepted loses nothing: the next start imports the file", async () => {
+test("SIGKILL right after an upload was accepted loses nothing, because the next start imports the file", async () => {
   const killed = start([]);
   const before = await ownerOf(await killed.ready);
   const { data: job } = await before.POST("/api/prospects/imports", { body: {} });
@@ -121,7 +121,7 @@ test("the service reports the death of its DynamoDB server and ends with 1", asy
   expect(output()).toContain("the DynamoDB server ended by itself");
 });
 
-test("a port in use is one line and exit code 1", async () => {
+test("a port in use leads to one line of output and exit code 1", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const address = taken.address();
@@ -154,7 +154,7 @@ test("CORS allows a configured origin, and the commands find the service by HOST
     const headers = { Origin: from, Authorization: `Bearer ${found.stdout.trim()}` };
     const answer = await fetch(`${url}/api/me`, { headers });
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
-    // The gateway itself answers a refusal; it cannot choose one of several origins.
+    // The gateway itself sends this refusal, and cannot choose one of several origins.
     const refused = await fetch(`${url}/api/me`, { headers: { Origin: from } });
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);
   }

@@ -1,4 +1,4 @@
-/** The local runtime on a small template: gateway, limits, event sources, restarts. */
+/** Tests the local runtime with a small template: the gateway, limits, event sources and restarts. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { request as requestHttp } from "node:http";
 import { connect } from "node:net";
@@ -34,7 +34,7 @@ async function echoed(target: string, init?: RequestInit): Promise<z.infer<typeo
   return Event.parse(await answer.json());
 }
 
-/** Sends bytes on a connection as they are. Resolves with the whole answer when the service closes the connection. */
+/** Sends the text on a new connection, byte for byte. Resolves with the whole answer when the service closes the connection. */
 function raw(text: string, end = false): Promise<string> {
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
@@ -99,7 +99,7 @@ describe("the gateway", () => {
     expect(other.status).toBe(415);
   });
 
-  test("limits a method with a throttle of its own, and no other method", async () => {
+  test("limits a method that has its own throttle, and no other method", async () => {
     const statuses = await Promise.all(
       [1, 2, 3].map(() => fetch(`${service.url}/limited`).then(({ status }) => status)),
     );
@@ -107,7 +107,7 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  /** Does not decode the body, unlike fetch. */
+  /** Returns the encoding of the answer and its decoded body. `fetch` would hide the encoding. */
   function encodingOf(target: string, acceptEncoding: string): Promise<[string | undefined, string]> {
     return new Promise((resolve, reject) => {
       const headers = { "Accept-Encoding": acceptEncoding };
@@ -142,7 +142,7 @@ describe("the gateway", () => {
 
   test.each([
     ["POST", "/things/1"],
-    // Its mock answers 405 to a smaller body.
+    // The mock integration of this method answers 405 to a smaller body.
     ["PUT", "/things"],
   ])("refuses a body above 10 MB before the integration of %s %s", async (method, path) => {
     const failures = service.failures();
@@ -172,7 +172,7 @@ describe("the gateway", () => {
     ],
     ["half a body", "POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "400", true],
   ])("survives %s", async (_, text, status, end = false) => {
-    // A refused client may see a reset connection before it has read the answer.
+    // The client may see a reset connection before it has read the answer, because the service closes the connection.
     const answer = await raw(text, end).catch(() => `HTTP/1.1 ${status} `);
     expect(answer.split(" ")[1] ?? "").toBe(status);
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
@@ -214,7 +214,7 @@ describe("the gateway", () => {
     expect(answer.headers.get("content-type")).toBe("application/json");
   });
 
-  test("renames and drops these headers in streamed answers too", async () => {
+  test("renames and drops the same headers in streamed answers", async () => {
     const answer = await fetch(`${service.url}/streamed?mode=headers`);
     await answer.text();
     const seen = [
@@ -279,7 +279,7 @@ describe("a streamed answer", () => {
     await expect(answer.text()).rejects.toThrow();
   });
 
-  test("above 200 MB breaks the connection too", async () => {
+  test("above 200 MB breaks the connection", async () => {
     const answer = await fetch(`${service.url}/streamed?mode=endless`);
     expect(answer.status).toBe(201);
     await expect(answer.arrayBuffer()).rejects.toThrow();
@@ -332,7 +332,7 @@ describe("a data directory", () => {
     const second = await startFixture(directory);
     expect(await getItem(second, "before")).toBe(true);
     await putItem(second, "after");
-    // Messages that were not deleted come again; no record is published twice.
+    // Messages that were not deleted are delivered again, but no record is published twice.
     const seen = await takeFrom(second, "Seen", 4);
     const after = ['{"published":["after"]}', '{"ticked":{"assume":"messages-kept"}}'];
     expect(seen.toSorted()).toEqual([...before, ...after].toSorted());

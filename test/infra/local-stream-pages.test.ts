@@ -1,4 +1,4 @@
-/** The local event sources read all of a stream, in order, and fetch each record once while it is in the cache. */
+/** Tests that the local event sources read the whole stream in order, and fetch a record only once while it is in the cache. */
 import type { _Record as StreamRecord } from "@aws-sdk/client-dynamodb-streams";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -9,7 +9,7 @@ const recordOf = (n: number): StreamRecord => ({
   dynamodb: { SequenceNumber: String(n), ApproximateCreationDateTime: new Date(0), NewImage: { n: { N: String(n) } } },
 });
 
-/** A stream of so many records, of which a call returns some at a time; its iterators are positions. */
+/** A stream with as many records as `length` returns. `answered` limits the records that a call returns. The iterators are positions. */
 function streamOf(length: () => number, answered: (limit: number) => number) {
   const asked: number[] = [];
   const call: GetRecords = async (iterator, limit) => {
@@ -23,9 +23,9 @@ function streamOf(length: () => number, answered: (limit: number) => number) {
 
 const isEven = (record: StreamRecord): boolean => Number(record.dynamodb?.SequenceNumber) % 2 === 0;
 
-test("law: in any order of reads, each source sees every position once and in order, and no record is fetched twice", async () => {
+test("in any order of reads, each source sees every position once and in order, and no record is fetched twice", async () => {
   const step = fc.record({
-    // Sources that read at the same time.
+    // Numbers of the sources that read at the same time.
     readers: fc.uniqueArray(fc.nat({ max: 2 }), { minLength: 1 }),
     grows: fc.nat({ max: 30 }),
     answered: fc.integer({ min: 1, max: 20 }),
@@ -65,7 +65,7 @@ test("law: in any order of reads, each source sees every position once and in or
   );
 });
 
-test("an evicted record is fetched once more", async () => {
+test("a record that the cache has evicted is fetched again", async () => {
   const length = 3 * CACHED_RECORDS;
   const { call, asked } = streamOf(
     () => length,
@@ -84,7 +84,7 @@ test("an evicted record is fetched once more", async () => {
   expect(asked).toHaveLength(2 * length);
 });
 
-test("a failed call fails the reads that waited for it, and no later one", async () => {
+test("a failed call fails the reads that waited for the call, and no later read", async () => {
   let fails = true;
   const { call } = streamOf(
     () => 3,

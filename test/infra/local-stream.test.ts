@@ -1,4 +1,4 @@
-/** An event source on a stream retries, splits, skips and abandons records by Lambda's rules, in order. */
+/** Tests that an event source on a stream retries, splits, skips and abandons records by Lambda's rules, in order. */
 import { describe, expect, test } from "vitest";
 import { type BatchRules, batchesOf, processBatch } from "../../infra/local/stream-batch.ts";
 
@@ -15,7 +15,7 @@ interface Story {
   readonly givenUp: [number[], string, number][];
 }
 
-/** Processes a batch; `answer` throws, or returns the function's answer. */
+/** Processes a batch of records. `answer` throws, or returns the function's answer. */
 async function run(
   records: readonly ReturnType<typeof record>[],
   answer: (batch: number[]) => unknown,
@@ -62,7 +62,7 @@ describe("a function that throws", () => {
     expect(story.givenUp).toEqual([[[1, 2, 3, 4], "RetryAttemptsExhausted", 3]]);
   });
 
-  test("once is invoked again, and no record is abandoned", async () => {
+  test("only the first time is invoked again, and no record is abandoned", async () => {
     let calls = 0;
     const story = await run([record(1)], () => {
       if (calls++ === 0) throw new Error("passing fault");
@@ -81,7 +81,7 @@ describe("a function that reports failures", () => {
     expect(story.checkpoints).toEqual([2, 4]);
   });
 
-  test("takes the neighbours of a bad first record along when retries run out", async () => {
+  test("has the failed record and all later records of the batch abandoned when retries run out", async () => {
     const story = await run(four, (batch) => (batch.includes(2) ? failures(2) : undefined));
     expect(story.invoked).toEqual([
       [1, 2, 3, 4],

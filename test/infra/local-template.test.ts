@@ -1,4 +1,4 @@
-/** The local runtime refuses settings that it cannot honour, and names them. */
+/** Tests that the local runtime refuses settings that it cannot honour, and names these settings. */
 import { describe, expect, test } from "vitest";
 import { describeStack } from "../../infra/local/control.ts";
 import { readStack } from "../../infra/local/stack.ts";
@@ -57,7 +57,7 @@ describe("refuses", () => {
   });
 });
 
-/** The fixture's definition with the value at a path of names replaced. */
+/** Replaces the value at a path of names in the fixture's definition. */
 function defined(value: unknown, ...path: readonly string[]): () => unknown {
   return changed(({ Api }) => {
     const body: unknown = Api?.Properties.Body;

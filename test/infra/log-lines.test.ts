@@ -1,4 +1,4 @@
-/** Log lines in Lambda's JSON format, and the service's own log on Lambda and elsewhere. */
+/** Tests log lines in Lambda's JSON format, and the service's own log on Lambda and elsewhere. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 import { logLine, replaceConsole } from "../../infra/local/console.ts";

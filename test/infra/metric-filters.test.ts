@@ -1,4 +1,4 @@
-/** Each metric filter of the template matches a line that its function wrote, with the value and the dimensions of the metric. */
+/** Tests that each metric filter matches a line that its function wrote, with the value and the dimensions of the metric. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
@@ -41,7 +41,7 @@ afterAll(async () => {
   receiver.close();
 });
 
-/** The timeout of the test ends the wait. */
+/** Waits until the condition holds. Only the timeout of the test ends the wait. */
 async function until(what: () => boolean): Promise<void> {
   while (!what()) await new Promise((resolve) => setTimeout(resolve, 50));
 }
@@ -74,7 +74,7 @@ async function loseDelivery(): Promise<void> {
   await until(() => written("events/deliver", "delivery missing"));
 }
 
-/** Gives the index a format that this version cannot read, then reads it in every way. */
+/** Gives the index a format that this version cannot read, and then reads the index by every function that reads it. */
 async function damageIndex(): Promise<void> {
   const { api, token } = await as("owner@globex.test");
   const me = await api.GET("/api/me");

@@ -1,4 +1,4 @@
-/** The document describes exactly the deployed API: routes, parameters, bodies, answers and rights. */
+/** Tests that the document describes exactly the deployed API: routes, parameters, bodies, answers and rights. */
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -36,7 +36,7 @@ describe("the OpenAPI document", () => {
     ).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
   });
 
-  it("gives every operation an id of its own, a summary and a section", () => {
+  it("gives every operation a unique id, a summary and a section", () => {
     const ids = operations().map(({ operation }) => at(operation, "operationId"));
     expect(new Set(ids).size).toBe(ids.length);
     const sections = document.tags.map(({ name }) => name);
@@ -133,7 +133,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("says that a deleted record is 404, and a disabled one only for another DELETE", () => {
+  it("says that a deleted record gives 404, and that a disabled record gives 404 only to another DELETE", () => {
     for (const { name, operation } of operations().filter(({ name }) => name.includes("{id}"))) {
       const staysReadable = /\/api\/(?:statuses|users)\//.test(name);
       const description = String(at(operation, "description"));

@@ -1,4 +1,4 @@
-/** The receivers of docs/receivers take what the service sends, once, and nothing else. */
+/** Tests that the sample receivers of docs/receivers keep each delivery of the service once, and keep nothing else. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -41,7 +41,7 @@ async function isInstalled(command: string, version: string): Promise<boolean> {
 
 interface Sample {
   readonly url: string;
-  /** Ids of the deliveries that it has kept. */
+  /** Ids of the deliveries that the sample receiver has kept. */
   kept(): string[];
   bodyOf(id: string): string;
 }
@@ -52,7 +52,7 @@ async function start([command, ...args]: Language["command"], secret: string): P
     cwd: join(root, "docs/receivers"),
     env: { ...process.env, WEBHOOK_SECRET: secret, HOST: "127.0.0.1", PORT: "0", INBOX: inbox },
     stdio: ["ignore", "pipe", "inherit"],
-    // `go run` has a child of its own.
+    // The receiver gets a separate process group, because `go run` starts a child process that must be killed with it.
     detached: true,
   });
   cleanUps.push(async () => {
@@ -73,7 +73,7 @@ async function start([command, ...args]: Language["command"], secret: string): P
   };
 }
 
-/** The status of the answer to these bytes under these headers. */
+/** Sends this body with these headers, and returns the status of the answer. */
 async function send(url: string, headers: object, body: string): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   request(url, { method: "POST", headers: { ...headers, "Content-Length": Buffer.byteLength(body) } }, (response) => {
@@ -84,7 +84,7 @@ async function send(url: string, headers: object, body: string): Promise<number>
   return promise;
 }
 
-/** A webhook of the company on prospect.created. */
+/** Registers a webhook of the company for prospect.created, and returns its id. */
 async function register(url: string, secretKey: string) {
   const body = { name: uniqueName(), url, secretKey, registrations: [{ event: "prospect.created" }] };
   const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
@@ -94,7 +94,7 @@ async function register(url: string, secretKey: string) {
 
 const newProspect = async () => dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada ö 🏠" } }), 201);
 
-/** The deliveries of a webhook once so many have arrived. */
+/** Waits until `count` deliveries of the webhook have arrived, and returns these deliveries. */
 async function delivered(id: number, count: number) {
   const query = { params: { path: { id }, query: { status: "delivered" as const } } };
   for (let tries = 0; tries < 400; tries++) {
@@ -106,7 +106,9 @@ async function delivered(id: number, count: number) {
 }
 
 describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
-  test("deliveries of the service arrive as they are in its log, during a rotation too", async ({ skip }) => {
+  test("deliveries arrive as the log of the service shows them, also during a rotation of the secret", async ({
+    skip,
+  }) => {
     if (!(await isInstalled(command[0], version))) skip(`${command[0]} is not installed`);
     const sample = await start(command, secret);
     const webhook = await register(sample.url, secret);
@@ -118,7 +120,7 @@ describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
     expect(sample.kept()).toEqual([detail.id]);
     expect(sample.bodyOf(detail.id)).toBe(detail.body);
 
-    // It knows the old secret alone.
+    // The receiver knows only the old secret.
     dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", { ...at(webhook), body: {} }), 201);
     await newProspect();
     const both = await delivered(webhook, 2);
@@ -126,7 +128,7 @@ describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
     expect(both.map(({ attemptCount }) => attemptCount)).toEqual([1, 1]);
   });
 
-  test("what is repeated is kept once; what is changed, old or signed by somebody else is not kept", async ({
+  test("a repeated delivery is kept once; a delivery that is changed, old or signed with another secret is not kept", async ({
     skip,
   }) => {
     if (!(await isInstalled(command[0], version))) skip(`${command[0]} is not installed`);
@@ -154,7 +156,7 @@ describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
     expect(await send(sample.url, stranger, body)).toBe(401);
     const elsewhere = signatureHeaders({ secretKey: secret }, "../escaped", body, Date.now());
     expect(await send(sample.url, elsewhere, body)).toBe(401);
-    // Who answers before everything was read may cut off the rest.
+    // A receiver that answers before it has read everything may cut off the rest.
     const tooLarge = await send(sample.url, signed, "x".repeat(1_000_001)).catch(() => "cut off");
     expect([413, "cut off"]).toContain(tooLarge);
     expect(sample.kept()).toEqual([]);

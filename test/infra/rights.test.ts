@@ -1,4 +1,4 @@
-/** Every function has exactly the rights that the route table declares. */
+/** Tests that every function has exactly the rights that the route table declares. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { DUE_INDEX, families } from "#shared/db/keys.ts";
 import type { Access } from "../../infra/routes/route.ts";
@@ -40,7 +40,7 @@ const accessByFile: readonly { file: string; access: Access }[] = [
   ...Object.values(eventFunctions),
 ];
 
-/** `action family` for each table right that a role grants. */
+/** The rights on the table that a role grants, each as `action family`. */
 function grantedOnTable(file: string): string[] {
   const names = Object.entries(families);
   return statementsOf(roleOf(file).Properties)
@@ -73,7 +73,7 @@ describe("rights", () => {
       for (const { actions, resources } of statementsOf(properties)) {
         for (const action of actions) expect(action, id).not.toContain("*");
         for (const resource of resources) {
-          // A folder of the bucket: the names of objects are made at run time.
+          // A right to a folder of the bucket is no wildcard, because the names of objects are made at run time.
           const inFolder = actions.every((action) => action.startsWith("s3:"))
             ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports)\/\*"/, "")
             : JSON.stringify(resource);
@@ -103,7 +103,7 @@ describe("rights", () => {
     }
   });
 
-  it("never include a read of the whole table: of PartiQL only inserts are allowed", () => {
+  it("never include a read of the whole table, and allow no PartiQL except inserts", () => {
     expect(JSON.stringify(template.resources)).not.toMatch(/dynamodb:(?:Scan|PartiQL(?!Insert"))/);
   });
 
@@ -174,7 +174,7 @@ describe("environment", () => {
     }
   });
 
-  it("names the issuer for the authorizer only: no other function verifies a token", () => {
+  it("names the issuer for the authorizer only, because no other function verifies a token", () => {
     expect(accessByFile.filter(({ access }) => access.issuer !== undefined).map(({ file }) => file)).toEqual([
       "authorize",
     ]);

@@ -1,4 +1,4 @@
-/** The division into two stacks: the data stack is protected and its resources keep their ids, and the service has room to grow. */
+/** Tests the division into two stacks: the data stack is protected and its resources keep their ids, and the service has room to grow. */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,13 +17,13 @@ beforeAll(async () => {
   template = await synthesized();
 });
 
-/** CloudFormation's limits: resources of a stack, and bytes of its template. */
+/** CloudFormation's limits for one stack: the number of resources, and the bytes of the template. */
 const MAX_RESOURCES = 500;
 const MAX_TEMPLATE_BYTES = 1_000_000;
 /** API Gateway's quota for one API. */
 const MAX_API_RESOURCES = 300;
 
-/** Skips CloudFormation's rules, which another test applies, and copies of the bundles. */
+/** Skips CloudFormation's rules, which another test applies, and does not copy the bundles. */
 const quick = {
   treeMetadata: false,
   builtinCloudFormationValidation: false,
@@ -40,8 +40,8 @@ function templateOf({ templateFile }: Stack, directory: string): Written {
 }
 
 /**
- * Logical ids of the resources that keep data. CloudFormation identifies a resource by its logical id: under another id it creates a
- * new, empty resource and abandons the old one with its data.
+ * Logical ids of the resources that keep data. CloudFormation identifies a resource by its logical id. Under a new id, it creates an empty
+ * resource and abandons the old resource with its data.
  */
 const keepers: Readonly<Record<string, string>> = {
   TableCD117FA1: "AWS::DynamoDB::Table",
@@ -53,7 +53,7 @@ const keepers: Readonly<Record<string, string>> = {
   ImportsDeadLetters741CB14C: "AWS::SQS::Queue",
 };
 
-/** The consequence of a missing id. */
+/** The consequence of a changed id for each type of resource, for the message of a failed test. */
 const lost: Readonly<Record<string, string>> = {
   "AWS::DynamoDB::Table": "the service would begin with an empty table: every company would be gone",
   "AWS::S3::Bucket": "the service would begin with an empty bucket: uploads and exports would be gone",
@@ -71,7 +71,7 @@ const withoutData = new Set([
   "AWS::SNS::TopicPolicy",
   "AWS::SQS::QueuePolicy",
 ]);
-/** This key encrypts alarms on their way; nothing is stored under it. */
+/** This key encrypts alarms in transit. It keeps no data, because nothing is stored under it. */
 const ALARM_KEY = "AlarmKeyE05DE300";
 
 describe("the data stack", () => {
@@ -178,7 +178,7 @@ function synthesizedFor(table: readonly Route[]) {
   return { data: templateOf(data, outdir), service: templateOf(service, outdir), warnings };
 }
 
-/** Resources in the sense of API Gateway: each part of a path is one. */
+/** The resources that API Gateway counts: one for each part of a path. */
 function partsOf({ Resources }: CloudFormationTemplate): Set<string> {
   const api = Object.values(Resources).find(({ Type }) => Type === "AWS::ApiGateway::RestApi");
   const paths = Object.keys(z.parse(Paths, at(api, "Properties", "Body")).paths);

@@ -31,7 +31,7 @@ interface Range {
   readonly count: number;
 }
 
-/** The range of a function contains the ranges of its inner functions. */
+/** Counts the executed bytes. Outer functions come first, because the range of a function contains the ranges of its inner functions. */
 function bytesRun(ranges: readonly Range[]): number {
   const runs = new Uint8Array(Math.max(0, ...ranges.map(({ endOffset }) => endOffset)));
   const outerFirst = ranges.toSorted((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);

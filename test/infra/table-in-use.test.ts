@@ -1,4 +1,7 @@
-/** The commands of admins when neither a local service nor AWS can be reached: one sentence says what is missing and what to do. */
+/**
+ * Tests that the commands of admins print one sentence if neither a local service nor AWS can be reached. The sentence says what is missing
+ * and what to do.
+ */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Rules for the deployed service that hold for every resource of a kind. */
+/** Tests rules of the deployed service that hold for every resource of a kind. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
@@ -263,7 +263,7 @@ describe("functions", () => {
         .flatMap((statement) => listed(at(statement, "Resource")).map(target));
     };
     const consumers = template.all("AWS::Lambda::EventSourceMapping").map(({ properties }) => properties);
-    /** Functions that a function wakes by a message. */
+    /** Ids of the functions that a function wakes by a message. */
     const wakes = (id: string): string[] =>
       sends(id).flatMap((queue) =>
         consumers

@@ -19,7 +19,7 @@ export const ownIdentity: DeployConfig = {
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Template {
-  /** The resources of both stacks; an exported value replaces its import. */
+  /** The resources of both stacks. Each import is replaced by the exported value. */
   readonly resources: Readonly<Record<string, TemplateResource>>;
   /** The outputs of the service stack, which clients and operators read. */
   readonly outputs: CloudFormationTemplate["Outputs"];
@@ -48,7 +48,7 @@ export async function synthesized(config: DeployConfig = ownIdentity): Promise<T
   return { resources, outputs: stacks.service.Outputs, stacks, directory, all, functionOf };
 }
 
-/** The CDK asks for a directory for each function. The templates do not depend on the code in it. */
+/** Creates an empty directory for each function, because the CDK requires a directory. The templates do not depend on its content. */
 async function emptyBundles(files: readonly string[], outDir: string): Promise<void> {
   for (const file of files) mkdirSync(join(outDir, file), { recursive: true });
 }
