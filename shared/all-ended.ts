@@ -1,4 +1,6 @@
-/** Runs concurrent work that never outlives its caller: each function waits for all promises, even after one of them has failed. */
+/**
+ * Runs concurrent work that never outlives its caller. Each function waits until all promises have ended, even if one promise fails early.
+ */
 
 /** Returns both results. If one promise fails, throws the first failure after both promises have ended. */
 export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {

@@ -32,8 +32,8 @@ export interface AppContext {
   readonly queue: DeliveryQueue;
   readonly post: (request: Post) => Promise<Exchange>;
   /**
-   * Sends a stream record that cannot be published to the queue of poison records, with the record's data, so that an operator can handle
-   * it.
+   * Puts a stream record into the queue of poison records if the record cannot be published. The message contains the record's data, so
+   * that an operator can repair the fault.
    */
   readonly park: (record: DynamoDBRecord, reason: string) => Promise<void>;
   /** The factor by which delays and retry gaps are shortened. */

@@ -20,7 +20,7 @@ const texts = /* @__PURE__ */ z.registry<{ readonly read: () => SchemaText }>();
 
 /**
  * Adds documentation to each of the schemas. A later call adds to an earlier one. Call the function as a statement next to the schema and
- * mark the call as PURE: nothing uses the result, so esbuild then removes the call and its texts from the bundles of functions.
+ * mark the call as PURE. Because nothing uses the result, esbuild then removes the call and its texts from the bundles of functions.
  */
 export function explain<const S extends readonly z.ZodMiniType[]>(
   schemas: S,

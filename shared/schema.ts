@@ -47,8 +47,8 @@ export const Flag = z.pipe(
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
 /**
- * Text of `min` to `max` code points, which JSON Schema also counts. Lone surrogates are rejected, because UTF-8 cannot represent them and
- * an answer could not return them.
+ * Text of `min` to `max` code points. JSON Schema also counts code points. Lone surrogates are rejected, because UTF-8 cannot represent
+ * them and an answer could not return them.
  */
 export function text(max: number, min = 0) {
   return z.string().check(

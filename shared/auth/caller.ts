@@ -31,8 +31,8 @@ const ParsedCaller = z.object({ companyId: Id, userId: Id, role: Role, permissio
 
 /**
  * Converts the caller to the authorizer's context and back. API Gateway turns each value of the context into text, and no value may be
- * empty. The gateway caches a context for a minute, so new functions receive contexts of the previous version: add fields, but never change
- * one.
+ * empty. The gateway caches a context for a minute, so new functions receive contexts that the previous version made. Add fields if
+ * necessary, but never change an existing field.
  */
 export const CallerContext = z.codec(
   z.object({

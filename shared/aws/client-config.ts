@@ -9,9 +9,9 @@ export interface Credentials {
 export interface ClientSettings {
   /** By default the SDK chooses the endpoint. The SDK reads AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_<SERVICE>. */
   readonly endpoint?: string | undefined;
-  /** By default AWS_REGION. */
+  /** The default is the value of AWS_REGION. */
   readonly region?: string | undefined;
-  /** By default the SDK's provider chain, which finds a Lambda function's credentials in the environment. */
+  /** The default is the SDK's provider chain, which finds a Lambda function's credentials in the environment. */
   readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
   readonly connectMs?: number;
   /** The longest time until the answer begins, and the longest pause within the answer. */

@@ -62,7 +62,7 @@ function projectionOf(fields: readonly string[] | undefined) {
   return { ProjectionExpression, ...placeholders.attributes() };
 }
 
-/** Writes all items without conditions and not in a transaction, so a concurrent reader may see only some of them. */
+/** Writes all items without conditions and not in a transaction, so a concurrent reader may see only some of the items. */
 export const batchPut = (target: BatchTarget, items: readonly Item[]): Promise<void> =>
   batchWrite(
     target,

@@ -33,7 +33,7 @@ type Update = Extract<Write, { update: unknown }>;
 
 /**
  * Makes each update whose condition holds, and returns the other updates. Several updates go into one transaction, which is a single call
- * but costs half as many units more. One update is written without a transaction.
+ * but costs one and a half times as many write units. A single update is written without a transaction.
  */
 export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
   const refused: T[] = [];

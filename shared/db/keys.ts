@@ -45,13 +45,13 @@ export const keys = {
     sk: `${name}#${day}`,
   }),
 
-  /** Company settings, users, statuses and tags: one Query reads the dictionary. */
+  /** The company's settings, users, statuses and tags. One Query reads all of these rows. */
   reference: (companyId: number): { pk: string } => ({ pk: reference(companyId) }),
   company: (companyId: number): Key => ({ pk: reference(companyId), sk: "COMPANY" }),
   user: (companyId: number, id: number): Key => ({ pk: reference(companyId), sk: `USER#${padded(id)}` }),
   status: (companyId: number, id: number): Key => ({ pk: reference(companyId), sk: `STATUS#${padded(id)}` }),
   tag: (companyId: number, id: number): Key => ({ pk: reference(companyId), sk: `TAG#${padded(id)}` }),
-  /** Is this display value (folded) taken among the company's statuses or tags? */
+  /** Does a status or tag of the company already have this case-folded display value? */
   uniqueValue: (companyId: number, kind: "STATUS" | "TAG", value: string): Key => ({
     pk: reference(companyId),
     sk: `UNIQUE#${kind}#${value}`,

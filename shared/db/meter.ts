@@ -25,7 +25,7 @@ export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; u
 /** The usage of the current work so far; `undefined` outside `metered`. */
 export const usageSoFar = (): Usage | undefined => current.getStore();
 
-/** Sends one request to the table and counts it. `kind` says whether the consumed units are read or write units. */
+/** Sends one request to the table and counts it. `kind` states whether the consumed units are read or write units. */
 export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined }>(
   kind: "read" | "write",
   send: () => Promise<T>,

@@ -110,8 +110,8 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   }
 
   /**
-   * Stores a random `writeId` with each conditional write. If the reply is lost, the retry fails its condition, finds its own `writeId` in
-   * the item and knows that the write succeeded.
+   * Stores a random `writeId` with each conditional write. If the reply is lost, the condition of the retry fails. If the item then has the
+   * same `writeId`, the first attempt has succeeded, and the function returns the item.
    */
   async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
     const writeId = entry.when === undefined ? undefined : randomUUID();

@@ -75,7 +75,7 @@ const dayPartition = (companyId: number, day: string): string => `C#${companyId}
 
 /** Keys of expected deliveries. The reconciliation compares them with the deliveries that exist. */
 export const expectedKeys = {
-  /** Which deliveries must the service make for an event? Each day (UTC) has a partition. */
+  /** Which deliveries must the service make for an event? Each day (UTC) has a separate partition. */
   entry: (companyId: number, day: string, eventId: string): Key => ({
     pk: dayPartition(companyId, day),
     sk: `E#${eventId}`,

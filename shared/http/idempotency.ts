@@ -146,8 +146,8 @@ async function claim(
 
 /**
  * The time after which the client should repeat the request. A run that was killed looks like one that is still running. The time is
- * therefore as long as the run has already taken, and ends at the latest when the run counts as dead. A client so repeats soon after a
- * short run, and at most five times if the run died immediately.
+ * therefore as long as the run has already taken, but never longer than the time until the run counts as dead. A client therefore repeats a
+ * short run soon, and repeats at most five times if the run died immediately.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
@@ -180,9 +180,9 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts the answer by AES-256-GCM with a secret derived from the idempotency key. Whoever reads the table and guesses the key can derive
- * the secret. An answer encrypted this way must therefore hold no data that the table does not hold anyway; contracts mark answers with
- * secrets by `holdsSecret`.
+ * Encrypts the answer by AES-256-GCM with a secret derived from the idempotency key. A reader of the table who guesses the key can also
+ * derive the secret. An answer encrypted this way must therefore contain only data that the table also stores unencrypted. An answer with a
+ * secret is encrypted differently, and its contract has `holdsSecret`.
  */
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);

@@ -1,4 +1,4 @@
-/** Reads the body of a request: JSON, or a form with one file. */
+/** Reads the body of a request, which is either JSON or a form with one file. */
 import { createHash } from "node:crypto";
 import type { MiddlewareObj } from "@middy/core";
 import httpJsonBodyParser from "@middy/http-json-body-parser";

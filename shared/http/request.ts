@@ -20,7 +20,7 @@ export interface Request {
 /** API Gateway's event with the fields that the middlewares of an endpoint add. */
 export interface ApiEvent extends APIGatewayProxyEvent {
   request: Request;
-  /** Set by the authorization middleware; absent on public endpoints. */
+  /** The caller, which the authorization middleware sets. Absent on public endpoints. */
   caller?: Caller;
   /** The parsed body of an endpoint that accepts a body. It is not validated by a schema yet. */
   payload?: unknown;

@@ -57,7 +57,10 @@ export function streamItems<
   });
 }
 
-/** Streams JSON text that the work writes itself, piece by piece. No schema validates the text; the work's own tests check it. */
+/**
+ * Streams JSON text that the work writes itself, piece by piece. No schema validates the text, so the tests of the work must check the
+ * text.
+ */
 export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Iterable<Piece>>,

@@ -20,13 +20,13 @@ export class NoAddress extends Error {
   override readonly name = "NoAddress";
 }
 
-/** No name server answered in time. The failure says nothing about the receiver. */
+/** No name server answered in time. The receiver may still be healthy. */
 export class LookupFailed extends Error {
   override readonly name = "LookupFailed";
 }
 
 export interface ResolverSettings {
-  /** By default the name servers of the system. */
+  /** The default is the system's list of name servers. */
   readonly servers?: readonly string[];
   /** The hosts file of this machine. Names in this file, and names under `localhost`, are resolved without a name server. */
   readonly hostsFile?: string;

@@ -19,7 +19,7 @@ export interface Exchange {
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
-  /** Set if the request never left this process. The fault is then in the service and says nothing about the receiver. */
+  /** Set if the request never left this process. The fault is then in the service, and the receiver may still be healthy. */
   readonly isUnsent?: true;
 }
 

@@ -41,7 +41,7 @@ export function eventContext(): EventContext {
 const RECORD_BYTES = 1_000_000;
 
 /**
- * Sends a stream record that cannot be published to the queue of poison records. A record that is too large is sent without its old image.
+ * Puts a stream record that cannot be published into the queue of poison records. A record that is too large is sent without its old image.
  */
 async function keepPoisonRecord(queueUrl: string, record: DynamoDBRecord, reason: string): Promise<void> {
   const whole = JSON.stringify({ v: 1, reason, record });

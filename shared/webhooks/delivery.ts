@@ -27,8 +27,8 @@ export function deliveryIdIn(path: string): string {
 }
 
 /**
- * The id of the delivery of an event to a registration: the instant, followed by 80 bits of a digest. The same input always returns the
- * same id, so that a repeated event makes no second delivery.
+ * The id of the delivery of an event to a registration. It consists of the instant and 80 bits of a digest. The same input always returns
+ * the same id, so that a repeated event makes no second delivery.
  */
 export function deliveryId(eventId: string, registrationId: number, createdAt: string): string {
   const digest = createHash("sha256").update(`${registrationId}:${eventId}`).digest("hex").slice(0, 20);
@@ -36,8 +36,8 @@ export function deliveryId(eventId: string, registrationId: number, createdAt: s
 }
 
 /**
- * The prefix that all ids of an instant share: milliseconds in base 36, with 9 digits, which suffice beyond the year 5000. Ids of a later
- * instant sort after this prefix.
+ * The prefix that all ids of an instant share. It contains the milliseconds since the epoch in base 36. The 9 digits are enough until after
+ * the year 5000. Ids of a later instant sort after this prefix.
  */
 export const idPrefix = (createdAt: string): string =>
   `dlv_${Math.max(0, Date.parse(createdAt)).toString(36).padStart(9, "0")}`;

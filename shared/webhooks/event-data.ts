@@ -1,6 +1,6 @@
 /**
  * Stores the data of an event once for all deliveries of the event. For example, a territory's polygon of 255 KB is then one row instead of
- * a part of 2 000 rows. The row never changes, so a warm function caches it.
+ * a copy in each of 2 000 delivery rows. The row never changes, so a warm function caches it.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";

@@ -1,4 +1,4 @@
-/** The retry plan: when the next attempt of a delivery is due. */
+/** The retry plan, which determines when the next attempt of a delivery is due. */
 import { createHash } from "node:crypto";
 
 const SECOND = 1_000;
@@ -22,7 +22,7 @@ export const MAX_ATTEMPTS = retryGapsMs.length + 1;
 /** A delivery is given up if its request could not be sent for this long, which is the length of the whole plan. */
 export const UNSENT_MS = retryGapsMs.reduce((sum, gap) => sum + gap, 0);
 
-/** The jitter of a gap: each gap varies by up to this share, so that failed deliveries do not all come back at the same time. */
+/** The jitter. Each gap varies by up to this share of its length, so that failed deliveries do not all come back at the same time. */
 const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = 24 * HOUR;
 

@@ -1,4 +1,4 @@
-/** Handles the messages of the delivery queue by their kind: attempts, steps of drains, and parts of fan-outs. */
+/** Handles the messages of the delivery queue by kind. A message asks for an attempt, a step of a drain, or a part of a fan-out. */
 import type { EventContext } from "#shared/context.ts";
 import type { Ends, Received } from "#shared/queue-consumer.ts";
 import { deliver } from "#shared/webhooks/deliver/deliver.ts";

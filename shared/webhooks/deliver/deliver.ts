@@ -50,7 +50,7 @@ export async function deliver(context: EventContext, batch: readonly ReceivedDel
   }
 }
 
-/** Throws if the rows of the batch cannot be read. */
+/** Makes the attempts of a batch and returns their outcome. Throws if the rows of the batch cannot be read. */
 export async function attemptDeliveries(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Outcome> {
   const outcome = newOutcome();
   const items = await itemsAt(
@@ -150,8 +150,9 @@ const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery
 /** After this time a quick receiver usually has free slots again. */
 const SOON_MS = 1_000;
 /**
- * If a limiter is full, a sender reads it again up to this many times, with this pause, before it queues its deliveries. A slot of a quick
- * receiver is usually free much sooner than a message can come back, which takes at least a second.
+ * If a limiter is full, a sender reads the limiter again up to `RECHECKS` times, with a pause of `RECHECK_MS` milliseconds, before it
+ * queues its deliveries. A quick receiver usually frees a slot much sooner than a queued message comes back, because a message takes at
+ * least a second.
  */
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;

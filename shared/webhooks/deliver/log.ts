@@ -25,7 +25,7 @@ const READ_PER_PAGE = 2_000;
 /** The number of rows that one Query of a partition reads at a time. */
 const PAGE_ITEMS = 60;
 
-/** Throws not_found if the company has no such webhook. */
+/** Returns one page of the webhook's deliveries. Throws not_found if the company has no such webhook. */
 export async function listDeliveries(
   context: ApiContext,
   companyId: number,

@@ -199,7 +199,10 @@ function tooMany(): ApiError {
   return new ApiError("validation_failed", "The range is too long for one replay.", { faults });
 }
 
-/** The largest number of deliveries that a step reads. The limit is necessary because a replay may skip most of them. */
+/**
+ * The largest number of deliveries that a step reads. The limit is necessary because a replay may skip most of the deliveries that it
+ * reads.
+ */
 const READ_PER_STEP = 500;
 /** The number of rows that one Query of a partition reads at a time. It is small, so that a step reads few rows more than it needs. */
 const PAGE_ITEMS = 16;

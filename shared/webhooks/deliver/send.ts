@@ -92,7 +92,7 @@ async function exchangeAll(
   });
   do {
     await Promise.race([all, hasEnded.promise]);
-    // Wait shortly for the other exchanges, because a quick receiver is about to answer them.
+    // Wait briefly for the other exchanges, because a quick receiver is about to answer them.
     if (deliveries.length > 1) await Promise.race([all, context.wait(TOGETHER_MS)]);
     hasEnded = Promise.withResolvers();
     await record(ended.splice(0));

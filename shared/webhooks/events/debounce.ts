@@ -26,7 +26,7 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
 /** The upper bound of a body's size without its events, in bytes. */
 const ENVELOPE_BYTES = 1_000;
-/** The largest difference between the clocks of two functions. */
+/** The largest expected difference between the clocks of two functions. */
 const CLOCK_SKEW_MS = 60_000;
 /** A window and its events expire this much later than their delivery. */
 const KEPT_LONGER_SECONDS = 2 * 86_400;
@@ -56,8 +56,8 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 
 /**
  * Whether the event was already published while the registration had another delay, either as a separate delivery or in a window. The table
- * is read only for events that are older than the last change of the delay. Such events are rare, because the stream must have repeated or
- * delayed them.
+ * is read only for events that are older than the last change of the delay. Such events are rare, because they occur only if the stream
+ * repeats or delays a record.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;

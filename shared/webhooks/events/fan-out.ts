@@ -152,7 +152,8 @@ export async function expand(context: EventContext, { companyId }: FanOutMessage
   }
   const until = iso(context.clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
   if ((await release(isLeft ? { set: { until }, remove: ["owner"] } : free)) === undefined) return;
-  // Read after the release: an event may have been added in the meantime, and its message ended because the lease was taken.
+  // Look again after the release, because an event may have been added while the lease was taken, and the message of that event then did
+  // nothing.
   if (!isLeft && (await oldestFanOut(context.table, companyId)) === undefined) return;
   await context.queue.send([{ message: fanOutMessage(companyId), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
 }

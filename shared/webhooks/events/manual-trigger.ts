@@ -1,5 +1,6 @@
 /**
- * Makes the deliveries that a user triggers: by the button of a manual registration for a prospect, or as the test delivery of a webhook.
+ * Makes the deliveries that a user triggers. A user either presses the button of a manual registration for a prospect, or sends the test
+ * delivery of a webhook.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";

@@ -68,8 +68,8 @@ const subscriptionOf = (registration: StoredRegistration): Subscription => {
 };
 
 /**
- * The size of the cache. The subscriptions of a company with the most and largest filters take 73 MB; the same number of registrations
- * without filters takes 0.6 MB.
+ * The largest total size of the cache. A company's subscriptions take 73 MB if it has the largest allowed number of registrations with the
+ * largest filters, and 0.6 MB if the same registrations have no filters.
  */
 const CACHED_BYTES = 128 * 2 ** 20;
 
@@ -102,7 +102,7 @@ export async function currentSubscriptions(
 }
 
 export interface CachedSubscriptions {
-  /** The version of the subscriptions. It was read before the subscriptions or together with them. */
+  /** The version of the subscriptions. It was read no later than the subscriptions. */
   readonly version: number;
   /** The time of the read, in milliseconds since the epoch. */
   readonly readAt: number;
@@ -152,8 +152,8 @@ export class SubscriptionsCache {
 const ENTRY_BYTES = 400;
 const SUBSCRIPTION_BYTES = 300;
 /**
- * The factor between the length of a filter and the memory that it takes. A filter is cached both as text and parsed. The parsed form takes
- * up to 6 bytes for each character of a list, and up to 150 bytes for a key.
+ * The memory in bytes that a cached filter takes for each character of its text. One byte is for the text, and up to 6 bytes are for parsed
+ * lists. Each parsed key takes up to `FILTER_KEY_BYTES` in addition.
  */
 const FILTER_BYTES = 7;
 const FILTER_KEY_BYTES = 150;

@@ -93,7 +93,7 @@ export type Acquisition =
   | { readonly kind: "acquired"; readonly slot: string }
   /** Another sender is already sending these deliveries and holds their slot until this time at the latest. */
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
-  /** All slots are in use, but only for a short time and by a quick receiver, so one is likely to become free soon. */
+  /** All slots are in use, but they were taken only recently and the receiver is quick, so a slot is likely to become free soon. */
   | { readonly kind: "soon" }
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly until: string };
@@ -150,8 +150,8 @@ interface Capacity {
 }
 
 /**
- * The number of free slots in the row as it was read, and the refusal for deliveries that find no slot. The result is only an estimate:
- * `acquireSlot` decides.
+ * The number of free slots in the row as it was read, and the refusal for deliveries that find no slot. The result is only an estimate,
+ * because the row may have changed. `acquireSlot` makes the decision.
  */
 export function capacityOf(row: Item, now: number, senders: number): Capacity {
   const limiter = StoredLimiter.parse(row);

@@ -13,7 +13,7 @@ import { MAX_ATTEMPTS } from "#shared/webhooks/retry-plan.ts";
 
 /** After this time the sweeper has replaced any lost message. */
 const SWEPT_MS = 15 * 60_000;
-/** The largest difference between the clocks of two functions. */
+/** The largest expected difference between the clocks of two functions. */
 const CLOCKS_DIFFER_MS = 60_000;
 
 /** Whether all of the given times are long past. Undefined times are ignored. */

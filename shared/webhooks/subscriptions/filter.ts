@@ -10,8 +10,8 @@ import { limits } from "#shared/limits.ts";
 type Json = z.infer<ReturnType<typeof z.json>>;
 
 /**
- * A filter matches if every key matches. A key is a dot path or contains a nested object. A list matches any of its values, and null
- * matches null.
+ * A filter matches if every key matches. A key is a name or a dot path, and its value may be a nested filter object. A list matches each
+ * value that it contains, and null matches only null.
  */
 export const EventFilter = z
   .custom<Record<string, Json>>(isObject, { error: "must be a JSON object", abort: true })

@@ -98,7 +98,7 @@ export const Webhook = named(
     id: Id,
     name: z.string(),
     url: z.string(),
-    /** The secret. It is masked, except in the answer that creates it. */
+    /** The secret. It is masked in every answer except the one that creates the secret. */
     secretKey: z.string(),
     status: z.enum(["active", "paused"]),
     companyId: Id,

@@ -12,8 +12,8 @@ const keyOf = ({ companyId, id }: Row) => keys.webhook(companyId, id);
 const SHOWN = 4;
 
 /**
- * The mask of a secret: its last characters, by which people distinguish secrets. The mask shows four characters, but never more than a
- * quarter of the secret part.
+ * The mask of a secret. It shows the last characters, so that people can distinguish secrets. It shows at most four characters and at most
+ * a quarter of the secret, not counting the prefix.
  */
 export function maskOf(secret: string): string {
   const characters = [...(secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret)];

@@ -117,8 +117,9 @@ export function registrationsVersionOf(row: Item | undefined): RegistrationsVers
 }
 
 /**
- * The write that raises the version. Add it to the transaction of each write that adds, changes or removes registrations. `webhooks` is the
- * number of webhooks that the transaction adds. The same write counts them, because a transaction can write a row only once.
+ * The write that raises the version. Add it to the transaction of each write that adds, changes or removes registrations. `webhooks` is 1
+ * if the transaction adds a webhook and -1 if it removes one. This write also counts the webhooks, because the count is in the same row and
+ * a transaction can write a row only once.
  */
 export const registrationsChange = (companyId: number, nowMs: number, webhooks?: 1 | -1) => ({
   update: keys.webhookCount(companyId),
@@ -163,7 +164,10 @@ export const presentRegistration = (registration: StoredRegistration): Registrat
   filter: filterOf(registration),
 });
 
-/** The webhook as the API shows it. `secretKey` is the full secret only in the answer that creates it, and otherwise the mask. */
+/**
+ * The webhook as the API shows it. `secretKey` is the full secret only in the answer that creates the secret. In every other answer it is
+ * the mask.
+ */
 export function presentWebhook({ webhook, registrations }: WebhookRows, secretKey: string): Webhook {
   const { sealedSecret: _, secretMask: __, previousSecret: ___, ...shown } = webhook;
   return { ...shown, secretKey, registrations: registrations.map(presentRegistration) };
