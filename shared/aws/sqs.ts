@@ -44,7 +44,7 @@ export function deliveryQueue(): DeliveryQueue {
 }
 
 export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): DeliveryQueue {
-  /** Sends a batch, and sends the entries that the queue refused again. */
+  /** Sends a batch. Repeats the call for the entries that the queue refused. */
   async function sendBatch(entries: readonly Queued[]): Promise<void> {
     let left = entries.map((entry, index) => ({
       Id: String(index),

@@ -133,7 +133,10 @@ function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly
   );
 }
 
-/** Returns all entries as unprocessed if DynamoDB rejects the whole batch, which it does if it can process no entry. */
+/**
+ * Sends the entries and returns the unprocessed ones. DynamoDB rejects a whole batch if it can process none of the entries. In that case
+ * all entries are unprocessed.
+ */
 async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<readonly T[]>): Promise<readonly T[]> {
   try {
     return await send();

@@ -7,7 +7,10 @@ import type { Write } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
-/** Enough attempts for about fifty concurrent writers of one record. The request's deadline comes earlier. */
+/**
+ * The number of attempts. It is enough for about fifty concurrent writers of one record, and the deadline of the request usually comes
+ * first.
+ */
 const TRIES = 60;
 
 /**

@@ -31,7 +31,9 @@ interface Lease {
 
 const Counter = z.object({ nextBlock: z.int() });
 
-/** The kinds of records whose id blocks belong to one company. The company's id ranges list the partitions of these records. */
+/**
+ * The kinds of records whose id blocks belong to one company. The rows of the company's id ranges show which partitions hold these records.
+ */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
 export type Kind = keyof typeof rangeKeys;
 

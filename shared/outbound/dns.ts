@@ -1,6 +1,6 @@
 /**
  * Resolves the host names of webhook receivers with c-ares. `dns.lookup` would block one of libuv's four threads while a name server does
- * not answer, and cannot be cancelled. c-ares waits on a socket and has a time limit.
+ * not answer, and such a look-up cannot be cancelled. c-ares waits on a socket and has a time limit.
  */
 import type { LookupAddress, RecordWithTtl } from "node:dns";
 import { Resolver } from "node:dns/promises";

@@ -29,7 +29,7 @@ export const PAGE = 50;
 const PER_SECOND = 10;
 
 /**
- * The due time of delivery number `n` of a page, at the limited rate. If `n` is the length of the page, the result is the time of the next
+ * The due time of delivery number `n` of a page, at the limited rate. For the length of the page, the function returns the time of the next
  * step.
  */
 export const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / PER_SECOND;

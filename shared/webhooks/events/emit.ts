@@ -21,8 +21,8 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 const PARALLEL = 12;
 
 /**
- * Publishes the matches. `entry` names the entry of expected deliveries if the matches are one part of an event's matches. If it is
- * undefined, each event has an entry named after itself.
+ * Publishes the matches. `entry` names the entry of expected deliveries if the matches are one part of an event's matches. If `entry` is
+ * undefined, the entry of each event is named after the event.
  */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>

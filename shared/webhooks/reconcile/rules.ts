@@ -20,7 +20,7 @@ const CLOCKS_DIFFER_MS = 60_000;
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
   times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
 
-/** Returns the faults of a webhook's rows, limiter, replay and backlogs. The faults of single deliveries are found elsewhere. */
+/** Returns the faults of a webhook's rows, limiter, replay and backlogs. `deliveryFaults` returns the faults of single deliveries. */
 export function webhookFaults({ limiter, slots, replay, webhook, webhookId, now, ...rows }: WebhookState): string[] {
   const { deliveries, attempts, entries, unreadable } = rows;
   const faults = unreadable.map((id) => `${id}: has a row that cannot be read`);
