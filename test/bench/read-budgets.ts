@@ -141,7 +141,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
       company.count >= 1_000_000 ? 10 : null,
       most(({ part }) => part),
     ),
-    line(`middles of ${cities.length} cities, rows compared / returned, maximum`, 1.4, dearest(middles)),
+    line(`centers of ${cities.length} cities, rows compared / returned, maximum`, 1.4, dearest(middles)),
     line(`outskirts of ${cities.length} cities, rows compared / returned, maximum`, 1.4, dearest(outskirts)),
     line(
       "cold, rows of the segments read / returned, median of 32",
