@@ -16,7 +16,7 @@ const caller = fc.record({
 });
 
 describe("the caller's context", () => {
-  test("encodes as text without empty fields, and decodes to the same caller", () => {
+  test("is encoded as text without empty fields, and is decoded to the same caller", () => {
     fc.assert(
       fc.property(caller, (given) => {
         const context = z.encode(CallerContext, given);

@@ -38,7 +38,7 @@ export async function indexInHand(table: Table, companyId: number): Promise<Inde
   return { table, companyId, head, manifest, oldest, newest, segment };
 }
 
-/** Makes these runs the current runs, with new run manifests. */
+/** Makes `runs` the current runs of the index, with new run manifests. */
 export async function putManifest({ table, companyId, head }: IndexInHand, runs: readonly Run[]): Promise<void> {
   await table.batchPut([...new Set(runs)].map((run) => runManifestItem(companyId, runManifestOf(run, 0, []))));
   const manifest = runs.map(({ id }) => id);

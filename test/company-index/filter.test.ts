@@ -1,4 +1,4 @@
-/** Tests that the filters find the same live rows in a segment as a comparison of each row finds among unflushed entries. */
+/** Tests that the filters find the same live rows in a segment as among unflushed entries, where each row is compared alone. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Criteria, passes, zoneOf } from "#shared/company-index/criteria.ts";

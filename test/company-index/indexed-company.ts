@@ -79,7 +79,7 @@ export class IndexedCompany {
     await this.#write(prospectId, removeNote(await this.note(prospectId, id)));
   }
 
-  /** Writes two flushed runs with changes, deletions and notes, two unflushed changes, and outdated entries that a killed flush left behind. */
+  /** Writes two flushed runs with changes, deletions and notes, two unflushed changes, and outdated entries of a killed flush. */
   async stage(flush: (company: IndexedCompany) => Promise<unknown>): Promise<Staged> {
     const ids: number[] = [];
     for (let seed = 1; seed <= 9; seed++) ids.push(await this.create(seed));

@@ -198,7 +198,7 @@ describe("a flush", () => {
 });
 
 describe("a replaced run", () => {
-  test("stays a minute for running reads, and is then removed", async () => {
+  test("stays for a minute, because running reads may use it, and is then removed", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, MERGE_RATIO + 1);
     const size = MERGE_RATIO + 2;

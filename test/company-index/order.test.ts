@@ -30,7 +30,7 @@ test("list order is newest first, and higher ids first among equals", () => {
   );
 });
 
-test("list order of a full segment", () => {
+test("list order of a full segment is right", () => {
   const ids = Float64Array.from({ length: 4_096 }, (_, row) => (row * 2_731) % 4_096);
   const createdAt = Float64Array.from(ids, (id) => 1_700_000_000_000 + (id % 7));
   const order = listOrder({ ids, createdAt });

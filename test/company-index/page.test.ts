@@ -56,7 +56,7 @@ const listed = (rows: readonly IndexRow[]) =>
     .toSorted((a, b) => b.createdAt - a.createdAt || b.id - a.id)
     .map(({ id, version, createdAt }) => ({ id, version, createdAt }));
 
-test("pages of any length at any offset, with rows of the same instant", () => {
+test("a page of any length at any offset is right, also with rows of the same instant", () => {
   fc.assert(
     fc.property(
       fc.record({

@@ -131,7 +131,7 @@ describe("a rebuild", () => {
     let updates = 0;
     db.plan((operation) => {
       updates += operation === "UpdateItem" ? 1 : 0;
-      // The first update takes the lock. The second one and its retries move the head.
+      // The first update takes the compaction lock. The second update and its retries move the head.
       return operation === "UpdateItem" && updates > 1 && updates < 5 ? { kind: "lose reply" } : pass;
     });
     await expect(rebuildOf(company, db.table)).rejects.toThrow();

@@ -131,5 +131,5 @@ function* differences<T extends IndexRow | NoteText>(
   }
 }
 
-/** Sorts the fields, so that equal records give equal text. */
+/** Returns a record as JSON with sorted fields, so that equal records have equal texts. */
 const canonical = (entry: IndexRow | NoteText): string => JSON.stringify(Object.entries(entry).sort());

@@ -5,7 +5,7 @@ import type { Table } from "#shared/db/table.ts";
 
 export class Killed extends Error {}
 
-/** The context of one run. After a call throws Killed, every other call throws Killed too. */
+/** The context of one run. After a call has thrown Killed, every later call throws Killed. */
 export function killable(context: EventContext): EventContext {
   let isDead = false;
   async function call<T>(work: () => Promise<T>): Promise<T> {

@@ -4,7 +4,7 @@ import { sized } from "./tier.ts";
 /** A function and not a constant, because test files of both tiers import this module. */
 const step = (): number => sized({ short: 7, wide: 1 });
 
-/** The short tier also kills the last two calls of the work, because most of the work takes effect in these calls. */
+/** In the short tier, tests always kill the last two calls of the work, because most of the work takes effect in these calls. */
 const LAST = 2;
 /**
  * Distance between the first kill points of successive values of `turn`. It shares no factor with the step, so seven turns cover all calls.

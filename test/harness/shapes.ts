@@ -48,6 +48,6 @@ export const statusOf = ({ response }: { readonly response: Response }): number 
 /** Returns the value. Fails if it is null or undefined. */
 export const present = <T>(value: T | null | undefined): T => value ?? expect.fail("what must be there is missing");
 
-/** The number of names so far. Each name contains this number, so that no other test uses the same name. */
+/** The number of names so far. Each name contains its number, so that no name is used twice. */
 let names = 0;
 export const uniqueName = (): string => `T${process.pid}-${Date.now().toString(36)}-${names++}`;

@@ -68,8 +68,7 @@ describe.each(writes)("%s", (_, row) => {
     for (const field of Object.keys(bodyFor(row) ?? {}).slice(0, 1)) {
       problemOf(await sendText(row, withField(row, field, nested)), 400, "validation_failed");
     }
-    // Only one route gets the deepest body, because parsing it at every route would take seconds and all routes read bodies by the same
-    // code.
+    // Only one route gets the deepest body, because parsing takes long and all routes read bodies by the same code.
     for (const depth of row.path === "/api/prospects" ? [20_000, 499_000] : [20_000]) {
       const deep = "[".repeat(depth) + "]".repeat(depth);
       problemOf(await sendText(row, withField(row, "more", deep)), 400, "malformed_json");

@@ -103,7 +103,7 @@ test("a compiler that emits JavaScript accepts the TypeScript blocks", async () 
   expect(readFileSync(join(compiled, "day.js"), "utf8")).toContain('from "./client.js"');
 });
 
-test("these tests run every block of the guide", () => {
+test("the tests in this file run every block of the guide", () => {
   expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(["sh", "json", "ts"]));
   expect(guide.match(/^```/gm)).toHaveLength(2 * blocks.length);
 });

@@ -11,7 +11,7 @@ import { sized } from "../harness/tier.ts";
 const as = await newTeam();
 
 const EXAMPLES = 500;
-/** The number of these examples that each endpoint gets. */
+/** The number of examples that each endpoint gets. */
 const RUNS = sized({ short: 50, wide: EXAMPLES });
 
 const guarded = routes.filter(({ path }) => path.startsWith("/api/"));

@@ -43,8 +43,7 @@ test("the detail of a prospect with all its appointments", async () => {
   // The date has passed, because the row of a prospect keeps copies of future appointments.
   const startAt = "2020-01-01T00:00:00.000Z";
   const made: number[] = [];
-  // The appointments are created one after the other, because concurrent creations would conflict on the prospect and send their bytes
-  // again.
+  // The appointments are created one after the other, because concurrent creations would conflict on the prospect.
   while (made.length < 108) {
     const answer = await as.rep("POST", `/api/prospects/${id}/appointments`, { title: "past", notes, startAt });
     made.push(bodyOf(answer, 201, Identified).id);

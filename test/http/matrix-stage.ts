@@ -64,7 +64,7 @@ export interface Records {
 export interface Stage {
   readonly mine: Records;
   readonly other: Records;
-  /** The address of these records belongs to no prospect. */
+  /** Records whose address belongs to no prospect. */
   readonly "-": Records;
 }
 

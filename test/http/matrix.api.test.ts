@@ -162,7 +162,7 @@ test.each(
   },
 );
 
-test("a filter by another company's record finds the same as a filter by a missing record", async () => {
+test("a filter by another company's record finds what a filter by a missing record finds", async () => {
   const found = async (caller: CallerName, path: string): Promise<string> => {
     const answer = await call(caller, "GET", path);
     expect(answer.status).toBe(200);

@@ -36,7 +36,7 @@ interface Kind {
   readonly first: object;
   /** The collection in the path of the record, if it differs from the path that creates the record. */
   readonly place?: string;
-  /** The fields that a body may have. Each body has some of these fields. */
+  /** The fields that a PATCH may change. Each body has some of these fields. */
   readonly fields: Readonly<Record<string, fc.Arbitrary<unknown>>>;
   /** Renames fields whose name in a request differs from their name in an answer. */
   readonly shownAs?: (body: Body) => Body;

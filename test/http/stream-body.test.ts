@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from "vitest";
 import { begun, jsonArray, writeAnswer } from "#shared/http/streaming.ts";
 import { MapPin } from "#shared/prospects/list/pins.ts";
 
-/** The HTTP stream of Lambda's runtime, which is the only simulated part of these tests. */
+/** The HTTP stream of Lambda's runtime. Only this part is simulated in these tests. */
 class HttpStream extends Writable {
   readonly chunks: Buffer[] = [];
   head: unknown;

@@ -46,7 +46,7 @@ describe("an adopted table and bucket", () => {
 });
 
 describe("an adopted secrets key", () => {
-  it("is used unchanged, and the stack makes none", async () => {
+  it("is used unchanged, and the stack creates no key", async () => {
     const secretsKey = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
     const template = await synthesized(configured({ secretsKey }));
     expect(JSON.stringify(template.all("AWS::KMS::Key"))).not.toContain("webhook-secrets");

@@ -98,7 +98,7 @@ function exceeds(file: string, bytes: number, calls: number): boolean {
   return bytes > limit.bytes || calls > limit.calls;
 }
 
-/** Tests the causes of a long start that, unlike the start time, are the same in each run. */
+/** Causes of a slow start that are the same in each run, unlike the start time. */
 describe("a bundle starts fast: it", () => {
   it("executes little of its code", () => {
     const script = join(import.meta.dirname, "started-code.ts");

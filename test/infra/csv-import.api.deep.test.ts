@@ -48,7 +48,7 @@ async function present(city: string): Promise<number> {
   return dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: city, pageSize: 1 } } })).total;
 }
 
-test("reports and saves the errors of skipped rows; the same command imports nothing twice, --again does", async () => {
+test("reports and saves the errors of skipped rows; the same command imports the file again only with --again", async () => {
   const { file, city } = newFile({ faulty: 2 });
   const errors = `${file}.errors.csv`;
   const first = await run(file, "--errors", errors);
@@ -146,7 +146,7 @@ test("Ctrl-C explains how to resume, and the command behaves as explained", asyn
   expect(await present(city)).toBe(ROWS + 1);
 });
 
-test("two commands at the same time make one import", async () => {
+test("two commands at the same time lead to one import", async () => {
   const { file, city } = newFile();
   const both = await Promise.all([run(file), run(file)]);
   expect(both.map(({ code }) => code)).toEqual([0, 0]);

@@ -120,7 +120,7 @@ test("poison records become events, whether the message holds the record or its 
   }
 });
 
-test("a delivery whose message failed is sent, and only once", async () => {
+test("a delivery whose message failed is sent exactly once", async () => {
   const { receiver, webhook } = await listen(60);
   dataOf(await as.rep.POST("/api/prospects", { body: { name: "Bob" } }), 201);
   const path = { params: { path: { id: webhook.id } } };

@@ -271,7 +271,7 @@ describe("stage", () => {
     for (const setting of own) {
       expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(Number(at(common, "ThrottlingRateLimit")) / 5);
       expect(at(setting, "ThrottlingBurstLimit")).toBeGreaterThan(0);
-      // A method with its own settings inherits none of the stage's.
+      // A method with its own settings inherits no settings of the stage.
       for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
     }
   });

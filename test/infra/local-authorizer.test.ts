@@ -182,7 +182,7 @@ describe("the cache", () => {
     expect(clock.calls).toBe(10_002);
   });
 
-  test("uses one key for a repeated header, and none without a header", async () => {
+  test("uses one key for a repeated header, and no key without a header", async () => {
     const { clock, authorizer } = clocked((token) => ({ principalId: token, policyDocument: allowing }));
     const two = new Map([["Authorization", ["a", "b"]]]);
     expect(await authorizer.authorize(two, "arn")).toMatchObject({ principalId: "a, b" });

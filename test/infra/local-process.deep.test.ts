@@ -62,7 +62,7 @@ async function untilNoServers(): Promise<void> {
   while (servers().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-test("SIGKILL ends the DynamoDB server too; the next start uses the directory; SIGTERM ends with 0", async () => {
+test("SIGKILL also ends the DynamoDB server, the next start uses the directory, and SIGTERM ends with exit code 0", async () => {
   const killed = start([]);
   await killed.ready;
   expect(servers().length).toBeGreaterThan(0);

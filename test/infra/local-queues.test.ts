@@ -30,7 +30,7 @@ const work = ({ endpoint }: QueueServer) => queueUrl(endpoint, "Work");
 const send = (server: QueueServer, MessageBody: string, DelaySeconds = 0) =>
   server.sqs.send(new SendMessageCommand({ QueueUrl: work(server), MessageBody, DelaySeconds, MessageGroupId: "7" }));
 
-test("messages and objects survive a restart; a message in flight is visible at once, and a delayed one stays delayed", async () => {
+test("messages and objects survive a restart; a message in flight is visible at once, and a delayed message stays delayed", async () => {
   const first = await start(directory);
   expect(first.isNew).toBe(true);
   await send(first, "in flight");

@@ -135,7 +135,7 @@ describe("among several templates", () => {
     return template;
   };
 
-  test("a later one uses exports of an earlier one, and the last one gives the service's outputs", () => {
+  test("a later template uses exports of an earlier template, and the outputs of the last template are those of the service", () => {
     const outputs = { Outputs: { TableName: { Value: "any" } } };
     const stack = readStack([data, { ...service("data:stream"), ...outputs }], endpoint, "/assembly");
     expect(stack.eventSources[0]?.EventSourceArn).toBe(
@@ -144,20 +144,20 @@ describe("among several templates", () => {
     expect(stack.outputs).toEqual({ TableName: "any" });
   });
 
-  test("none uses exports of a later one or its own", () => {
+  test("no template uses exports of a later template or of itself", () => {
     expect(() => readStack([data, service("data:table")], endpoint, "/assembly")).toThrow("Fn::ImportValue data:table");
     expect(() => readStack([service("data:stream"), data], endpoint, "/assembly")).toThrow(
       "Fn::ImportValue data:stream",
     );
   });
 
-  test("none refers to another one's resource without an import", () => {
+  test("no template refers to a resource of another template without an import", () => {
     const template = fixtureTemplate();
     set("OfTable", "EventSourceArn", { "Fn::GetAtt": ["Store", "StreamArn"] })(template.Resources);
     expect(() => readStack([data, template], endpoint, "/assembly")).toThrow("Fn::GetAtt Store.StreamArn");
   });
 
-  test("two cannot have the same logical id", () => {
+  test("two resources cannot have the same logical id", () => {
     const same = { Resources: { Table: data.Resources.Store } };
     expect(() => readStack([same, fixtureTemplate()], endpoint, "/assembly")).toThrow("Table: two templates");
   });

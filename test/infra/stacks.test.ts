@@ -85,7 +85,7 @@ describe("the data stack", () => {
     expect(ids, "add a new resource with data to the list of this test").toEqual([ALARM_KEY]);
   });
 
-  it("retains them when it is destroyed or one is replaced, and leaves none behind when its first deployment fails", () => {
+  it("retains its resources when it is destroyed or a resource is replaced, but leaves none behind if its first deployment fails", () => {
     for (const id of Object.keys(keepers)) {
       expect(template.stacks.data.Resources[id], id).toMatchObject({
         DeletionPolicy: "RetainExceptOnCreate",

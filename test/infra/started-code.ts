@@ -1,6 +1,6 @@
 /**
- * Loads the bundles that its arguments name and prints the work of each: bytes of executed code, and calls of its functions. Unlike
- * times, both are the same in each run of one version of Node.
+ * Loads the bundles that its arguments name and prints the work of each load: bytes of executed code, and calls of functions. Unlike times,
+ * these numbers are the same in each run of one version of Node.
  */
 import { Session } from "node:inspector/promises";
 

@@ -236,7 +236,7 @@ describe("event sources", () => {
 });
 
 describe("functions", () => {
-  it("are exactly those of the route table and the event functions", () => {
+  it("are exactly the functions of the route table and the event functions", () => {
     const files = template.all("AWS::Lambda::Function").map(({ resource }) => resource.Metadata.file);
     expect(files.toSorted()).toEqual(functionFiles().toSorted());
     expect(new Set(files).size).toBe(files.length);
@@ -328,7 +328,7 @@ describe("functions", () => {
     for (const { id, properties } of groups) expect(properties.RetentionInDays, id).toBeGreaterThan(0);
   });
 
-  it("answer before API Gateway gives up after 29 s", () => {
+  it("answer before API Gateway stops waiting after 29 s", () => {
     expect(API_TIMEOUT_SECONDS).toBeLessThan(29);
   });
 });

@@ -48,7 +48,7 @@ describe("addresses", () => {
     });
   });
 
-  test("the list contains each address of the company once, including inline ones, and none of another company", async () => {
+  test("the list contains each address of the company once, including inline addresses, and no address of another company", async () => {
     const made = await Promise.all(Array.from({ length: 5 }, () => create()));
     const inline = (await createProspect({ address: home })).address;
     const foreign = await create({}, as.otherRep);

@@ -80,7 +80,10 @@ const watching =
     return plan(operation, number, body);
   };
 
-/** Every note and appointment has a locator. Every appointment has equal copies in the calendar and in the prospect's row. No other such rows exist. */
+/**
+ * Expects that every note and appointment has a locator, and every appointment equal copies in the calendar and in the prospect's row. No
+ * other rows of these kinds may exist.
+ */
 async function expectWhole(at: Scene, place: string): Promise<void> {
   const rows = await rowsOf(at);
   const { companyId } = at.caller;
@@ -218,7 +221,7 @@ const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
   "a lost reply": (at) => (_, number) => (number === at ? { kind: "lose reply" } : pass),
   "a conflict": (at) => (operation, number) => (number === at && isTransaction(operation) ? conflict : pass),
 };
-/** Faults that the service retries itself. */
+/** Faults after which the service itself retries. */
 const RIDDEN_OUT = ["throttled", "a lost reply", "a conflict"];
 const isTransaction = (call: string): boolean => call.startsWith("Transact");
 

@@ -64,7 +64,7 @@ test(`the history has one entry for each of ${PATCHES} concurrent changes`, { ta
   }
 });
 
-test("four processes that each create fifty prospects at once never use an id twice", async () => {
+test("four processes that each create fifty prospects at the same time never use an id twice", async () => {
   const { context, caller } = await company();
   const script = join(import.meta.dirname, "creating-process.ts");
   const run = promisify(execFile);

@@ -251,7 +251,7 @@ describe("a row", () => {
     expect(draftOf(cells, header, names)).toEqual({ fault: `must have 10 cells like the header, but has ${count}` });
   });
 
-  test("takes the assignee's e-mail address from its own column if that is filled", () => {
+  test("reads the assignee's e-mail address from the separate column if that column is filled", () => {
     const wide = readHeader([...exportColumns]);
     const cells = exportColumns.map((column) =>
       column === "assignedTo"

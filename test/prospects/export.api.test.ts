@@ -76,7 +76,7 @@ test("each column holds its field, and no cell is a formula", async () => {
   });
 });
 
-test("the rows are those of the list in its order, for each filter and caller", async () => {
+test("the export has the rows of the list in the order of the list, for each filter and caller", async () => {
   const name = uniqueName();
   const other = dataOf(await as.rep2.GET("/api/me")).user.id;
   for (let i = 0; i < 12; i++) {
