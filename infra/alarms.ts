@@ -132,7 +132,7 @@ export function accountAlarms(scope: Stack, accountConcurrency: number): void {
 /** Creates the topic. SNS first asks the e-mail address for its consent and sends no alarm before the consent. */
 export function createAlarmTopic(scope: Stack, email: string | undefined): Topic {
   const key = new Key(scope, "AlarmKey", {
-    description: "Encrypts alarms on their way to people",
+    description: "Encrypts alarms in the topic that mails them",
     enableKeyRotation: true,
     // The key can be deleted with the stack, because the topic stores nothing that is encrypted with it.
     removalPolicy: RemovalPolicy.DESTROY,

@@ -1,4 +1,4 @@
-/** The REST API: a function for each route, and one API definition that calls them. */
+/** The REST API, with a function for each route and one API definition that calls these functions. */
 import {
   AccessLogFormat,
   ApiDefinition,
@@ -135,8 +135,9 @@ function ownThrottles(table: readonly Route[]): Record<string, MethodDeploymentO
 
 const acceptedFindings = {
   "AwsSolutions-APIG2": "Each function validates path, query and body by its schema and names the invalid field.",
-  "AwsSolutions-APIG3": "The deployment decides on a web ACL; the stage's throttle works without one.",
-  "Serverless-APIGWXrayEnabled": "The request id leads from the answer through every log line.",
+  "AwsSolutions-APIG3":
+    "The operator of a deployment decides on a web ACL. The throttle of the stage works without a web ACL.",
+  "Serverless-APIGWXrayEnabled": "The request id of an answer is in every log line of the request.",
   "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
     "The role belongs to the account and serves all its APIs, and API Gateway requires this policy.",
 } as const;
@@ -180,6 +181,6 @@ const timeoutOf = ({ streamed }: Route): number => (streamed ? STREAM_TIMEOUT_SE
 function errorAlarm(api: SpecRestApi): void {
   const metric = api.metricServerError({ period: Duration.minutes(1), statistic: "Sum" });
   const impact =
-    "Requests of users fail with 5xx. The access log names the routes; the logs of the functions name the causes.";
+    "Requests of users fail with 5xx. The access log names the routes, and the logs of the functions name the causes.";
   alarm(api, "ServerErrors", { metric, above: 5, periods: 2, impact });
 }

@@ -136,7 +136,7 @@ const Context = z.object({
   serverTiming: z._default(z.union([z.boolean(), z.stringbool()]), false),
 });
 
-/** `read` returns the context value of a key. Throws an error that names each invalid key. */
+/** Reads the settings. `read` returns the context value of a key. Throws an error that names each invalid key. */
 export function readConfig(read: (key: string) => unknown): DeployConfig {
   const given = contextKeys.map((key) => [key, read(key)] as const).filter(([, value]) => value !== undefined);
   const parsed = z.safeParse(Context, Object.fromEntries(given));

@@ -89,9 +89,9 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   });
   accept(made, {
     "Serverless-LambdaDLQ":
-      "Callers get an answer, streams and queues have their own dead-letter queues, and the next sweep repairs a lost one.",
+      "Callers get an answer, streams and queues have dead-letter queues, and the next sweep does the work of a lost sweep.",
     "Serverless-LambdaTracing":
-      "X-Ray's rights exist for all resources only. The request id leads from the answer through every log line.",
+      "X-Ray's rights cannot be limited to single resources. The request id of an answer is in every log line of the request.",
   });
   const resource = made.node.defaultChild;
   if (resource instanceof CfnFunction) {

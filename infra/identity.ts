@@ -73,7 +73,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     "AwsSolutions-COG2":
       "Canvassers sign in on shared phones at the door, so each company decides on the second factor.",
     "AwsSolutions-COG8":
-      "The Plus plan costs extra for each active user. An operator who wants its threat protection can switch it on.",
+      "The Plus plan costs extra for each active user. An operator who wants the threat protection of this plan can switch it on.",
   });
   return pool;
 }

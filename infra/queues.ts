@@ -52,7 +52,7 @@ function createQueue(
 /** Makes a queue that keeps failed messages for 14 days, with an alarm while the queue has any message. */
 export function createDeadLetterQueue(scope: Construct, id: string, impact: string, name = id): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
-  const reason = "An operator handles its messages: there is no further queue to move them to.";
+  const reason = "An operator handles the messages of this queue, so they need no further queue.";
   accept(queue, { "AwsSolutions-SQS3": reason, "Serverless-SQSRedrivePolicy": reason });
   const metric = queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(1), statistic: "Maximum" });
   alarm(queue, "NotEmpty", { metric, above: 0, impact });
@@ -68,11 +68,11 @@ function nameUrl(queue: Queue, name: string): void {
 export function createDeliveryQueue(scope: Construct): Queue {
   const failed =
     "Webhook deliveries failed through a fault of the service and wait here. Receivers have not got these events. " +
-    "Mend the cause, then redrive the queue. No message is lost for 14 days.";
+    "Fix the cause, then redrive the queue. SQS keeps the messages for 14 days.";
   const queue = createQueue(scope, "Deliveries", eventFunctions.deliver, failed);
   const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
   const impact =
-    "Webhooks are late: the oldest message has waited for more than half an hour, twice the longest delay.";
+    "Webhooks are late. The oldest message has waited for more than half an hour, which is twice the longest delay.";
   alarm(queue, "Late", { metric, above: 1_800, periods: 5, impact });
   return queue;
 }
@@ -90,7 +90,7 @@ export function createPoisonRecords(scope: Construct): Queue {
   );
 }
 
-const redrive = "Mend the cause, then redrive the queue: each job resumes where it stopped.";
+const redrive = "Fix the cause, then redrive the queue. Each job resumes at the place where it stopped.";
 
 export const createImportQueue = (scope: Construct): Queue =>
   createQueue(

@@ -136,7 +136,7 @@ export function folderFindings(
   files: NonNullable<Access["files"]>,
 ): Record<string, string> {
   const { "Fn::ImportValue": name } = z.parse(ExportedArn, stack.resolve(stack.exportValue(bucketArn)));
-  const reason = "The objects of this one folder, whose names are made at run time.";
+  const reason = "The wildcard covers the objects of this one folder, because their names are made at run time.";
   const folders = folderNames.filter((folder) => files[folder] !== undefined);
   return Object.fromEntries(folders.map((folder) => [`AwsSolutions-IAM5[Resource::${name}/${folder}/*]`, reason]));
 }

@@ -61,8 +61,8 @@ function createPublisher(scope: Construct, platform: Platform): void {
 /** Makes the function `flush`. The records of the stream only start it, and it reads the entries to flush from the table. */
 function createFlusher(scope: Construct, platform: Platform): void {
   const impact =
-    "A company's index was not flushed. Its reads stay exact, and cost more with every write until the index is " +
-    "rebuilt. A message holds stream positions. Once the cause is mended, the next write flushes all entries.";
+    "A company's index was not flushed. Its reads stay exact, but they cost more with every write until the index is " +
+    "rebuilt. A message holds stream positions. After the cause is fixed, the next write flushes all entries.";
   const destination = createDeadLetterQueue(scope, "UnflushedIndexes", impact);
   const flush = createFunction(scope, platform, {
     ...eventFunctions.flush,
@@ -114,7 +114,8 @@ function createDeliverer(scope: Construct, platform: Platform): void {
     ...eventFunctions.deliver,
     // Each chain of invocations ends with the delay of the delivery, with its last attempt, or when its receiver has no more waiting
     // deliveries.
-    recursion: "It sends a delivery that is not due yet, needs a retry or waits for its receiver to its own queue.",
+    recursion:
+      "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
     statements: [readsQueue(platform.deliveryQueue)],
   });
   readQueue(deliver, platform.deliveryQueue, { batchSize: 10, concurrency: platform.capacity.deliverySenders });
@@ -125,14 +126,17 @@ function createDeliverer(scope: Construct, platform: Platform): void {
   });
   const missing = logMetric(deliver, "MissingDeliveries", deliver.logGroup, { event: "delivery missing", value: "1" });
   const impact =
-    "The row of a queued webhook delivery is not in the table: a receiver has lost an event. The log names the " +
+    "The row of a queued webhook delivery is not in the table, so a receiver has lost an event. The log names the " +
     "company; `npm run webhooks -- reconcile` lists all missing deliveries.";
   alarm(deliver, "Missing", { metric: missing, above: 0, impact });
   errorAlarm(
     deliver,
     "Webhook deliveries fail through a fault of the service. After five attempts they go to the dead-letter queue.",
   );
-  throttleAlarm(deliver, "Webhook deliveries wait because too many functions run: webhooks are late.");
+  throttleAlarm(
+    deliver,
+    "Webhooks are late, because too many functions run and Lambda throttles the delivery function.",
+  );
 }
 
 function createSweeper(scope: Construct, platform: Platform): void {
@@ -142,7 +146,7 @@ function createSweeper(scope: Construct, platform: Platform): void {
     description: "Finds due deliveries that have no message.",
     targets: [{ id: "sweep", arn: sweep.functionArn, input: JSON.stringify({ assume: "messages-kept" }) }],
   });
-  accept(rule, { "Serverless-EventBusDLQ": "The next run, a minute later, does the work of a lost one." });
+  accept(rule, { "Serverless-EventBusDLQ": "If a run is lost, the next run does its work a minute later." });
   new CfnPermission(sweep, "ByRule", {
     action: "lambda:InvokeFunction",
     functionName: sweep.functionArn,
@@ -155,10 +159,13 @@ function createSweeper(scope: Construct, platform: Platform): void {
   logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
   const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
   const impact =
-    "Webhook deliveries have been due for more than 15 minutes, and neither a pause nor their receiver is the reason: " +
-    "deliveries have stopped, or there are too few senders.";
+    "Webhook deliveries have been due for more than 15 minutes, and neither a pause nor their receiver is the reason. " +
+    "Deliveries have stopped, or there are too few senders.";
   alarm(sweep, "Overdue", { metric: overdue, above: OVERDUE_SECONDS, periods: 5, impact });
-  errorAlarm(sweep, "Deliveries that lost their message are not found. Their webhooks wait until the sweeper works.");
+  errorAlarm(
+    sweep,
+    "Deliveries whose message was lost are not found. Their webhooks wait until the sweeper works again.",
+  );
 }
 
 export function createJobs(scope: Construct, platform: Platform): void {
@@ -171,7 +178,7 @@ function createJob(home: Construct, platform: Platform, spec: EventFunction, que
   const job = createFunction(home, platform, {
     ...spec,
     // Each chain of invocations ends with the end of the file, because a run resumes at the place where the previous run ended.
-    recursion: "It sends a job that does not end within one invocation to its own queue.",
+    recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
     statements: [readsQueue(queue)],
   });
   readQueue(job, queue, { batchSize: 1, concurrency: platform.capacity.jobs });
@@ -198,6 +205,6 @@ function readQueue(
   });
   accept(messages, {
     "Serverless-LambdaEventSourceMappingDestination":
-      "The dead-letter queue of the queue keeps the failed messages whole.",
+      "The dead-letter queue of the source queue keeps the complete failed messages.",
   });
 }

@@ -15,7 +15,7 @@ async function serve(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult
   const body = {
     ...rest,
     info: { ...info, "x-webhook-url-policy": setting("WEBHOOK_URL_POLICY") },
-    // On API Gateway's own host name the address contains the stage; on a custom domain it does not.
+    // The path of the URL begins with the stage on API Gateway's own host name, and does not on a custom domain.
     servers: [{ url: path.slice(0, -event.resource.length) || "/" }],
   };
   return {

@@ -1,4 +1,4 @@
-/** DELETE /api/users/{id}: disables a user. */
+/** DELETE /api/users/{id}: disables a user, or withdraws a pending invitation. */
 import { identityProvider } from "#shared/auth/user-pool.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";

@@ -1,4 +1,4 @@
-/** GET /api/webhooks/event-types: lists the events and the schemas of their data. */
+/** GET /api/webhooks/event-types: lists the types of events and the schema of each event's data. */
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { EventType, eventTypes } from "#shared/webhooks/events/catalogue.ts";

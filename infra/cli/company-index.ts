@@ -1,4 +1,4 @@
-/** `npm run index -- verify|rebuild --company N`: compares a company's index with its rows, or rebuilds it from them. */
+/** `npm run index -- verify|rebuild --company N`: compares the index of a company with its rows, or rebuilds the index from the rows. */
 import { systemClock } from "#shared/clock.ts";
 import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -52,7 +52,7 @@ const listOf = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(", ");
 
-/** Writes at most one line in two seconds to stderr. */
+/** Returns a function that writes progress to stderr, at most one line in two seconds. */
 function progress(): (line: string) => void {
   let last = Date.now();
   return (line) => {

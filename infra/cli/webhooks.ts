@@ -1,4 +1,4 @@
-/** `npm run webhooks -- reconcile | encrypt-secrets --company N`: checks that no delivery is lost, and encrypts old secrets. */
+/** `npm run webhooks -- reconcile | encrypt-secrets --company N`: checks that no delivery is lost, or encrypts plain secrets. */
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";

@@ -1,4 +1,4 @@
-/** Names, streets and cities of the demo companies, and a seeded random sequence. */
+/** The names, streets and cities for the demo companies, and a random sequence with a seed. */
 
 export interface City {
   readonly name: string;

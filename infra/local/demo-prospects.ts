@@ -1,4 +1,4 @@
-/** Makes the rows of invented prospects: addresses, statuses with history, notes and appointments. */
+/** Makes the rows of invented prospects with their addresses, statuses with history, notes and appointments. */
 import { iso } from "#shared/clock.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import type { ApiContext } from "#shared/context.ts";

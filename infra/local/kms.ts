@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { type LocalServer, serveOnLoopback } from "./listener.ts";
 
-/** A function's request to use a key. */
+/** A request to use a key. */
 export interface KeyUse {
   /** The access key of the caller. It is the name of a function, or any other text for an operator. */
   readonly caller: string;

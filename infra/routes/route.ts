@@ -66,11 +66,11 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
-  /** Verifies access tokens. */
+  /** The right to verify access tokens, which needs the settings of the issuer. */
   readonly issuer?: "verify";
   readonly identityProvider?: "invite" | "withdraw";
   readonly deliveryQueue?: "send";
-  /** The queue of poison records. */
+  /** The right to send to the queue of poison records. */
   readonly parkedRecords?: "send";
   readonly importQueue?: "send";
   readonly exportQueue?: "send";

@@ -1,4 +1,4 @@
-/** One run of an export job: selects the prospects or continues where an earlier run ended, and writes the file in parts. */
+/** One run of an export job. The run selects the prospects or continues an earlier run, and writes the file in parts. */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { FileHeaders } from "#shared/aws/s3.ts";
@@ -113,7 +113,7 @@ async function beginFile({ objects }: JobContext, lease: Lease): Promise<Parts> 
   return parts;
 }
 
-/** Returns false if the run must hand over before the file is complete. */
+/** Writes the parts of the file. Returns false if the run must hand over to another run before the file is complete. */
 async function writeParts(
   context: JobContext,
   lease: Lease,

@@ -13,7 +13,7 @@ import { limits } from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 
-/** Returns false if the run must hand over before the end of the file. Throws BadFile. */
+/** Checks the file. Returns false if the run must hand over to another run before the end of the file. Throws BadFile. */
 export async function checkFile(
   { objects }: JobContext,
   lease: ImportLease,
@@ -54,7 +54,7 @@ export async function checkFile(
   return true;
 }
 
-/** S3 demands 5 MB for every part but the last. */
+/** The size at which a part of the report is uploaded. S3 demands at least 5 MB for every part but the last. */
 const PART_BYTES = 6_000_000;
 
 type ReportState = NonNullable<Progress["report"]>;

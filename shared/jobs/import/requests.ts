@@ -127,14 +127,14 @@ const uploadHeaders = ({ bytes, sha256 }: NewImport): UploadHeaders => ({
   ...(sha256 !== undefined && { "x-amz-checksum-sha256": sha256 }),
 });
 
-/** Throws not_found. */
+/** Returns the row of the import. Throws not_found. */
 export async function findImport({ table }: Pick<ApiContext, "table">, companyId: number, id: number) {
   const item = await table.get(keys.import(companyId, id));
   if (item === undefined) throw notFound("import");
   return StoredImport.parse(item);
 }
 
-/** Throws not_found. */
+/** Returns the import as the API shows it. Throws not_found. */
 export async function readImport(context: ApiContext, links: Links, caller: Caller, id: number): Promise<Import> {
   return presentImport(context, links, caller, await findImport(context, caller.companyId, id));
 }

@@ -20,7 +20,7 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 const ITEMS_PER_RENEWAL = 200;
 /** The interval of heartbeats within a batch. It must be shorter than the lease, which expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
-/** A chunk is full at this many rows, or at this many characters of their search text. */
+/** A chunk is full at this many rows, or earlier at this many characters of the search text of its rows. */
 const CHUNK_ROWS = 16_384;
 const CHUNK_TEXT = 8_000_000;
 
