@@ -1,4 +1,4 @@
-/** The AWS clients of the service: the faults that they retry, the limits of each call, and the classes of S3 errors. */
+/** Tests which faults the AWS clients of the service retry, which limits each call has, and how the errors of S3 are classified. */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
@@ -20,7 +20,7 @@ afterEach(() => {
 
 type Answer = (response: ServerResponse, number: number) => void;
 
-/** A service that gives this answer to its nth request. */
+/** Starts a server that gives this answer, which depends on the number of the request. */
 async function listen(answer: Answer, host = "127.0.0.1") {
   const bodies: string[] = [];
   let connections = 0;
@@ -86,7 +86,7 @@ describe("a call is sent again after", () => {
 test.each<[string, Answer]>([
   ["a fault of the service", fault(503, "ServiceUnavailable")],
   ["no answer", (response) => response.destroy()],
-])("%s ends the call after three attempts, as a passing fault", async (_, answer) => {
+])("%s ends the call after three attempts with a temporary fault", async (_, answer) => {
   const { endpoint, bodies } = await listen(answer);
   const error: unknown = await dynamoClient(settings(endpoint))
     .send(put)
@@ -105,7 +105,7 @@ test("a failed condition is not retried and is not temporary", async () => {
   expect(isTransient(error)).toBe(false);
 });
 
-describe("each attempt ends where", () => {
+describe("each attempt ends if", () => {
   test.each<[string, Answer]>([
     ["no answer comes", () => undefined],
     ["the answer only begins", (response) => response.writeHead(200).write("{")],
@@ -152,7 +152,7 @@ describe("errors of S3", () => {
     [404, "NoSuchKey"],
     [404, "NoSuchUpload"],
     [412, "PreconditionFailed"],
-  ])("%i %s: the file is gone", async (status, code) => {
+  ])("%i %s means that the file is gone", async (status, code) => {
     vi.stubEnv("BUCKET_NAME", "files");
     const { endpoint } = await listen(s3Fault(status, code));
     const bucket = bucketAt(endpoint);
@@ -174,7 +174,7 @@ describe("errors of S3", () => {
     [429, "TooManyRequests"],
     [500, "InternalError"],
     [503, "SlowDown"],
-  ])("%i %s: the fault is the deployment's or the service's", async (status, code) => {
+  ])("%i %s is a fault of the deployment or of the service", async (status, code) => {
     vi.stubEnv("BUCKET_NAME", "files");
     const { endpoint } = await listen(s3Fault(status, code));
     const bucket = bucketAt(endpoint);
@@ -190,7 +190,7 @@ describe("errors of S3", () => {
   });
 });
 
-test("the client of the table copies no answer for a logger, as the SDK's own does", () => {
+test("the client of the table copies no answer for a logger, unlike the SDK's own client", () => {
   const isLogging = ({ middlewareStack }: { middlewareStack: { identify: () => string[] } }) =>
     middlewareStack.identify().some((middleware) => middleware.startsWith("loggerMiddleware"));
   expect(isLogging(new DynamoDBClient({ region: "us-east-1" }))).toBe(true);

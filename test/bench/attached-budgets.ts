@@ -1,4 +1,7 @@
-/** Budget 14: attached rows of prospects (notes, past statuses, appointments) cost lists nothing, however many there are. */
+/**
+ * Measures budget 14 of docs/benchmarks.md. Lists must not cost more for prospects with many attached rows (notes, past statuses,
+ * appointments).
+ */
 import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -13,10 +16,10 @@ import type { Stage } from "./stage.ts";
 const NOTES = 1_000;
 const STATUSES = 20;
 const APPOINTMENTS = 20;
-/** One prospect gets notes of the maximum size. */
+/** The number of notes of the maximum size that one prospect gets. */
 const LONG_NOTES = 300;
 
-/** Measures the first page of neighbours. */
+/** Measures a page of the newest prospects, which are neighbours in the table. */
 export async function attachedBudgets(stage: Stage): Promise<Budget[]> {
   const { context, caller, company } = stage;
   const query = listQuery(company, "everything");

@@ -1,4 +1,7 @@
-/** The counting budgets (units, rounds, bytes) at 10 k and 100 k prospects. Each run gives the same numbers. */
+/**
+ * Tests the budgets of docs/benchmarks.md that count units, rounds or bytes, at 10 k and 100 k prospects. The counts are the same in each
+ * run.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Budget, isHeld } from "./budget.ts";
 import { csvBudgets } from "./csv-budgets.ts";
@@ -12,24 +15,24 @@ beforeAll(async () => {
 });
 afterAll(() => table.stop());
 
-/** Creates whose background work is counted. */
+/** The number of creates whose background work is counted. */
 const CREATES = 1_024;
 
-/** One and a half batches of an import. */
+/** The number of rows of the measured import, which is one and a half batches. */
 const CSV_ROWS = 3_000;
 
 const broken = (budgets: readonly Budget[]): Budget[] => budgets.filter((budget) => !isHeld(budget));
 
 describe("budgets are held", () => {
   let smaller: Counted | undefined;
-  test.each([10_000, 100_000])("at %d prospects, where reads cost no more than at fewer", async (size) => {
+  test.each([10_000, 100_000])("at %d prospects, where reads cost no more than with fewer prospects", async (size) => {
     const counted = await countReads(await setStage(table, size), smaller);
     expect(broken(counted.budgets)).toEqual([]);
     expect(broken(await countWrites(counted.stage, CREATES))).toEqual([]);
     smaller = counted;
   });
 
-  test("by a company that moves in and out as CSV", async () => {
+  test("by the import and the export of a company as CSV", async () => {
     expect(broken(await csvBudgets(table, CSV_ROWS))).toEqual([]);
   });
 });

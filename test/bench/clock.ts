@@ -1,9 +1,9 @@
-/** Measures wall time and processor time, as the median of several runs: other processes use the machine too. */
+/** Measures wall time and processor time. The result is the median of several runs, because other processes use the same machine. */
 
 export interface Taken {
-  /** Milliseconds. */
+  /** Elapsed milliseconds. */
   readonly wallMs: number;
-  /** Milliseconds of all threads of this process, user and system time. */
+  /** Milliseconds of processor time of all threads of this process, user and system time together. */
   readonly cpuMs: number;
 }
 
@@ -23,7 +23,7 @@ export async function medianOf(runs: number, work: () => unknown): Promise<Taken
   return middle(await repeated(runs, () => taken(work)));
 }
 
-/** Measures several kinds of work in turns, so that other load of the machine affects all of them equally. */
+/** Measures several kinds of work alternately, so that other load of the machine affects all kinds equally. */
 export async function interleaved<Name extends string>(
   runs: number,
   works: Readonly<Record<Name, () => unknown>>,

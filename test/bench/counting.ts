@@ -1,10 +1,10 @@
-/** A table that records the keys of its reads, and so the segments that a read loads. */
+/** Wraps a table to record the keys of its reads. The keys show which segments of the company index a read loads. */
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface CountingTable {
   readonly table: Table;
-  /** Segments whose first columns were read. */
+  /** Returns the ids of the segments whose first columns were read. */
   segments(): string[];
 }
 

@@ -1,4 +1,4 @@
-/** Budgets 9 and 10: the cost, speed and memory of CSV imports and exports. */
+/** Measures budgets 9 and 10 of docs/benchmarks.md, which limit the cost, speed and memory of CSV imports and exports. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,11 +14,11 @@ import type { BenchTable } from "./table.ts";
 
 const IMPORT_HEAP_MB = 256;
 const EXPORT_HEAP_MB = 64;
-/** The young generation. V8 itself would size it too small for so small a heap, or larger than the heap. */
+/** Megabytes of V8's young generation. V8's default is either too small or larger than these small heaps. */
 const YOUNG_MB = 4;
 const MB = 2 ** 20;
 
-/** All figures but the rows a second are independent of the load of the machine. */
+/** Measures an import and an export. Only the rows a second depend on the load of the machine. */
 export const csvBudgets = (table: BenchTable, count: number): Promise<Budget[]> =>
   withCompany(table, `csv-${count}`, count, async (job, notes) => {
     const imported = Imported.parse(await inOwnProcess("csv-job.ts", { ...job, work: "import" }, IMPORT_HEAP_MB));
@@ -54,7 +54,7 @@ const exportLines = (count: number, exported: Exported): Budget[] => [
   line(count, 10, "export, memory of its process at its peak, MB", null, exported.peakBytes / MB),
 ];
 
-/** The times of import and export, relative to plain calls for the same rows. */
+/** Measures the times of import and export relative to plain SDK calls for the same rows. */
 export const csvRatios = (table: BenchTable, count: number): Promise<Budget[]> =>
   withCompany(table, "csv-ratios", count, async (job) => {
     const sums = Ratios.parse(await inOwnProcess("csv-ratios.ts", job));
@@ -82,7 +82,7 @@ async function withCompany<T>(
   }
 }
 
-/** A process that exceeds its heap limit fails. */
+/** Runs the script in a separate process, which fails if it exceeds its heap limit. */
 async function inOwnProcess(script: string, job: object, heapMb?: number): Promise<unknown> {
   const flags = heapMb === undefined ? [] : [`--max-heap-size=${heapMb}`, `--max-semi-space-size=${YOUNG_MB}`];
   const file = join(import.meta.dirname, script);

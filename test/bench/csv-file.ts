@@ -7,14 +7,14 @@ import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { type BenchCompany, type Made, makeProspect } from "./prospects.ts";
 
-/** Rows that are generated at a time. */
+/** The number of rows that are generated at a time. */
 const PORTION = 4_000;
 
 const columns = "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedToEmail,tags,notes".split(
   ",",
 );
 
-/** Returns the number of notes in the file. */
+/** Writes the file and returns the number of its notes. */
 export async function writeCsvFile(context: ApiContext, company: BenchCompany, file: string): Promise<number> {
   const dictionary = await loadDictionary(context.table, company.id);
   let notes = 0;

@@ -1,4 +1,4 @@
-/** A bench process with a limited heap: imports or exports a company and prints the cost. */
+/** Runs as a bench process with a limited heap, which imports or exports a company and prints the cost. */
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
@@ -26,7 +26,7 @@ import {
 
 const Job = z.extend(CsvJob, {
   work: z.enum(["import", "export"]),
-  /** The blocks of the company's prospects. */
+  /** The blocks of 128 ids that contain the company's prospects. */
   blocks: z.optional(Blocks),
 });
 
@@ -36,7 +36,7 @@ const context = jobContextOf(job);
 const caller = callerOf(job);
 
 const memory = { peakHeapBytes: 0, peakBytes: 0 };
-// The maximum that the system reports includes the parent process before the fork.
+// The process samples its memory, because the maximum that the system reports includes the parent process before the fork.
 const watch = setInterval(() => {
   const { heapUsed, rss } = process.memoryUsage();
   memory.peakHeapBytes = Math.max(memory.peakHeapBytes, heapUsed);
@@ -56,7 +56,7 @@ async function importAll(): Promise<Imported> {
   return { ...memory, ms, writeUnits, imported: result.imported, blocks: result.prospectBlocks };
 }
 
-/** Streams the export like the answer to a request. */
+/** Streams the export as the answer to a request does. */
 const streamed = async (filter: ProspectFilter = {}): Promise<void> =>
   pipeline(Readable.from(await exportProspects(context, caller, filter), { highWaterMark: 1 }), newGzip(), nowhere());
 

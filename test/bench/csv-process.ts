@@ -21,14 +21,14 @@ export const CsvJob = z.object({
 });
 export type CsvJob = z.infer<typeof CsvJob>;
 
-/** A range of id blocks, both ends included. */
+/** A range of blocks of 128 ids, both ends included. */
 export const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
 const memory = {
-  /** V8's heap. */
+  /** Peak size of V8's heap. */
   peakHeapBytes: z.number(),
-  /** The resident set size. */
+  /** Peak of the resident set size. */
   peakBytes: z.number(),
 };
 
@@ -37,25 +37,25 @@ export const Imported = z.object({
   ms: z.number(),
   writeUnits: z.number(),
   imported: z.int(),
-  /** The blocks of the imported prospects. */
+  /** The blocks of 128 ids that contain the imported prospects. */
   blocks: Blocks,
 });
 export type Imported = z.infer<typeof Imported>;
 
 export const Exported = z.object({
   ...memory,
-  /** The time of a streamed export. */
+  /** Milliseconds of a streamed export. */
   ms: z.number(),
   readUnits: z.number(),
-  /** The size of the stored items. */
+  /** Total size of the stored items. */
   rowBytes: z.number(),
-  /** The time of an export into a file of the bucket. */
+  /** Milliseconds of an export into a file of the bucket. */
   jobMs: z.number(),
   processed: z.int(),
 });
 export type Exported = z.infer<typeof Exported>;
 
-/** Sums over all rounds: our work, and the same number of rows by plain calls of the SDK. */
+/** Milliseconds over all rounds, for imports and exports of the service and for plain SDK calls for the same number of rows. */
 export const Ratios = z.object({
   importMs: z.number(),
   bareWriteMs: z.number(),
@@ -66,7 +66,7 @@ export type Ratios = z.infer<typeof Ratios>;
 
 export const noQueue = { send: async () => undefined, returnIn: async () => undefined };
 
-/** The table belongs to another process, and a folder is the bucket. */
+/** Returns a context with the table of another process and a folder as the bucket. */
 export function jobContextOf({ endpoint, folder }: CsvJob): JobContext {
   const objects = folderBucket(folder);
   return { ...contextOn(openBenchTable(endpoint)), objects, jobs: noQueue };
@@ -83,7 +83,7 @@ export const ample = (): number => 36_000_000;
 
 const link = async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" });
 
-/** Begins an import and puts its file into the bucket. */
+/** Creates an import and puts its file into the bucket. */
 export async function uploaded(context: JobContext, job: CsvJob): Promise<{ companyId: number; id: number }> {
   const { companyId, folder } = job;
   const { id } = await beginImport(context, { upload: link, download: link }, callerOf(job), {});

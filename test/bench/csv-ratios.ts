@@ -1,4 +1,7 @@
-/** A bench process that alternates between our import or export and plain calls of the SDK for the same rows, so that load affects both. */
+/**
+ * Runs as a bench process that alternates between the service's import or export and plain SDK calls for the same rows, so that load
+ * affects both.
+ */
 
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { BatchWriteCommand, DynamoDBDocumentClient, paginateQuery } from "@aws-sdk/lib-dynamodb";
@@ -10,7 +13,7 @@ import { taken } from "./clock.ts";
 import { type Blocks, CsvJob, callerOf, jobContextOf, type Ratios, runWhole, uploaded } from "./csv-process.ts";
 
 const ROUNDS = 3;
-/** The concurrency of our own batches. */
+/** The number of concurrent plain calls, which equals the number of concurrent batches of an import. */
 const LANES = 12;
 const BATCH = 25;
 
@@ -22,7 +25,7 @@ const client = DynamoDBDocumentClient.from(
   new DynamoDBClient({ endpoint, region: "us-east-1", credentials, ...patient }),
 );
 
-/** Reads page by page. */
+/** Reads the rows of the blocks page by page. */
 async function read({ from, to }: Blocks): Promise<Item[]> {
   const items: Item[] = [];
   for (let block = from; block <= to; block++) {
@@ -56,7 +59,7 @@ async function exported(): Promise<void> {
   for await (const _ of await exportProspects(context, callerOf(job), {}));
 }
 
-/** Copies the rows of an import into partitions that no company uses. */
+/** Returns copies of the rows for partitions that no company uses. */
 const elsewhere = (items: readonly Item[], round: number): Item[] =>
   items.map((item) => ({ ...item, pk: `elsewhere-${round}#${item.pk}` }));
 

@@ -1,4 +1,4 @@
-/** The bucket as a folder: files of any size that pass through memory piece by piece. */
+/** Simulates the bucket with a folder. Files are streamed, so they may be larger than the memory. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { appendFile, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** A process that caches several copies of a company's index, and compares the memory of a copy with the estimate of the cache. */
+/** Runs as a process that caches several copies of a company's index, and compares the memory of a copy with the estimate of the cache. */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
 import { companyIndex } from "#shared/company-index/read/company-index.ts";
@@ -12,11 +12,11 @@ const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(
 const COPIES = 4;
 
 export interface IndexMemory {
-  /** Estimate of the cache for one copy. */
+  /** The cache's estimate for one copy. */
   readonly countedBytes: number;
-  /** Growth of the process for one copy. */
+  /** The growth of the process's live memory for one copy. */
   readonly takenBytes: number;
-  /** Processor time of the first read and of a later read, and read units of the first. */
+  /** Processor time of the first read of a copy. `warmMs` is that of a later read, and `coldUnits` are the read units of the first read. */
   readonly coldMs: number;
   readonly warmMs: number;
   readonly coldUnits: number;
@@ -27,7 +27,7 @@ const caller = { companyId, userId: ownerId, role: "owner" as const, permissions
 const fresh = () => contextOn(openBenchTable(endpoint), { now: () => now });
 type Reader = ReturnType<typeof fresh>;
 
-/** Live memory: the heap, and typed arrays outside it. */
+/** Returns the bytes of live memory, which are the heap and the typed arrays outside it. */
 function takenBytes(): number {
   for (let i = 0; i < 4; i++) globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
@@ -43,7 +43,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function measure(read: (reader: Reader) => Promise<unknown>): Promise<IndexMemory> {
-  // Creates what all readers share before the measurement.
+  // The first read creates the data that all readers share, which is not measured.
   await read(fresh());
   const before = takenBytes();
   const readers = Array.from({ length: COPIES }, fresh);
@@ -53,7 +53,7 @@ async function measure(read: (reader: Reader) => Promise<unknown>): Promise<Inde
     const { usage } = await metered(() => read(reader));
     coldMs += cpuMs() - before;
     coldUnits += usage.readUnits;
-    // Later reads build orders, postings and word indexes.
+    // Several reads are needed, because later reads build orders, postings and word indexes.
     for (let i = 0; i < 12; i++) await read(reader);
     await turn();
     warmMs += await timed(() => read(reader));

@@ -1,4 +1,4 @@
-/** Memory of a warm reader with everything loaded, texts included, measured in a separate process. */
+/** Measures the memory of a warm reader that has loaded the whole index, including texts, in a separate process. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -8,10 +8,10 @@ import { listQuery } from "./lists.ts";
 import type { Stage } from "./stage.ts";
 
 const Memory = z.object({ restingBytes: z.number(), peakBytes: z.number() });
-/** Lambda's megabyte. */
+/** The bytes of one of Lambda's megabytes. */
 const MB = 2 ** 20;
 
-/** A function of 1 024 MB lets its heap grow no further. */
+/** The limit of the heap in megabytes. It is the same as in a function of 1 024 MB. */
 const HEAP_MB = 768;
 
 export async function memoryBudgets(stage: Stage, endpoint: string): Promise<Budget[]> {

@@ -4,7 +4,7 @@ import { rounded } from "../../infra/local/synthetic-prospect.ts";
 export interface City {
   readonly name: string;
   readonly state: string;
-  /** First three digits of its postal codes. */
+  /** The first three digits of the city's postal codes. */
   readonly zip: string;
   readonly lat: number;
   readonly lng: number;
@@ -31,10 +31,10 @@ export const cities: readonly City[] = [
   { name: "Wichita", state: "KS", zip: "672", lat: 37.687, lng: -97.33, share: 0.02 },
 ];
 
-/** Standard deviation of houses around a city's centre, in degrees: about 12 km. */
+/** Standard deviation of the houses' distance from the city's centre, in degrees. It is about 12 km. */
 const SPREAD = 0.11;
 
-/** The city at this fraction of all prospects, from 0 up to 1. */
+/** Returns the city at this fraction of all prospects, which is at least 0 and less than 1. */
 export function cityAt(part: number): City {
   let rest = part;
   for (const city of cities) {
@@ -48,19 +48,19 @@ function missingCity(): never {
   throw new Error("there are no cities");
 }
 
-/** Degrees to six decimals, about a tenth of a metre, as phones give them. */
+/** Returns a random location in the city. Its degrees have six decimals (about a tenth of a metre), as phones report them. */
 export function houseIn({ lat, lng }: City, random: () => number): { lat: number; lng: number } {
-  // Box-Muller: two uniform numbers give a point of a normal distribution.
+  // The Box-Muller transform makes a normally distributed point from two uniform numbers.
   const radius = SPREAD * Math.sqrt(-2 * Math.log(1 - random()));
   const angle = 2 * Math.PI * random();
   return { lat: rounded(lat + radius * Math.sin(angle)), lng: rounded(lng + radius * Math.cos(angle)) };
 }
 
-/** A bbox of 0.2 degrees around the centre of a city. */
+/** Returns a bbox of 0.2 degrees around the centre of a city. */
 export const bboxOf = ({ lat, lng }: Pick<City, "lat" | "lng">): string =>
   [lng - 0.1, lat - 0.1, lng + 0.1, lat + 0.1].map((degrees) => degrees.toFixed(3)).join();
 
-/** A bbox of the same size at the sparse eastern edge of the city. */
+/** Returns a bbox of 0.2 degrees at the sparse eastern edge of the city. */
 export const outskirtsOf = ({ lat, lng }: City): string => bboxOf({ lat, lng: lng + 0.25 });
 
 /** The bbox of the largest city. */

@@ -10,13 +10,13 @@ import { promisify } from "node:util";
 
 export interface Postgres {
   readonly version: string;
-  /** What the statements print, line by line; with timing, a line `Time: 1.234 ms` after each. */
+  /** Returns the lines that the statements print. With `timing`, a line such as `Time: 1.234 ms` follows each statement. */
   run(sql: string, timing?: boolean): Promise<string[]>;
   copy(table: string, lines: Iterable<string>): Promise<void>;
   stop(): void;
 }
 
-/** Suitable settings for a server of this size. The data is temporary, so nothing is synced. */
+/** Settings for a server of this size. Nothing is synced to disk, because the data is temporary. */
 const settings = [
   "shared_buffers=512MB",
   "work_mem=64MB",
@@ -30,7 +30,7 @@ const settings = [
   "listen_addresses=",
 ];
 
-/** Undefined if Postgres is not installed. */
+/** Returns undefined if Postgres is not installed. */
 export async function startPostgres(): Promise<Postgres | undefined> {
   const [initdb, server, psql] = ["initdb", "postgres", "psql"].map(binary);
   if (initdb === undefined || server === undefined || psql === undefined) return undefined;
@@ -49,7 +49,7 @@ export async function startPostgres(): Promise<Postgres | undefined> {
     spawnSync("sleep", ["1"]);
     rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 });
   };
-  // Ends the server together with this process.
+  // The server must end together with this process.
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => {
       stop();
@@ -80,7 +80,7 @@ function client(psql: string, connection: readonly string[]): Pick<Postgres, "ru
   };
 }
 
-/** On the path, or where Debian keeps the newest version's. */
+/** Returns the binary from PATH, or else from the directory of the newest version on Debian. */
 function binary(name: string): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
@@ -91,7 +91,7 @@ function binary(name: string): string | undefined {
   return places.map((place) => join(place, name)).find((file) => existsSync(file));
 }
 
-/** Postgres refuses to run as root. It then runs as Debian's user `postgres`, or as `nobody`. */
+/** Returns another user if this process runs as root, because Postgres refuses root. It is Debian's user `postgres` or else `nobody`. */
 function unprivileged(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const user of ["postgres", "nobody"]) {

@@ -1,4 +1,7 @@
-/** The same rows and queries in Postgres with suitable indexes: count and page in both. */
+/**
+ * Compares the service with Postgres, which has the same rows and suitable indexes. Both run the same queries, each with a count and a
+ * page.
+ */
 import { deepEqual } from "node:assert/strict";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -16,14 +19,14 @@ export interface Comparison {
   readonly name: string;
   readonly size: string;
   readonly total: number;
-  /** Milliseconds: exact total and the ids of a page, or all pins as text. */
+  /** Milliseconds for the exact total and the ids of a page, or for all pins as text. */
   readonly oursMs: number;
   readonly postgresMs: number;
 }
 
 const RUNS = 9;
 
-/** Throws if the two results differ. */
+/** Runs each query in both and throws if the two results differ. */
 export async function compare(postgres: Postgres, stage: Stage): Promise<Comparison[]> {
   await load(postgres, stage.company);
   const comparisons: Comparison[] = [];
@@ -60,7 +63,7 @@ async function load(postgres: Postgres, company: BenchCompany): Promise<void> {
   await postgres.run(INDEXES);
 }
 
-/** Some hundred rows each. */
+/** Yields texts with some hundred rows each. */
 function* lines(company: BenchCompany): Generator<string> {
   let piece = "";
   for (let at = 0; at < company.count; at++) {
@@ -71,7 +74,7 @@ function* lines(company: BenchCompany): Generator<string> {
   }
 }
 
-/** All texts of a prospect in one column, as search looks into them: Postgres needs no second table for the notes. */
+/** Returns the row of a prospect. One column has all texts that a search reads, so Postgres needs no second table for the notes. */
 function lineOf(company: BenchCompany, at: number): string {
   const { prospect, note } = makeProspect(company, at);
   const { id, createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = indexRow(prospect);
@@ -113,7 +116,7 @@ async function comparePins(postgres: Postgres, { context, caller, company }: Sta
 async function timeOf(postgres: Postgres, sql: string): Promise<number> {
   const printed = await postgres.run(`${sql}\n`.repeat(RUNS + 1), true);
   const times = printed.flatMap((line) => /^Time: ([0-9.]+) ms/.exec(line)?.[1] ?? []).map(Number);
-  // The first run loads pages into memory.
+  // The first run does not count, because it loads pages into memory.
   return median(times.slice(1));
 }
 

@@ -1,4 +1,4 @@
-/** The invented prospects of the benches. Each follows from its number alone, so every run has the same prospects. */
+/** Generates the invented prospects of the benches. Each depends only on its number, so every run has the same prospects. */
 import { iso } from "#shared/clock.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import { firstNames, lastNames, noteTexts, randomSequence } from "../../infra/local/demo-data.ts";
@@ -16,19 +16,22 @@ export interface Made {
   readonly note: StoredNote | undefined;
 }
 
-/** Three years of work. */
+/** The first prospect was created three years before the date of the benches. */
 const FIRST_CREATED = Date.UTC(2023, 4, 1);
 const LAST_CREATED = Date.UTC(2026, 4, 1);
-/** Imported rows fire no events. */
+/** All prospects belong to an import, because imported rows cause no events. */
 const IMPORT_ID = "bench";
 /** One prospect in 5 000 has the rare name. */
 const RARE_ONE_IN = 5_000;
 export const RARE_NAME = "Zdanowicz";
 
-/** First ids of addresses, status changes and notes, as long as real ids. */
+/** The first ids of addresses, status changes and notes. They have as many digits as real ids. */
 const bases = { address: 10_000_000, change: 20_000_000, note: 30_000_000 } as const;
 
-/** `at` counts from 0, and later ones are created later. The newest are alike in companies of any size. */
+/**
+ * Makes the prospect with the number `at`, counted from 0. A higher number has a later creation time. The newest prospects are alike in
+ * companies of any size.
+ */
 export function makeProspect(company: BenchCompany, at: number): Made {
   const random = randomSequence(company.count - at);
   const createdAt = iso(FIRST_CREATED + Math.floor((at / company.count) * (LAST_CREATED - FIRST_CREATED)));

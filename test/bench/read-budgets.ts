@@ -1,4 +1,6 @@
-/** Budgets 1 to 5 and 8, as far as they count calls, units and bytes: each run gives the same numbers. */
+/**
+ * Measures budgets 1 to 5 and 8 of docs/benchmarks.md, as far as they count calls, units and bytes. The counts are the same in each run.
+ */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { lookUpCaller } from "#shared/auth/directory.ts";
@@ -19,10 +21,10 @@ import { type ListName, listNames, listQuery } from "./lists.ts";
 import { bboxOf, cities, outskirtsOf } from "./places.ts";
 import type { Stage } from "./stage.ts";
 
-/** Usage of a warm function. */
+/** Usage of the table by a warm function. */
 export interface WarmUsage {
   readonly lists: ReadonlyMap<ListName, Usage>;
-  /** Usage of each page of neighbours. Most pages are in two partitions, cut at different positions. */
+  /** Usage of each page of prospects that are neighbours in the table. Most pages are in two partitions, cut at different positions. */
   readonly neighbours: readonly Usage[];
   readonly pins: Usage;
 }
@@ -35,7 +37,7 @@ export async function fillLists(stage: Stage): Promise<void> {
   for (let page = 2; page <= NEIGHBOUR_PAGES; page++) await stage.fill(listQuery(stage.company, "everything", page));
 }
 
-/** The rows of the lists must exist. */
+/** Measures a warm function. The rows that the lists read must exist. */
 export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
   const ask = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
   const lists = new Map<ListName, Usage>();
@@ -74,7 +76,7 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, pins }: War
   ];
 }
 
-/** Budget 2: the growth of usage at ten or a hundred times as many prospects. */
+/** Budget 2 limits the growth of usage when a company has ten or a hundred times as many prospects. */
 export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: WarmUsage): Budget[] {
   const size = `${sizeOf(large.company.count)} / ${sizeOf(small.company.count)}`;
   const growth = (of: (usage: WarmUsage) => number | undefined): number =>
@@ -93,7 +95,7 @@ export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: 
   ];
 }
 
-/** Budgets 3 and 4: a cold function. */
+/** Budgets 3 and 4 limit the rounds and read units of a list in a cold function. */
 export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const { company, caller } = stage;
   const size = sizeOf(company.count);
@@ -102,7 +104,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const plain = await ask("one rep");
   const search = await ask("common word");
   const thousands = company.count / 1_000;
-  // In a small company the rows of the page dominate. The design allows 2 without search.
+  // A small company has no limit, because the rows of the page dominate there.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const per = "read units per 1 000 prospects";
   return [
@@ -112,7 +114,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   ];
 }
 
-/** Budget 5: the segments that a cold read of a bbox loads, and the rows that it compares, in centers and outskirts of cities. */
+/** Budget 5 limits the segments that a cold read of a bbox loads and the rows that it compares, in the centres and outskirts of cities. */
 export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
   const { head } = await readUnflushed(context.table, company.id);
@@ -135,7 +137,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   });
   const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
   return [
-    // In a small company a city has one or two segments.
+    // Only a large company has a limit, because a city has just one or two segments in a small company.
     line(
       "cold, maximum of 32, % of segments read",
       company.count >= 1_000_000 ? 10 : null,
@@ -152,9 +154,9 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
 }
 
 interface BboxRead {
-  /** Per cent of all segments. */
+  /** The share of all segments that the read loads, in per cent. */
   readonly part: number;
-  /** Rows for each returned row. */
+  /** The number of compared rows for each returned row. */
   readonly looked: number;
   readonly loaded: number;
 }
@@ -172,7 +174,7 @@ async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]
   return { part: (100 * loaded.size) / all.length, looked: looked / total, loaded: rows / total };
 }
 
-/** Budget 8: the bytes that a phone loads. */
+/** Budget 8 limits the bytes of each pin that a phone loads. */
 export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const texts = [...(await mapPins(context, caller, {}))];
   const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
@@ -181,13 +183,16 @@ export async function pinBudgets({ company, caller, context }: Stage): Promise<B
   return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];
 }
 
-/** Budget 3 for the detail of an existing prospect. */
+/** Budget 3 limits the rounds for the detail of an existing prospect. */
 export async function detailBudgets({ company, caller, context }: Stage, id: number): Promise<Budget[]> {
   const { usage } = await metered(() => readProspect(context, caller, id));
   return [{ number: 3, text: "get, rounds", size: sizeOf(company.count), limit: 1, measured: usage.rounds }];
 }
 
-/** Budget 3 for a cold function. The look-up of the authorizer comes before, in a function of its own, and the gateway caches it for a minute. */
+/**
+ * Budget 3 limits the rounds of a cold function. The authorizer looks up the caller earlier in a separate function, and the gateway caches
+ * the result for a minute.
+ */
 export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {
   const { company, caller, sub } = stage;
   const rounds = async (work: (context: ApiContext) => Promise<unknown>): Promise<number> => {

@@ -1,4 +1,4 @@
-/** Reads like a warm function in a separate process, and reports its memory. */
+/** Runs in a separate process, reads as a warm function does, and reports its memory. */
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";

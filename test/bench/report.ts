@@ -9,9 +9,9 @@ import type { WebhookFigures } from "./webhooks.ts";
 export interface Measured {
   readonly budgets: readonly Budget[];
   readonly times: readonly ListTimes[];
-  /** Undefined or empty for a part that the options leave out. */
+  /** Undefined if the options leave webhooks out. */
   readonly webhooks: WebhookFigures | undefined;
-  /** Undefined without `--postgres`. A text gives the reason why Postgres did not start. */
+  /** Undefined without `--postgres`. A text is the reason why Postgres did not start. */
   readonly postgres: { readonly version: string; readonly comparisons: readonly Comparison[] } | string | undefined;
 }
 

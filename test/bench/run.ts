@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: measures every budget at 10 k and 100 k prospects. `--large` adds 1 M, `--postgres` compares with Postgres,
- * `--write` writes docs/benchmarks.md. `--index`, `--csv` and `--webhooks` select parts. Exits with 1 if a budget is exceeded.
+ * `npm run bench` measures every budget of docs/benchmarks.md at 10 k and 100 k prospects. `--large` adds 1 M prospects, `--postgres` adds
+ * a comparison with Postgres, and `--write` writes docs/benchmarks.md. `--index`, `--csv` and `--webhooks` select parts of the bench. The
+ * command exits with 1 if a budget is exceeded.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -38,10 +39,13 @@ const sizes = [10_000, 100_000, ...(options.large === true ? [1_000_000] : [])];
 
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
 
-/** The background of a create is a mean over a long run: where the design sets its budget, one that doubles the company. */
+/**
+ * The number of creates over which the mean of the background work is measured. With `--large`, the creates double the company of 100 000
+ * prospects.
+ */
 const createsAt = (count: number): number => (options.large === true && count === 100_000 ? 131_072 : 4_096);
 
-/** Rows of an import that takes turns with bare calls. */
+/** The number of rows of an import that alternates with plain SDK calls. */
 const TURN_ROWS = 10_000;
 
 async function measureAll(table: BenchTable, postgres: Postgres | undefined): Promise<Measured> {

@@ -1,4 +1,4 @@
-/** All counting budgets of one company. The bench prints them, and the tests assert them. */
+/** Measures all counting budgets of one company. run.ts prints them, and budgets.test.ts asserts them. */
 import { attachedBudgets } from "./attached-budgets.ts";
 import type { Budget } from "./budget.ts";
 import {
@@ -22,7 +22,7 @@ export interface Counted {
   readonly budgets: readonly Budget[];
 }
 
-/** Reads come first, because writes leave unflushed entries behind. */
+/** Measures reads. It must run before the writes are measured, because writes leave unflushed entries behind. */
 export async function countReads(stage: Stage, smaller?: Counted): Promise<Counted> {
   await fillLists(stage);
   const warm = await warmUsage(stage);
@@ -35,7 +35,7 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await coldStartBudgets(stage, firstId + count - 1)),
-    // Does not depend on the size of the company.
+    // Attached rows are measured once, because their cost does not depend on the size of the company.
     ...(smaller === undefined ? await attachedBudgets(stage) : []),
   ];
   return { stage, warm, budgets };

@@ -1,4 +1,4 @@
-/** A company of any number of prospects: the index of all of them, and only those rows that the bench reads. */
+/** Sets up a company of any number of prospects. The index contains all of them, and the table only those rows that the bench reads. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -26,7 +26,7 @@ import type { BenchTable } from "./table.ts";
 
 const REPS = 40;
 const TAGS = ["Hail Damage", "Referral", "Insurance", "Solar", "Battery"] as const;
-/** Rows of one import, all in memory at once. */
+/** The number of rows of one import, which are all in memory at the same time. */
 const IMPORT_ROWS = 100_000;
 
 export interface Stage {
@@ -38,9 +38,9 @@ export interface Stage {
   readonly context: ApiContext;
   /** A clock that the bench advances. */
   readonly clock: Clock & { ms: number };
-  /** A function that has just started, with empty caches. */
+  /** Returns the context of a function that has just started and has empty caches. */
   cold(): ApiContext;
-  /** Writes the rows that such a page reads, with all that lies between them. */
+  /** Writes the rows that the page of this query reads, and all rows between them. */
   fill(query: ListQuery): Promise<void>;
 }
 
@@ -91,7 +91,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
     await context.table.transact(newTagWrites(company.id, tag));
   }
   const { statuses, tags, users } = await loadDictionary(context.table, company.id);
-  // The newest stand at the same place of their partition in companies of any size.
+  // Skipped ids give the newest prospects the same position in their partition in companies of any size.
   const spare = (IDS_PER_PARTITION - (count % IDS_PER_PARTITION)) % IDS_PER_PARTITION;
   const [firstId = 0] = await context.ids.takeProspects(company.id, spare + count);
   return {
@@ -105,7 +105,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
   };
 }
 
-/** Runs the imports one after the other, then the merge of the next flush. */
+/** Runs the imports one after the other, and then a flush that merges them. */
 async function fillIndex(context: ApiContext, company: BenchCompany): Promise<void> {
   for (let from = 0; from < company.count; from += IMPORT_ROWS) {
     const count = Math.min(IMPORT_ROWS, company.count - from);
@@ -118,7 +118,7 @@ async function fillIndex(context: ApiContext, company: BenchCompany): Promise<vo
   await flush(context, company.id, { least: 0, settleMs: 0 });
 }
 
-/** Takes one snapshot of the index. Each call of the result searches it again, in memory. */
+/** Takes one snapshot of the index. Each call of `find` searches this snapshot again in memory. */
 export async function searchInMemory(
   { context, caller, company }: Stage,
   filter: ProspectFilter,

@@ -1,4 +1,4 @@
-/** Budget 11: sizes of the bundles, and start times relative to an empty handler. */
+/** Measures budget 11 of docs/benchmarks.md, which limits the sizes of the bundles and the start times relative to an empty handler. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { functionFiles } from "../../infra/synth.ts";
 import type { Budget } from "./budget.ts";
 import { interleaved } from "./clock.ts";
 
-/** The functions of an ordinary day. */
+/** The functions that users call on an ordinary day. */
 const STARTED = [
   "prospects/list",
   "prospects/pins",
@@ -18,7 +18,7 @@ const STARTED = [
   "events/deliver",
   "prospects/import",
 ] as const;
-/** Of the start of an empty handler. */
+/** Limits of start times, as multiples of the start of an empty handler. */
 const START_BUDGET = { table: 3.2, others: 3.8 } as const;
 const RUNS = 21;
 
@@ -63,7 +63,7 @@ export async function startBudgets(): Promise<Budget[]> {
   }
 }
 
-/** The whole time of a process that ends once its handler is loaded. */
+/** Runs a process that ends as soon as its handler is loaded. */
 function start(file: string): void {
   const script = `await import(${JSON.stringify(pathToFileURL(file).href)}); process.exit(0);`;
   const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {

@@ -1,4 +1,4 @@
-/** A table of its own for measurements, on the DynamoDB server of the local service. */
+/** A separate table for measurements, on the DynamoDB server of the local service. */
 
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -8,12 +8,12 @@ import { createTable, patient, TABLE } from "../harness/faulty-dynamodb.ts";
 
 export interface BenchTable {
   readonly endpoint: string;
-  /** Each call gives a reader with empty caches. */
+  /** Each call returns a new table object, for which all caches are empty. */
   open(): Table;
   stop(): Promise<void>;
 }
 
-/** Starts after a million ids, so that all ids have equal length. */
+/** The number of blocks of 128 ids that are skipped. Prospect ids then begin above a million, so that all ids have equal length. */
 const BLOCKS_IN_USE = 8_000;
 
 export async function startBenchTable(): Promise<BenchTable> {

@@ -1,4 +1,4 @@
-/** Times of lists, cold and warm, and of pins. They depend on the machine, so only their ratios are comparable. */
+/** Measures the times of cold lists, warm lists and pins. They depend on the machine, so only their ratios are comparable. */
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -14,11 +14,11 @@ export interface ListTimes {
   readonly name: string;
   readonly size: string;
   readonly total: number;
-  /** A function that has just started loads all that it needs from the table. */
+  /** Time of the call in a function that has just started and loads all data from the table. */
   readonly cold: Taken;
-  /** The whole call. */
+  /** Time of the whole call in a warm function. */
   readonly warm: Taken;
-  /** The exact total and the ids of the page, in memory. This compares with Postgres. */
+  /** Time for the exact total and the ids of the page in memory. Postgres is compared with this time. */
   readonly index: Taken;
 }
 
@@ -31,7 +31,7 @@ export async function listTimes(stage: Stage): Promise<ListTimes[]> {
   return times;
 }
 
-/** Deep in the list: page 10 000 of a million. */
+/** Measures a page deep in the list, which is page 10 000 for a million prospects. */
 export async function deepPageTimes(stage: Stage): Promise<ListTimes> {
   const page = Math.max(1, stage.company.count / 100);
   const query = listQuery(stage.company, "everything", page);
@@ -50,7 +50,7 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
   return { name, size: sizeOf(company.count), total, cold, warm, index };
 }
 
-/** Budget 8: processor time of a pin, and where it goes. */
+/** Budget 8 limits the processor time of a pin. The times for text and gzip alone have no limit. */
 export async function pinTimes({ context, caller, company }: Stage): Promise<Budget[]> {
   const pinsOf = () => mapPins(context, caller, {});
   const texts = [...(await pinsOf())];
@@ -60,7 +60,7 @@ export async function pinTimes({ context, caller, company }: Stage): Promise<Bud
     text: async () => [...(await pinsOf())],
     gzip: () => pipeline(Readable.from(texts), newGzip(), nowhere()),
   });
-  // In a small company the fixed cost of a request dominates.
+  // A small company has no limit, because the fixed cost of a request dominates there.
   const most = company.count < 100_000 ? null : 1;
   return [...runs].map(([name, { cpuMs }]) => ({
     number: 8,

@@ -1,7 +1,8 @@
 /**
- * `npm run bench:isolation`: how late a company's webhooks arrive while another company's receiver hangs under 10 000 events, and while
- * another company changes its largest territory 30 times for 2 000 registrations, on a whole local service: commit of a change ->
- * request at the receiver. `--case hanging` or `--case fan-out` runs one of them.
+ * `npm run bench:isolation` measures how late one company's webhooks arrive while another company causes load on the same local service. In
+ * the case `hanging`, the other company's receiver hangs under 10 000 events. In the case `fan-out`, the other company changes its largest
+ * territory 30 times for 2 000 registrations. The time is from the commit of a change to the request at the receiver. `--case` selects one
+ * case.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
@@ -33,15 +34,18 @@ const Made = z.object({ id: z.int(), companyId: z.int(), registrations: z.array(
 
 interface Receiver {
   readonly url: string;
-  /** Milliseconds from each commit to its request. */
+  /** Milliseconds from the commit of each event to its request. */
   readonly latencies: number[];
-  /** Deliveries that have come. */
+  /** Ids of the deliveries that have arrived. */
   readonly ids: Set<string>;
   readonly seen: () => { requests: number; most: number };
   stop(): void;
 }
 
-/** `times`: reads when each event was committed; without it, bodies are let pass as cheaply as they can be, on the same two cores. */
+/**
+ * Starts a receiver. With `times` it reads from each body when the event was committed. Otherwise it discards bodies, because it shares two
+ * cores with the service.
+ */
 async function receiver(answer: (response: ServerResponse) => void, { times = true } = {}): Promise<Receiver> {
   const latencies: number[] = [];
   const ids = new Set<string>();
@@ -56,7 +60,7 @@ async function receiver(answer: (response: ServerResponse) => void, { times = tr
       (whole) => whole.slice(0, 200),
       () => undefined,
     );
-    // Cut off as the bench ends.
+    // The end of the bench has cut off this request.
     if (beginning === undefined) return;
     ids.add(String(request.headers["x-service-delivery"]));
     const [, createdAt = ""] = /"createdAt":"([^"]+)"/.exec(beginning) ?? [];
@@ -103,7 +107,7 @@ interface Times {
   readonly worst: number;
 }
 
-/** Events at a steady rate through the API, until each has come, and none of them twice. */
+/** Makes events at a steady rate through the API and waits until each has arrived. Throws if one arrives twice. */
 async function steady(service: LocalService, good: Receiver): Promise<Times> {
   good.latencies.length = 0;
   good.ids.clear();
@@ -113,14 +117,17 @@ async function steady(service: LocalService, good: Receiver): Promise<Times> {
     await wait(Math.max(0, begun + ((i + 1) * 1_000) / PER_SECOND - Date.now()));
   }
   for (const end = Date.now() + MINUTE; good.latencies.length < EVENTS && Date.now() < end; ) await wait(50);
-  if (good.latencies.length < EVENTS) throw new Error(`${good.latencies.length} of ${EVENTS} came`);
-  if (good.ids.size < good.latencies.length) throw new Error("an event came twice");
+  if (good.latencies.length < EVENTS) throw new Error(`only ${good.latencies.length} of ${EVENTS} events arrived`);
+  if (good.ids.size < good.latencies.length) throw new Error("an event arrived twice");
   const sorted = good.latencies.toSorted((a, b) => a - b);
   const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
   return { p50: at(0.5), p99: at(0.99), worst: at(1) };
 }
 
-/** An event that came after the backlog is read behind all its rows in the one shard of the local stream: how late it is. */
+/**
+ * Returns how late an event is that is committed after the backlog. The local stream has one shard, so all rows of the backlog are read
+ * before the event.
+ */
 async function readBehind(service: LocalService, good: Receiver): Promise<number> {
   good.latencies.length = 0;
   await call(service, "owner@globex.test", "/api/prospects", { name: "behind" });
@@ -128,7 +135,7 @@ async function readBehind(service: LocalService, good: Receiver): Promise<number
   return good.latencies[0] ?? Number.NaN;
 }
 
-/** Deliveries of the webhook as the publisher makes them, all at once, with their messages. */
+/** Writes and queues the deliveries of the backlog together, as the publisher makes them. */
 async function backlog({ outputs }: LocalService, { id: webhookId, companyId, registrations }: z.infer<typeof Made>) {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   Object.assign(process.env, {
@@ -195,7 +202,7 @@ async function besideHanging(): Promise<string> {
       row("alone", alone),
       row(`beside ${BACKLOG} events of another company for a receiver that hangs`, beside),
       "",
-      `An event right after the backlog was written took ${behind} ms: the stream tells of the backlog first.`,
+      `An event right after the backlog was written took ${behind} ms, because the stream delivers the backlog first.`,
       `The receiver that hangs got ${requests} requests meanwhile, ${most} at once. p99 moved by ${beside.p99 - alone.p99} ms.`,
     ].join("\n");
   } finally {
@@ -207,7 +214,9 @@ async function besideHanging(): Promise<string> {
 
 const Territory = z.object({ id: z.int() });
 
-/** The most registrations that a company can have want the largest territory that there can be. */
+/**
+ * Changes the largest allowed territory in a company with the maximum number of registrations, and measures the events of another company.
+ */
 async function besideFanOut(delayMinutes: number): Promise<string> {
   const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
   const good = await receiver((response) => void response.end());
@@ -233,7 +242,7 @@ async function besideFanOut(delayMinutes: number): Promise<string> {
     const first = await steady(service, good);
     const sentFirst = flooded.ids.size;
     await changed;
-    // What waits for its delay is sent from then on.
+    // Delayed deliveries are sent after this wait.
     await wait(Math.max(0, begun + delayMinutes * MINUTE - Date.now()));
     progress("and on");
     const second = await steady(service, good);
@@ -257,7 +266,7 @@ async function besideFanOut(delayMinutes: number): Promise<string> {
   }
 }
 
-/** By a rep, one right after the other. */
+/** Changes the territory as a rep, one change immediately after the other. */
 async function change(service: LocalService, territoryId: number): Promise<void> {
   for (let i = 0; i < PATCHES; i++) {
     await call(service, "rep@acme.test", `/api/territories/${territoryId}`, { name: `changed ${i}` }, "PATCH");

@@ -1,4 +1,4 @@
-/** Processor time for matching an event, by the number of registrations. */
+/** Measures the processor time for matching an event, by the number of registrations. */
 
 import { limits } from "#shared/limits.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
@@ -10,11 +10,11 @@ import { medianOf } from "./clock.ts";
 
 const EVENTS = 100;
 const RUNS = 9;
-/** The last is the maximum of a company: 40 webhooks with 50 registrations each. */
+/** The last number is the maximum of a company, which is 40 webhooks with 50 registrations each. */
 const COUNTS = [1, 100, 1_000, limits.webhooksPerCompany * limits.registrationsPerWebhook] as const;
 const AT = "2026-05-02T00:00:00.000Z";
 
-/** Registrations for this event, each with a filter of two criteria: one in ten matches. */
+/** Returns this many registrations for the event, each with a filter of two criteria. One registration in ten matches. */
 function company(count: number): WebhookRows[] {
   const webhooks = Array.from({ length: Math.ceil(count / limits.registrationsPerWebhook) }, (_, i): WebhookRows => {
     const id = i + 1;
@@ -35,7 +35,7 @@ function company(count: number): WebhookRows[] {
   return webhooks;
 }
 
-/** As much of an event as filters look at. */
+/** Makes an event with only those parts that filters read. */
 const event = (data: Record<string, unknown>): DomainEvent => {
   const told = {
     id: "x",
@@ -48,7 +48,7 @@ const event = (data: Record<string, unknown>): DomainEvent => {
   return { ...told, data };
 };
 
-/** Of a batch of the stream: its registrations are read once, and events follow each other. */
+/** Measures events of one batch of the stream. The registrations are read once, and the events are matched one after the other. */
 export async function matchingCosts(): Promise<Budget[]> {
   const costs: Budget[] = [];
   for (const count of COUNTS) {

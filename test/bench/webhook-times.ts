@@ -1,4 +1,6 @@
-/** The time from an event's commit to its arrival at the receiver, through the whole local service, compared with a bare loop of posts. */
+/**
+ * Measures the time from an event's commit to its arrival at the receiver, through the whole local service and in a plain loop of posts.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
@@ -27,10 +29,10 @@ export interface DeliveryTimes {
 }
 
 interface Arrivals {
-  /** Milliseconds from commit to arrival, of the middle one and of the slowest but one in a hundred. */
+  /** The median (p50) and the 99th percentile (p99) of the milliseconds from commit to arrival. */
   readonly p50: number;
   readonly p99: number;
-  /** A second, from the first commit to the last arrival. */
+  /** Events a second, from the first commit to the last arrival. */
   readonly throughput: number;
 }
 
@@ -41,9 +43,12 @@ const RATES = [
 ] as const;
 const PATIENCE_MS = 300_000;
 
-/** Warm-up events, not measured. They start all functions and compile most of their code. */
+/** Events that are not measured. They start all functions and make V8 compile most of the code. */
 const WARM_UP = { events: 4_000, perSecond: 400 };
-/** Of one call of the table, as an import commits them: what makes the load takes its share of the machine, too. */
+/**
+ * Milliseconds between two commits. One call of the table commits several events, as an import does, because the load generator uses the
+ * same machine.
+ */
 const COMMITS_EVERY_MS = 10;
 
 export async function deliveryTimes(): Promise<DeliveryTimes[]> {
@@ -67,16 +72,16 @@ export async function deliveryTimes(): Promise<DeliveryTimes[]> {
 
 interface Receiver {
   readonly url: string;
-  /** The body that came first: what the bare loop posts. */
+  /** Returns the first body that arrived, which the plain loop posts. */
   sample(): string;
-  /** Resolves with the time of arrival. */
+  /** Resolves with the arrival time of the event with this id. */
   arrival(id: number): Promise<number>;
   close(): void;
 }
 
 const Told = z.object({ data: z.object({ prospect: z.object({ id: z.number() }) }) });
 
-/** Answers at once, and records the arrival times. */
+/** Starts a receiver that answers immediately and records the arrival times. */
 async function startReceiver(): Promise<Receiver> {
   const arrivals = new Map<number, PromiseWithResolvers<number>>();
   const at = (id: number): PromiseWithResolvers<number> => {
@@ -105,7 +110,7 @@ async function startReceiver(): Promise<Receiver> {
   return { url, sample: () => sample, arrival: (id) => at(id).promise, close: () => server.close() };
 }
 
-/** The service as `npm start` runs it, in memory. */
+/** Starts the service as `npm start` does, with its data in memory. */
 async function startService(): Promise<{ url: string; stop(): Promise<void> }> {
   const start = join(import.meta.dirname, "../../infra/local/start.ts");
   const child = spawn(process.execPath, [start, "--memory"], {
@@ -133,7 +138,7 @@ const Outputs = z.object({
   KmsEndpoint: z.string(),
 });
 
-/** Does what is measured, for the events of these numbers, and gives the time from which each counts. */
+/** Commits or posts the events with these numbers, and returns the start time of each event. */
 type Act = (ids: readonly number[]) => Promise<readonly number[]>;
 
 async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act; post: Act }> {
@@ -149,7 +154,7 @@ async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act;
   const { company } = await createCompany(context, { name: "Bench", owner });
   const registration = { event: "prospect.created", filter: null, delayMinutes: 0, manualTriggerButtonText: null };
   const registrations = [{ ...registration, triggerMode: "automatic" as const }];
-  // The policy of this process: the service has its own.
+  // This process creates the webhook, so it needs the policy. The service runs in another process.
   process.env.WEBHOOK_URL_POLICY = "local";
   await createWebhook(context, company.id, { name: "Bench", url: receiver.url, registrations });
   return { commit: (ids) => commitProspects(context, company.id, ids), post: (ids) => postBare(receiver, ids) };
@@ -164,10 +169,10 @@ async function commitProspects({ table }: ApiContext, companyId: number, ids: re
 }
 
 let lastPost: Promise<unknown> = Promise.resolve();
-/** Kept open, as the service does it. */
+/** Keeps connections open, as the service does. */
 const agent = new Agent({ keepAlive: true });
 
-/** One after the other. */
+/** Posts the events one after the other. */
 const postBare = (receiver: Receiver, ids: readonly number[]): Promise<number[]> =>
   Promise.all(ids.map((id) => postOne(receiver, id)));
 
@@ -189,7 +194,7 @@ async function postOne({ url, sample }: Receiver, id: number): Promise<number> {
 
 let nextId = 1_000_000;
 
-/** So many events at this rate; those that cannot keep up arrive late, and all arrive. */
+/** Makes this many events at this rate and waits until all have arrived. If the rate is too high, events arrive late. */
 async function paced(events: number, perSecond: number, act: Act, receiver: Receiver): Promise<Arrivals> {
   const start = performance.now();
   const latencies: Promise<{ arrival: number; latency: number }>[] = [];

@@ -1,4 +1,4 @@
-/** The table units of one delivered event, from the committed row to the settled delivery, with a receiver that accepts it. */
+/** Measures the table units of one delivered event, from the committed row to the settled delivery, with a receiver that accepts it. */
 
 import { metered } from "#shared/db/meter.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
@@ -7,10 +7,10 @@ import { drain, newPipeline, type Pipeline, publish } from "../webhooks/delivery
 import type { Budget } from "./budget.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 
-/** Prospects as they are at the door: with an address, a status, a rep; the bodies differ in length. */
+/** The number of measured events. Their prospects have an address, a status and a rep, so the bodies differ in length. */
 const EVENTS = 50;
 
-/** A company as the inventor of prospects wants it, on a scene's table. */
+/** Returns the pipeline's company in the form that makeProspect needs. */
 export async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCompany> {
   const { statuses, users } = await loadDictionary(db.direct, companyId);
   const [ownerId = 0] = [...users.keys()];
@@ -18,7 +18,7 @@ export async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCo
   return { id: companyId, ownerId, statuses: [...statuses.values()], repIds: [ownerId], tagIds: [], firstId: 1, count };
 }
 
-/** The units are those of the mean event; the mean body says how long such an event is. */
+/** Returns the mean units of an event, and the mean length of its body. */
 export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
   const scene = await newPipeline(db);
   const company = await benchCompany(scene);

@@ -1,4 +1,4 @@
-/** The webhook part of the bench: units of a delivered event, time of matching, and times compared with a bare loop. */
+/** Runs the webhook part of the bench, which measures units of a delivered event, the time of matching, and delivery times. */
 import { startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import type { Budget } from "./budget.ts";
 import { matchingCosts } from "./webhook-matching.ts";
@@ -11,7 +11,7 @@ export interface WebhookFigures {
 }
 
 export async function measureWebhooks(): Promise<WebhookFigures> {
-  // What is published and sent says so in the log, at every event.
+  // The publisher and the sender would otherwise write a log line for every event.
   process.env.LOG_LEVEL ??= "error";
   process.env.WEBHOOK_URL_POLICY = "local";
   const db = await startFaultyDynamoDb();

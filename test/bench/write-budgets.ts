@@ -1,4 +1,4 @@
-/** Budgets 1, 3 and 6 for writes: the cost of a write itself, of reads after it, and of the work in the background. */
+/** Measures budgets 1, 3 and 6 of docs/benchmarks.md for writes. They limit the cost of a write, of later reads, and of background work. */
 import { prospectDelta } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
@@ -12,7 +12,7 @@ import { listQuery } from "./lists.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
-/** As a rep creates a prospect at the door: a status, and a point on the map without an address. */
+/** Makes a prospect as a rep creates it at the door, with a status and a point on the map but without an address. */
 function atTheDoor(company: BenchCompany, at: number): NewProspect {
   const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at % company.count).prospect;
   const [status] = company.statuses;
@@ -21,10 +21,10 @@ function atTheDoor(company: BenchCompany, at: number): NewProspect {
 
 const ADDRESS = { address1: "1234 Camelback Rd", address2: null, city: "Phoenix", state: "AZ", zip: "85018" };
 
-/** Unflushed entries of the measured list. */
+/** The number of unflushed entries that the measured list reads. */
 const UNFLUSHED = 56;
 
-/** Leaves `UNFLUSHED` prospects and a few of their changes unflushed. */
+/** Measures writes. Leaves `UNFLUSHED` prospects and a few of their changes unflushed. */
 export async function writeBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const size = sizeOf(company.count);
   const list = async () =>
@@ -63,19 +63,19 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
 }
 
 /**
- * Budget 6: write units of flushes and merges for each of many creates. Entries are written as creates write them. Time passes between the
- * flushes, so that the measurement includes garbage collection.
+ * Budget 6 limits the write units of flushes and merges for each create, as the mean of many creates. Entries are written as creates write
+ * them. The clock is advanced between the flushes, so that the measurement includes garbage collection.
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { id, count } = stage.company;
-  // Removes the garbage of the import before the measurement.
+  // These flushes remove the garbage of the import, which is not measured.
   for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.context.ids.takeProspects(id, FLUSH_ENTRIES));
   const ids = await stage.context.ids.takeProspects(id, creates);
   let writeUnits = 0;
   for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
     writeUnits += (await flushCreates(stage, ids.slice(done, done + FLUSH_ENTRIES))).writeUnits;
   }
-  // The design allows 1.6 at 100 000 prospects. A few creates cause no large merge.
+  // The limit is higher for many creates, because only many creates cause a large merge.
   const limit = creates > 10_000 ? 1.45 : 1.3;
   const text = `create, write units in the background, mean of ${creates}`;
   return [{ number: 6, text, size: sizeOf(count), limit, measured: writeUnits / creates }];

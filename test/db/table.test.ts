@@ -1,4 +1,4 @@
-/** The client of the table against a DynamoDB that answers batches in part, throttles, fails and loses replies. */
+/** Tests the client of the table with a DynamoDB that answers batches in part, throttles, fails and loses replies. */
 import { describe, expect, test } from "vitest";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -108,7 +108,7 @@ describe("writing", () => {
       status: 400,
     } as const;
     const put = row(partition(), 1);
-    // An answer without reasons names none, which is neither a failed condition nor bad input.
+    // An answer without reasons means neither a failed condition nor bad input.
     db.plan((_, number) => (number < 3 ? cancelled : pass));
     await db.table.transact([{ put, when: absent }]);
     db.plan(() => cancelled);
@@ -143,7 +143,7 @@ describe("ids", () => {
     expect(taken.every((id) => Number.isSafeInteger(id) && id > 0)).toBe(true);
   });
 
-  test("a company's ranges hold all its prospect ids and no other company's", async () => {
+  test("the id ranges of a company contain all its prospect ids and no id of another company", async () => {
     const ids = leaseIds(db.table);
     const taken = [await ids.nextProspect(41), ...(await ids.takeProspects(41, 300)), await ids.nextProspect(41)];
     const foreign = await ids.nextProspect(42);

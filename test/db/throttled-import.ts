@@ -1,4 +1,4 @@
-/** Imports on a table that throttles: every row is written exactly once, at any rate that the table takes. */
+/** Imports rows into a table that throttles at any rate, and checks that every row is written exactly once. */
 import { expect } from "vitest";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";
@@ -11,12 +11,12 @@ import { startThrottledDynamoDb, type ThrottledDynamoDb } from "../harness/throt
 import { newCompany } from "../harness/warm-function.ts";
 import { faultyJobs } from "../jobs/faulty-jobs.ts";
 
-/** The time of one run of the job on Lambda. */
+/** Milliseconds that one run of the job has on Lambda. */
 const RUN_MS = 900_000;
 
 const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
 
-/** `attempts` of the SDK for one call. */
+/** Opens the table. `attempts` is the maximum number of attempts of the SDK for one call. */
 export const tableOn = ({ endpoint }: ThrottledDynamoDb, attempts = 5): Table =>
   openTable(TABLE, dynamoClient({ ...local, ...patient, endpoint, attempts }));
 
@@ -27,7 +27,7 @@ export interface Throttled {
   readonly rate: number;
 }
 
-/** Gives the number of runs that the import took, and the number of calls that the table refused. */
+/** Returns the number of runs that the import needed, and the number of calls that the table refused. */
 export async function importThrottled(
   db: FaultyDynamoDb,
   { rows, partitions, rate }: Throttled,

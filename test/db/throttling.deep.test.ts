@@ -1,4 +1,4 @@
-/** Writers on a table that throttles: they go as fast as it takes their rows, lose none, write none twice, and give up only late. */
+/** Tests that writers on a table that throttles lose no row, write no row twice, and give up only at their deadline. */
 import { expect, test } from "vitest";
 import { withDeadline } from "#shared/deadline.ts";
 import { TableBusy } from "#shared/errors.ts";

@@ -1,6 +1,7 @@
 /**
- * A million rows into a table of 4 partitions, as a fresh on-demand table has. A partition of DynamoDB takes 1 000 write units a second;
- * these take 250, because the writer and the table share the processors of one machine and reach some 2 000 rows a second.
+ * Tests the import of a million rows into a table of 4 partitions, which a new on-demand table has. A partition of DynamoDB accepts 1 000
+ * write units a second. Here it accepts 250, because the writer and the table share the processors of one machine and reach only about 2
+ * 000 rows a second.
  */
 import { expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

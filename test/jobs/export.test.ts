@@ -1,4 +1,4 @@
-/** Export jobs on a table and a bucket with faults: whatever is killed, the file equals the streamed export. */
+/** Tests that an export into a file equals the streamed export, whichever call of the table or the bucket fails. */
 import { gunzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -29,7 +29,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** Varies the kill points between the tests. */
+/** Counts the tests to vary their kill points. */
 let turn = 0;
 
 async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage> {
@@ -51,7 +51,7 @@ async function streamed({ caller }: Pick<Company, "caller">, query: Record<strin
   return text;
 }
 
-/** A company with so many prospects. */
+/** Creates a company with this many prospects. */
 async function newFilled(count: number): Promise<Company> {
   const company = await newCompany(harness.sound());
   const context = harness.sound();
@@ -81,7 +81,7 @@ test("an export survives a bucket that refuses every call for hours", async () =
   await expectWhole(company, job);
 });
 
-test("gzip parts that are compressed on their own form one member", async () => {
+test("gzip parts that are compressed separately form one member", async () => {
   let state = gzipBegin;
   const parts: Buffer[] = [];
   const texts = ["one\r\n".repeat(10_000), "", "two é\r\n", "three"];
@@ -93,7 +93,7 @@ test("gzip parts that are compressed on their own form one member", async () => 
   }
   const whole = Buffer.concat(parts);
   expect(gunzipSync(whole).toString()).toBe(texts.join(""));
-  // The magic bytes of a second member.
+  // A second member would begin with these magic bytes.
   expect(whole.indexOf(Buffer.from([0x1f, 0x8b, 8]), 1)).toBe(-1);
 });
 
@@ -101,7 +101,7 @@ test.each([
   ["before", serverError],
   ["after", { kind: "lose reply" }],
 ] satisfies [string, Fault][])(
-  "killed %s any call of the table takes effect: the next run completes the file",
+  "after a kill %s any call of the table takes effect, the next run completes the file",
   { tags: "sized" },
   async (_, death) => {
     const company = await newFilled(12);
@@ -125,7 +125,7 @@ test.each([
 );
 
 test.each(["before", "after"] as const)(
-  "killed %s any call of the bucket takes effect: the next run completes the file",
+  "after a kill %s any call of the bucket takes effect, the next run completes the file",
   { tags: "sized" },
   async (death) => {
     const company = await newFilled(12);
@@ -163,7 +163,7 @@ test("an export starts over if the bucket loses the order, or the order and the 
   }
 });
 
-test("a rep's file holds what the rep may see; a user who may see less by then gets none", async () => {
+test("a rep's file contains what the rep may see, and a user who may see less at the time of the run gets no file", async () => {
   const company = await newFilled(6);
   const rep: Caller = { companyId: company.caller.companyId, userId: company.repId, role: "sales", permissions: [] };
   const own = await begun(rep);
@@ -173,7 +173,7 @@ test("a rep's file holds what the rep may see; a user who may see less by then g
   await harness.run(harness.sound(), all);
   expect(gunzipSync(fileOf(own) ?? Buffer.alloc(0)).toString()).toBe(await streamed({ caller: rep }));
   expect((await stored(own)).total).toBe(3);
-  // The directory does not grant the permission.
+  // The directory does not grant the viewer's permission, so the job fails.
   expect(await stored(all)).toMatchObject({ state: "failed" });
   expect(fileOf(all)).toBeUndefined();
   const late = await begun(rep);
@@ -182,7 +182,7 @@ test("a rep's file holds what the rep may see; a user who may see less by then g
   expect(await stored(late)).toMatchObject({ state: "failed" });
 });
 
-test("runs with time for one part each hand over by a message until the file is whole", async () => {
+test("runs that have time for one part each continue by a message until the file is complete", async () => {
   const company = await newCompany(harness.sound());
   const { companyId } = company.caller;
   const rows = Array.from({ length: 1_700 }, (_, i) => `n${i},39.${i},-104.${i}`);

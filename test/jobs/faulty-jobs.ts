@@ -1,4 +1,4 @@
-/** Runs import and export jobs on a table and a bucket with planned faults. The test plays the parts of S3 and of the queue. */
+/** Runs import and export jobs on a table and a bucket with planned faults. The test simulates S3's notifications and the queue. */
 import { createHash } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Links } from "#shared/aws/links.ts";
@@ -23,7 +23,7 @@ export type BucketFault = "before" | "after" | undefined;
 export interface MemoryBucket extends Objects {
   readonly files: Map<string, Uint8Array>;
   readonly uploads: Map<string, Map<number, Uint8Array>>;
-  /** Called for each call of the bucket; numbers begin at 1. */
+  /** Returns the fault of each call of the bucket. The first call has the number 1. */
   plan: (number: number) => BucketFault;
   calls: number;
 }
@@ -104,14 +104,14 @@ export interface FaultyJobs {
   readonly bucket: MemoryBucket;
   /** Messages that no run has received yet. */
   readonly queue: JobMessage[];
-  /** A context with the planned faults of the table. */
+  /** Returns a context with the planned faults of the table. */
   faulty(): JobContext;
   sound(): JobContext;
-  /** Begins an import and puts its file into the bucket. */
+  /** Creates an import and puts its file into the bucket. */
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
   /** Runs the job once. Returns false if the run fails; its message is then back in the queue. */
   run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
-  /** Removes all faults, then runs the jobs of queue and sweep until none is left. */
+  /** Removes all faults, then runs the queued jobs and the sweep until no job is left. */
   settle(): Promise<void>;
 }
 

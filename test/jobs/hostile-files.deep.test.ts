@@ -1,4 +1,4 @@
-/** Malicious files are refused early, with a reason, in bounded memory. */
+/** Tests that malicious files are refused early, with a reason and in bounded memory. */
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { NewTags, readRows } from "#shared/jobs/import/read-file.ts";
@@ -9,7 +9,7 @@ const dictionary: Dictionary = { version: 1, statuses: new Map(), tags: new Map(
 
 const MB = 1_000_000;
 
-/** Reads a file and reports rows, bytes taken and the peak of additional memory. */
+/** Reads a file and reports the number of rows, the bytes that were read, and the peak of additional memory. */
 async function read(bytes: Iterable<Uint8Array>) {
   let rows = 0;
   let taken = 0;
@@ -37,7 +37,7 @@ function memory(): number {
   return heapUsed + external;
 }
 
-/** Yields `total` bytes of the piece, a megabyte at a time. */
+/** Repeats the piece until `total` bytes, and yields a megabyte at a time. */
 function* many(piece: string, total: number, first = ""): Generator<Uint8Array> {
   if (first !== "") yield Buffer.from(first);
   const chunk = Buffer.from(piece.repeat(Math.ceil(MB / piece.length)));
@@ -70,7 +70,7 @@ test.each([
   expect(peak).toBeLessThan(256 * MB);
 });
 
-test("160 000 rows take no more memory than a few rows", async () => {
+test("160 000 rows need no more memory than a few rows", async () => {
   const { rows, peak, failure } = await read(many("n,39.5,-105\n", 2 * MB, header));
   expect(failure).toBeUndefined();
   expect(rows).toBeGreaterThan(160_000);

@@ -1,4 +1,4 @@
-/** Files of one line, as long as a file may be and of a gigabyte, take no more memory than a small file. */
+/** Tests that the import of one line, as long as a file may be or of a gigabyte, needs no more memory than a small file. */
 import { expect, test } from "vitest";
 import { HEAP_MB, importOneLine } from "./one-line-import.ts";
 

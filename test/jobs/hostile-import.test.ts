@@ -1,4 +1,4 @@
-/** A file of one very long line fails with a reason, leaves nothing and takes little memory. */
+/** Tests that the import of one very long line fails with a reason, leaves nothing and needs little memory. */
 import { expect, test } from "vitest";
 import { HEAP_MB, importOneLine } from "./one-line-import.ts";
 

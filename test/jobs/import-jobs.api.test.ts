@@ -1,4 +1,4 @@
-/** Imports by upload over HTTP: link, progress, errors, cancel, dry run and mapping; and exports into files. */
+/** Tests imports by upload over HTTP, with links, progress, errors, cancellation, dry runs and mappings, and exports into files. */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -59,7 +59,7 @@ test("an uploaded file becomes prospects; a report lists all errors if there are
   problemOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)), 409, "conflict");
 });
 
-test("a link takes one file of the announced length and digest, and no other request", async () => {
+test("a link accepts one file of the announced length and digest, and no other request", async () => {
   const file = `name,lat,lng\n${uniqueName()},1,2\n`;
   const sha256 = createHash("sha256").update(file).digest("base64");
   const job = await newJob({ bytes: Buffer.byteLength(file), sha256 });
@@ -77,19 +77,19 @@ test("a link takes one file of the announced length and digest, and no other req
   expect(await ended(job)).toMatchObject({ state: "completed", imported: 1 });
 });
 
-describe("cross-origin requests", () => {
+describe("a page of an allowed origin", () => {
   const origin = "https://app.example.com";
   const asked = (url: string, from: string, method: string, names: readonly string[]) => {
     const headers = { "Access-Control-Request-Method": method, "Access-Control-Request-Headers": names.join(", ") };
     return fetch(url, { method: "OPTIONS", headers: { Origin: from, ...headers } });
   };
 
-  test("an allowed origin may send the file with the headers of the link, any other origin may not", async () => {
+  test("may send a file with the headers of the link, and a page of another origin may not", async () => {
     const file = `name,lat,lng\n${uniqueName()},1,2\n`;
     const sha256 = createHash("sha256").update(file).digest("base64");
     const job = await newJob({ bytes: Buffer.byteLength(file), sha256 });
     const { url, headers } = present(job.upload ?? undefined);
-    // A browser sets the length itself, without a preflight.
+    // A browser sets the length itself and does not name it in the preflight.
     const names = Object.keys(headers).filter((name) => name !== "content-length");
     expect(names).toHaveLength(3);
     const allowed = await asked(url, origin, "PUT", names);
@@ -115,7 +115,7 @@ describe("cross-origin requests", () => {
     expect(await ended(job)).toMatchObject({ state: "completed", imported: 1 });
   });
 
-  test("of an allowed one may fetch the file of an export; to any other it does not say so", async () => {
+  test("may read the file of an export, and a page of another origin gets no permission header", async () => {
     const { id } = dataOf(await as.rep.POST("/api/prospects/exports", { body: {} }), 201);
     let made = dataOf(await as.rep.GET("/api/prospects/exports/{id}", at(id)));
     while (made.state === "running") made = dataOf(await as.rep.GET("/api/prospects/exports/{id}", at(id)));
@@ -134,7 +134,7 @@ test.each([
   ["a gzip file", Uint8Array.from(gzipSync("name,lat,lng\nx,1,2\n"))],
   ["no known column", "a,b\n1,2\n"],
   ["quotes that do not end", 'name,lat,lng\nx,1,2\n"'],
-])("%s: fails, says why, and makes nothing", async (_, file) => {
+])("an import with %s fails with a reason and creates nothing", async (_, file) => {
   const job = await newJob({});
   expect(await sent(job, file)).toBe(200);
   expect(await ended(job)).toMatchObject({ state: "failed", imported: 0, failure: expect.stringMatching(/./) });
@@ -179,7 +179,7 @@ test("a completed job emits one event, and a dry run none", async () => {
   }
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.until(2);
-  // The event of this prospect comes after all events above.
+  // The event of this prospect arrives after all events above.
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.until(3);
   const summary = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhookId))).items;
@@ -211,7 +211,7 @@ test("refuses a file that is too long, and a mapping of a missing header", async
   expect((await send("POST", path, { body: csvForm("x,lat,lng\na,1,2\n"), headers })).status).toBe(400);
 });
 
-test("an exported file equals the streamed export, and holds what its user may see", async () => {
+test("an exported file equals the streamed export, and contains what its user may see", async () => {
   const name = uniqueName();
   const me = dataOf(await as.rep.GET("/api/me"));
   for (const assignedToUserId of [me.user.id, null]) {

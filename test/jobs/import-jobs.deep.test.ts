@@ -1,4 +1,7 @@
-/** Imports by upload on a table and a bucket with faults: after any kill and a new run, each row exists once, and none is visible before. */
+/**
+ * Tests imports by upload with faults of the table and the bucket. After any kill and a new run each row exists once, and no row is visible
+ * before.
+ */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
@@ -35,11 +38,11 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** Varies the kill points between the tests. */
+/** Counts the tests to vary their kill points. */
 let turn = 0;
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
-/** Each row has an address, a status and two tags; every third has a note. */
+/** Returns a file. Each row has an address, a status and two tags, and every third row has a note. */
 const fileOf = (count: number, faults = 0): Buffer =>
   Buffer.from(
     csvText([
@@ -75,16 +78,16 @@ async function expectNothing(company: Company): Promise<void> {
   expect(await addressesOf(context, companyId)).toEqual([]);
 }
 
-/** All rows of a company but reference data, rows of imports, and unused leases of ids. */
+/** Returns the keys of all rows of a company except reference data, rows of imports, and unused leases of ids. */
 async function left({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);
   return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML|XM|X|[PA]R) /.test(key));
 }
 
-/** More than one batch of 2 048. */
+/** The number of rows is above one batch, which has 2 048 rows. */
 const MANY = sized({ short: 2_500, wide: 5_000 });
 
-test(`${MANY} rows become prospects in their order, for 1.1 write units each and one for each note`, {
+test(`${MANY} rows become prospects in their order, for 1.1 write units each and one more for each note`, {
   tags: "sized",
 }, async () => {
   const company = await newCompany(harness.sound());
@@ -107,7 +110,7 @@ describe("killed", () => {
   ] satisfies [string, Fault][];
 
   test.each(deaths)(
-    "%s any call of the table takes effect: no row is visible before completion, and the next run completes each once",
+    "%s any call of the table takes effect, an import shows no row early, and the next run completes each row once",
     { tags: "sized" },
     async (_, death) => {
       const counting = await newCompany(harness.sound());
@@ -123,7 +126,7 @@ describe("killed", () => {
       for (const last of killPointsOf(all, turn++)) {
         const company = await newCompany(harness.sound());
         const job = await harness.uploaded(company.caller, fileOf(COUNT, 120));
-        // Dead from then on: nothing that it sends arrives any more.
+        // The run is dead after this call, so no later call takes effect.
         db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
         await harness.run(harness.faulty(), job);
         db.plan(() => pass);
@@ -138,7 +141,7 @@ describe("killed", () => {
   );
 
   test.each(["before", "after"] as const)(
-    "%s any call of the bucket takes effect: no row is visible before completion, and the next run completes each once",
+    "%s any call of the bucket takes effect, an import shows no row early, and the next run completes each row once",
     { tags: "sized" },
     async (death) => {
       const counting = await newCompany(harness.sound());
@@ -191,7 +194,7 @@ describe("hand-over", () => {
     let runs = 0;
     for (harness.queue.push(job); harness.queue.length > 0; runs++) {
       const [message = job] = harness.queue.splice(0, 1);
-      // Every run is late from its beginning, but for the last step, which is not divided.
+      // Every run is out of time from its beginning, except for the last step, which is not divided.
       const { job: at } = await findImport(harness.sound(), job.companyId, job.id);
       const isLast = at?.progress.step === "publish";
       expect(await harness.run(harness.sound(), message, () => (isLast ? 900_000 : 1_000))).toBe(true);
@@ -225,7 +228,7 @@ describe("hand-over", () => {
   });
 });
 
-test("a run that dies after it reported progress: the next run counts each row once", async () => {
+test("after a run that dies with reported progress, the next run counts each row once", async () => {
   const company = await newCompany(harness.sound());
   const job = await harness.uploaded(company.caller, fileOf(5_000, 150), { dryRun: true });
   const context = harness.sound();
@@ -259,7 +262,7 @@ test("the sweep starts another run if the first one dies before it has written a
   await expectOnce(company, 10);
 });
 
-test("the sweep looks for a slow upload until it comes", async () => {
+test("the sweep looks for a slow upload until it arrives", async () => {
   const company = await newCompany(harness.sound());
   const job = await harness.uploaded(company.caller, fileOf(10));
   const file = importKeys.uploaded(job.companyId, job.id);
@@ -378,7 +381,9 @@ describe("a failed or cancelled import", () => {
     }
   });
 
-  test("cancelled at any call: a moment later nothing is left, and nothing was seen", { tags: "sized" }, async () => {
+  test("that is cancelled at any call leaves nothing a moment later, and was never visible", {
+    tags: "sized",
+  }, async () => {
     for (const last of killPoints(turn++)) {
       const company = await newCompany(harness.sound());
       const job = await harness.uploaded(company.caller, fileOf(40));
@@ -409,7 +414,7 @@ describe("a failed or cancelled import", () => {
     }
   });
 
-  test("the sweep removes a dead import within one request", async () => {
+  test("the sweep removes the rows of an import within one request that died", async () => {
     let most = 0;
     for (const last of [9, 11, 13, 15, 17]) {
       const company = await newCompany(harness.sound());

@@ -1,4 +1,4 @@
-/** The CSV import within one request, over HTTP: rows, permissions, refused files, and idempotency. */
+/** Tests over HTTP which rows, files and users the CSV import within one request accepts, and that it is idempotent. */
 import { randomUUID } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -61,7 +61,7 @@ test("a row becomes a prospect with address, status and its history, assignee, t
   const stored = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));
   expect(stored).toMatchObject({ id, state: "completed", processed: 1, ...result });
 
-  // Imported records behave like others.
+  // Imported records can be read and changed like other records.
   const addressId = present(made.address).id;
   expect(dataOf(await as.owner.GET("/api/addresses/{id}", at(addressId)))).toMatchObject(address);
   expect(dataOf(await as.owner.GET("/api/addresses")).filter((entry) => entry.id === addressId)).toHaveLength(1);
@@ -122,7 +122,7 @@ test("the permission is checked before the body", async () => {
   problemOf(await post("nonsense", as.viewer), 403, "permission_denied");
 });
 
-test("the same key is one import, whatever the form's boundary; another file under the key is refused", async () => {
+test("requests with one key are one import even if their form boundaries differ, and another file under the key is refused", async () => {
   const [name, key] = [uniqueName(), randomUUID()];
   const text = `name,lat,lng\n${name},1,2\n`;
   const headers = { "Idempotency-Key": key };
@@ -145,7 +145,7 @@ test("10 000 rows with an error each are reported; one row more is refused", asy
   expect(answer.text).toContain("POST /api/prospects/imports");
 });
 
-test("rows with fifty faults each fit into the answer and its stored copy", async () => {
+test("the faults of rows with fifty faults each fit into the answer and its stored copy", async () => {
   const name = uniqueName();
   const tags = Array.from({ length: 50 }, (_, i) => `${i},`).join(";");
   const file = ["name,lat,lng,tags", `${name},1,2,`, ...Array.from({ length: 9_999 }, () => `x,1,2,"${tags}"`)].join(
@@ -164,7 +164,7 @@ test("rows with fifty faults each fit into the answer and its stored copy", asyn
   expect((await list(name)).total).toBe(1);
 });
 
-test("emits one event after completion, and none for each row", async () => {
+test("emits one event after completion, and no event for a row", async () => {
   const receiver = await startReceiver();
   const events = ["prospect.import_completed", "prospect.created", "note.created"].map((event) => ({ event }));
   const webhook = await as.otherOwner.POST("/api/webhooks", {
@@ -221,11 +221,11 @@ describe("refuses the whole file and writes nothing", () => {
     problemOf(await post(form), 400, "validation_failed");
   });
 
-  test("JSON", async () => {
+  test("a body of JSON", async () => {
     problemOf(await post("{}", as.owner, { "Content-Type": "application/json" }), 415, "unsupported_media_type");
   });
 
-  // The function refuses the first file. The gateway or Lambda refuses the others, as events in base64.
+  // The function refuses the first file. The gateway or Lambda refuses the other files, whose events in base64 are too long.
   test.each([4_000_000, 4_600_000, 9_900_000, 11_000_000])(
     "a file above %d bytes, and names the job as the alternative",
     async (bytes) => {

@@ -1,4 +1,7 @@
-/** The import within one request on a table with faults, and its cost: after any kill and a retry each row exists once, and none is visible before. */
+/**
+ * Tests the import within one request with faults of the table, and its cost. After any kill and a retry each row exists once, and no row
+ * is visible before.
+ */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -52,7 +55,7 @@ const newFunction = (): ImportContext => ({ ...warmFunction(db, clock), objects 
 const faultyFunction = (): ImportContext => ({ ...contextOn(db.table, clock), objects });
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
-/** Each row has an address, a status and two tags; every third has a note. */
+/** Returns a file. Each row has an address, a status and two tags, and every third row has a note. */
 const fileOf = (count: number, name = "n"): Buffer =>
   Buffer.from(
     csvText([
@@ -67,7 +70,7 @@ const fileOf = (count: number, name = "n"): Buffer =>
 const list = (context: ApiContext, { caller }: Company, query: Record<string, string> = {}) =>
   listProspects(context, caller, ListQuery.parse({ pageSize: "500", ...query }));
 
-/** Imports like the endpoint, under an idempotency key. */
+/** Imports as the endpoint does, under an idempotency key. */
 const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
   const request = {
     requestId: "r",
@@ -83,7 +86,7 @@ const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
   return idempotently(context, caller, request, (own) => importFile({ ...own, objects }, caller, bytes));
 };
 
-/** All rows of a company but reference data, idempotency keys and rows of imports. */
+/** Returns the keys of all rows of a company except reference data, idempotency keys and rows of imports. */
 async function rowsOf({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);
   return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML) /.test(key));
@@ -108,7 +111,7 @@ describe("killed", () => {
   ] satisfies [string, number, Fault][];
 
   test.each(deaths)(
-    "%s any call of the table takes effect: no row is visible before the retry, and each once after it",
+    "%s any call of the table takes effect, an import shows no row before the retry and each row once after it",
     { tags: "sized" },
     async (_, turn, death) => {
       let calls = 0;
@@ -160,7 +163,7 @@ describe("killed", () => {
     }
   }
 
-  test("by the bucket, it writes nothing", async () => {
+  test("by an unavailable bucket, an import has written nothing", async () => {
     const company = await newCompany(newFunction());
     bucket.refuses = true;
     await expect(importFile(newFunction(), company.caller, fileOf(3))).rejects.toThrow(BucketUnavailable);
@@ -168,7 +171,7 @@ describe("killed", () => {
     expect(await rowsOf(company)).toEqual([]);
   });
 
-  test("after its lease by another import, it cannot complete", async () => {
+  test("by another import after the end of its lease, an import cannot complete", async () => {
     const company = await newCompany(newFunction());
     let later: Promise<unknown> | undefined;
     db.plan((operation) => {
@@ -230,7 +233,7 @@ test("2 000 rows cost at most 1.1 write units each, plus one for each note", asy
   expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * 2_000 + Math.ceil(2_000 / 3));
 });
 
-/** The rows of a file without the columns that an import ignores. */
+/** Returns the rows of a file without the columns that an import ignores. */
 function contentOf(text: string): Record<string, string>[] {
   const rows: Record<string, string>[] = parse(text, { columns: true, record_delimiter: "\r\n" });
   return rows.map(({ id: _, createdBy: __, createdAt: ___, ...row }) => row);

@@ -1,4 +1,4 @@
-/** Every endpoint reads and changes imported records like records that were created one by one. */
+/** Tests that every endpoint reads and changes imported records like records that were created individually. */
 import { expect, test } from "vitest";
 import { at, type Client, send, tokenOf } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
@@ -31,7 +31,7 @@ async function byUpload(owner: Client, name: string): Promise<void> {
 test.each([
   { way: "a request", bring: byRequest },
   { way: "an upload", bring: byUpload },
-])("a prospect from $way", async ({ bring }) => {
+])("every endpoint works with a prospect from $way", async ({ bring }) => {
   // A new company has no leased ids yet.
   const { owner } = await newTeam();
   const name = uniqueName();

@@ -1,4 +1,4 @@
-/** The messages of the import and export queues, and the jobs that they name. */
+/** Tests which messages the queues of imports and exports accept, and which jobs the messages name. */
 import { expect, test } from "vitest";
 import { ExportMessage } from "#shared/jobs/export/job.ts";
 import { ImportMessage } from "#shared/jobs/import/job.ts";
@@ -16,7 +16,7 @@ test("a queue accepts only messages of its own kind", () => {
   expect(ExportMessage.safeParse(uploaded("uploads/7/9.csv")).success).toBe(false);
 });
 
-test("a notification of S3 names imports by form-encoded keys; a key of no import names none", () => {
+test("a notification of S3 names imports by form-encoded keys, and other keys name no import", () => {
   expect(ImportMessage.parse(uploaded("uploads/7/9.csv", "uploads%2F7%2F10.csv"))).toEqual([
     { companyId: 7, id: 9 },
     { companyId: 7, id: 10 },
@@ -24,7 +24,7 @@ test("a notification of S3 names imports by form-encoded keys; a key of no impor
   expect(ImportMessage.parse(uploaded("uploads/7/my+file.csv", "exports/7/9.csv"))).toEqual([]);
 });
 
-test("the test event of S3 names no import; any other message is invalid", () => {
+test("the test event of S3 names no import, and any other message is invalid", () => {
   expect(ImportMessage.parse({ Service: "Amazon S3", Event: "s3:TestEvent", Bucket: "b" })).toEqual([]);
   for (const other of [{}, { Event: "s3:Other" }, { kind: "import", companyId: "7", id: 9 }]) {
     expect(ImportMessage.safeParse(other).success).toBe(false);

@@ -1,4 +1,4 @@
-/** Imports a file of one very long line by the function itself, in its own process, and reports result, leftovers and memory. */
+/** Imports a file of one very long line by the function itself, in a separate process, and reports the result, leftovers and memory. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -12,16 +12,16 @@ import { startQueues } from "../../infra/local/sqs.ts";
 import { startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
-/** The heap of the process. */
+/** The heap limit of the process in megabytes. */
 export const HEAP_MB = 256;
 
 export interface Outcome {
   readonly summary: ImportSummary;
-  /** New rows of the company and files of the bucket, but for the row of the import. */
+  /** New rows of the company and new files of the bucket, except the row of the import. */
   readonly leftovers: readonly string[];
-  /** Messages that return to the queue. */
+  /** The number of messages that return to the queue. */
   readonly failed: number;
-  /** The resident set size. */
+  /** The peak of the resident set size. */
   readonly peakBytes: number;
 }
 
@@ -33,7 +33,7 @@ const BUCKET = "files";
 const MB = 1_000_000;
 const PART_BYTES = 8 * MB;
 
-/** The line follows a header. */
+/** Imports a file with a header and one line of this size. */
 export async function importOneLine(megabytes: number): Promise<Outcome> {
   const [db, queues] = [await startFaultyDynamoDb(), await startQueues()];
   try {

@@ -1,4 +1,4 @@
-/** Jobs report their progress every few seconds, between two checkpoints too. */
+/** Tests that jobs report their progress every few seconds, even between two checkpoints. */
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { JobContext } from "#shared/context.ts";
@@ -16,7 +16,7 @@ import { faultyJobs } from "./faulty-jobs.ts";
 
 const db = faultyDynamoDb();
 
-/** The time that each batch takes to be written or read. */
+/** Milliseconds for writing or reading one batch. */
 const BATCH_MS = 4_000;
 
 const fileOf = (count: number): Buffer =>
@@ -68,12 +68,12 @@ test("an import reports checked batches and every written batch", async () => {
     if (item?.type === "import") seen.push(summaryOf(StoredImport.parse(item)));
   });
   expect(await harness.run(context, job)).toBe(true);
-  // The streams read ahead by an amount of their own, so not every batch may be reported.
+  // Not every batch may be reported, because the streams read ahead by an amount that the platform chooses.
   expect(new Set(seen.map(({ processed }) => processed)).size).toBeGreaterThan(3);
   expect(isRising(seen.map(({ processed }) => processed))).toBe(true);
   expect(new Set(seen.map(({ written }) => written))).toEqual(new Set([0, 2_048, 4_096, 6_144, 7_000]));
   expect(isRising(seen.map(({ written }) => written))).toBe(true);
-  // One write to the row for each batch, plus those of the beginning, the steps and the end.
+  // The row is written once for each batch, and also at the beginning, at each step and at the end.
   expect(seen.length).toBeLessThan(16);
 });
 
@@ -108,7 +108,7 @@ test("a failing run waits for its pending writes before it ends", async () => {
     await setTimeout(100);
     pending--;
   };
-  /** Fails inside the second batch of the second reading. */
+  /** The number of readings of the file. The second reading fails inside its second batch. */
   let readings = 0;
   const read: JobContext["objects"]["read"] = async function* (key, etag) {
     const isSecond = ++readings === 2;

@@ -1,4 +1,4 @@
-/** The faults of imported rows fit into one answer and one row of the table, whatever the file holds. */
+/** Tests that the faults of imported rows fit into one answer and one row of the table, whatever the file contains. */
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -15,7 +15,7 @@ const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
 const fileOf = (rows: readonly (readonly string[])[]): Uint8Array =>
   Buffer.from([importColumns, ...rows].map((cells) => cells.map(quoted).join(",")).join("\n"));
 
-test("a fault is short and repeats no cell", async () => {
+test("a fault is short and contains no text of a cell", async () => {
   const cell = fc.oneof(
     fc.string({ unit: "binary", maxLength: 300 }),
     fc.constantFrom("", "1e999", "-91", "x".repeat(300), '"'.repeat(300), "\\", "\u0001", "=1+1", "a,b;c,d"),
@@ -29,7 +29,7 @@ test("a fault is short and repeats no cell", async () => {
         expect(message.length).toBeLessThanOrEqual(limits.rowFault);
         // Each character takes one byte, and JSON escapes none.
         expect(message).toMatch(/^[ !#-[\]-~]+$/);
-        // The schemas word each fault themselves; this text is the default of the library.
+        // The schemas have a text for each fault. This text would be the default of the library.
         expect(message).not.toContain("Invalid input");
       }
     }),
@@ -68,7 +68,7 @@ function sequence(): () => number {
   };
 }
 
-test("the most varied faults of the most rows fit into an answer and a row of the table", async () => {
+test("the most varied faults of the maximum number of rows fit into an answer and a row of the table", async () => {
   const next = sequence();
   const pick = <T>(values: readonly T[]): T => values[Math.floor(next() * values.length)] ?? expect.fail("no value");
   const bad: Partial<Record<string, readonly string[]>> = {

@@ -8,7 +8,9 @@ closeAfterEach();
 
 describe("the connection to a receiver", () => {
   const ANSWER = "HTTP/1.1 204 No Content\r\n\r\n";
-  /** A TCP receiver; `behave` gets the number of the request on its connection and of the connection, both from 1. */
+  /**
+   * Starts a TCP receiver. `behave` gets the number of the request on its connection and the number of the connection, both counted from 1.
+   */
   const counted = async (behave: (socket: Socket, request: number, connection: number) => void) => {
     let connection = 0;
     let requests = 0;
@@ -23,7 +25,7 @@ describe("the connection to a receiver", () => {
     return { ...receiver, requests: () => requests };
   };
 
-  test("is reused by later exchanges, as many at once as there were before", async () => {
+  test("is reused by later exchanges, up to the number of earlier concurrent exchanges", async () => {
     const receiver = await counted((socket) => void socket.write(ANSWER));
     for (let round = 0; round < 3; round++) {
       const exchanges = await Promise.all(Array.from({ length: 4 }, () => send(receiver)));
@@ -50,7 +52,7 @@ describe("the connection to a receiver", () => {
     expect(receiver.count()).toBe(2);
   });
 
-  test("is not opened again if it was new or the answer had begun: that is the receiver's failure", async () => {
+  test("is not opened again if it was new or the answer had begun, because the failure is then the receiver's", async () => {
     const first = await counted((socket) => void socket.resetAndDestroy());
     expect(await send(first)).toMatchObject({ status: null });
     expect(first.requests()).toBe(1);

@@ -1,4 +1,4 @@
-/** Tests with a simulated timer that the deadline ends an exchange whatever the receiver does. */
+/** Tests with a simulated timer that the deadline ends an exchange, whatever the receiver does. */
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
@@ -11,7 +11,7 @@ let deadlines: { readonly ms: number; readonly end: () => void }[];
 const cleanUps: (() => void)[] = [];
 beforeEach(() => {
   deadlines = [];
-  // No fake clock reaches the platform's timer, so the test replaces it and aborts with the platform's own reason.
+  // Fake timers do not affect AbortSignal.timeout, so the test replaces it and aborts with the reason that the platform uses.
   vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
     const controller = new AbortController();
     deadlines.push({ ms, end: () => controller.abort(new DOMException("timed out", "TimeoutError")) });
@@ -26,7 +26,7 @@ afterEach(() => {
 interface Listening {
   readonly url: string;
   readonly sockets: Socket[];
-  /** Settles when a request has arrived. */
+  /** Resolves when a request has arrived. */
   readonly asked: Promise<unknown>;
 }
 
@@ -51,7 +51,7 @@ async function listen(behave: (socket: Socket) => void): Promise<Listening> {
   return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`, sockets, asked };
 }
 
-/** Turns of the event loop allowed between the deadline and the end of the exchange: too few for another timer. */
+/** The exchange must end within this many turns of the event loop after the deadline. They are too few for another timer. */
 const TURNS = 50;
 
 async function endsAtDeadline(exchange: ReturnType<typeof post>): Promise<Awaited<ReturnType<typeof post>>> {

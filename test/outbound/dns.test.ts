@@ -1,4 +1,4 @@
-/** Tests name resolution against a real name server: a silent server delays no other look-up, and a failed look-up is no attempt. */
+/** Tests with a real name server that a silent server delays no other look-up, and that a failed look-up is no attempt. */
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** Look-ups that occupy a libuv thread. */
+/** The number of look-ups that occupied a libuv thread. */
 let threads = 0;
 const counter = createHook({
   init(_id, type) {
@@ -29,7 +29,7 @@ const counter = createHook({
 beforeAll(() => counter.enable());
 afterAll(() => counter.disable());
 
-/** Far less than the deployed limit, to keep the tests short. */
+/** The time limit of a look-up, which is far below the deployed limit to keep the tests short. */
 const LOOKUP_MS = 400;
 let clock = 0;
 const resolver = (more: object = {}): Resolve =>
@@ -87,7 +87,7 @@ describe("a name", () => {
 
   test("is evicted from a full cache, the oldest first", async () => {
     server.answer = () => ({ addresses: ["192.0.2.1"] });
-    // On a busy machine, one of a thousand answers would miss a shorter limit.
+    // On a busy machine, one of a thousand answers could miss a shorter limit.
     const resolve = resolver({ lookupMs: 10_000 });
     for (let i = 0; i <= limits.namesKept; i++) await resolve(`n${i}.test`);
     server.questions.length = 0;
@@ -108,7 +108,7 @@ describe("a name", () => {
   test.each(["silence", "SERVFAIL", "REFUSED"] as const)("that gets %s fails with LookupFailed", async (answer) => {
     server.answer = () => answer;
     expect(await failure(resolver()("a.test"))).toBeInstanceOf(LookupFailed);
-    // One address family does not exist and the other is unknown, so the name is unknown.
+    // The name has no IPv4 address, and the look-up for IPv6 fails. It is therefore unknown whether the name has an address.
     server.answer = (_, type) => (type === "A" ? "NXDOMAIN" : answer);
     expect(await failure(resolver()("b.test"))).toBeInstanceOf(LookupFailed);
     server.answer = (_, type) => (type === "A" ? { addresses: ["192.0.2.1"] } : answer);
@@ -126,7 +126,7 @@ describe("a name", () => {
     expect(await resolve("a.test")).toHaveLength(1);
   });
 
-  test("counts against a limit of concurrent look-ups: forty silent names of one company leave room for other names", async () => {
+  test("counts against a limit of concurrent look-ups, so that forty silent names of one company leave room for other names", async () => {
     server.answer = (name) => (name.startsWith("silent") ? "silence" : { addresses: ["192.0.2.1"] });
     const resolve = resolver();
     const silent = Array.from({ length: limits.webhooksPerCompany }, (_, i) => failure(resolve(`silent${i}.test`)));
@@ -173,13 +173,13 @@ describe("a post", () => {
     const port = new URL(receiver.url).port;
     server.answer = () => ({ addresses: ["127.0.0.1"] });
     expect(await send(`http://a.test:${port}/`, resolver())).toMatchObject({ status: 200 });
-    // With the resolver of the service.
+    // This post uses the resolver of the service.
     expect(await send(`http://localhost:${port}/`)).toMatchObject({ status: 200 });
     await send(`http://nothing.invalid:${port}/`);
     expect(threads - before).toBe(0);
   });
 
-  test("is unsent if its look-up failed or it cannot be built; an answer of a name server or receiver makes it an attempt", async () => {
+  test("is unsent if its look-up fails or it cannot be built, and is an attempt if a name server or a receiver answers", async () => {
     const receiver = await http((response) => void response.end());
     const closed = await http(() => undefined);
     server.answer = (name) =>
@@ -217,7 +217,7 @@ describe("a post", () => {
     ]);
   });
 
-  test("is vetted again although its name is cached", async () => {
+  test("is checked against the policy again although its name is cached", async () => {
     server.answer = () => ({ addresses: ["10.0.0.1"] });
     const resolve = resolver();
     for (let i = 0; i < 2; i++) {

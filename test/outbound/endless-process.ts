@@ -1,4 +1,4 @@
-/** A process that posts to an endless receiver and prints its memory at rest and at its peak. */
+/** Runs as a process that posts to a receiver with endless answers, and prints its memory at rest and at its peak. */
 import { post } from "#shared/outbound/post.ts";
 
 const [, , url = ""] = process.argv;

@@ -1,4 +1,4 @@
-/** Tests with hostile webhook URLs, when saved and when sent to: the process opens no connection at all. */
+/** Tests that the process opens no connection for a hostile webhook URL, neither when the URL is saved nor when it is sent to. */
 
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
@@ -13,11 +13,11 @@ import { type Exchange, post } from "#shared/outbound/post.ts";
 import { assertTarget, parseTarget } from "#shared/outbound/public-url.ts";
 import { hostileForms, hostileLiterals, hostileNames } from "./hostile-targets.ts";
 
-/** Listens on every address of the machine. */
+/** A server that listens on every address of the machine. */
 let listener: Server;
 let port = 0;
 let received = 0;
-/** Calls of `connect` that reach the operating system. */
+/** The number of calls of `connect` that reached the operating system. */
 let connects = 0;
 const counter = createHook({
   init(_id, type) {
@@ -54,7 +54,7 @@ const unknown: Resolve = () => Promise.reject(new Error("ENOTFOUND"));
 const request = (url: string) => ({ url: at(url), body: "{}", headers: { "Content-Type": "application/json" } });
 const send = (url: string, resolve: Resolve): Promise<Exchange> => post(request(url), "public", resolve);
 
-/** The error message for an attempt to save the URL. */
+/** Returns the error message of an attempt to save the URL. */
 async function refusal(url: string, resolve: Resolve): Promise<string> {
   const error: unknown = await assertTarget(at(url), "public", resolve).catch((reason: unknown) => reason);
   if (!(error instanceof ApiError)) throw new Error(`${url} was not refused`);
@@ -69,7 +69,7 @@ async function expectNoConnection(act: () => Promise<unknown>): Promise<void> {
   expect(received - beforeReceived).toBe(0);
 }
 
-test("the counters work: one allowed post is one connection", async () => {
+test("the counters count one connection for one allowed post", async () => {
   const before = [connects, received];
   expect(await post(request("http://127.0.0.1:PORT/"), "local")).toMatchObject({ status: 200 });
   expect(await post(request("http://[::1]:PORT/"), "local")).toMatchObject({ status: 200 });
@@ -100,7 +100,7 @@ describe("when saved and when sent to", () => {
     });
   });
 
-  test("the lists hold at least 100 URLs", () => {
+  test("the lists contain at least 100 URLs", () => {
     expect(hostileForms.length + hostileLiterals.length + hostileNames.length).toBeGreaterThanOrEqual(100);
   });
 });
@@ -119,14 +119,14 @@ describe("a name with changing answers", () => {
 
   test("is looked up once for each exchange, which connects to the vetted address", async () => {
     let asked = 0;
-    // A second look-up by the socket would give a refused address.
+    // A second look-up, by the socket, would return a forbidden address.
     const rebinding: Resolve = async () => records([asked++ === 0 ? "127.0.0.1" : "10.0.0.1"]);
     const exchange = await post(request("http://rebind.example:PORT/"), "local", rebinding);
     expect(exchange.status).toBe(200);
     expect(asked).toBe(1);
   });
 
-  test("without an address, or whose look-up fails, gives the attempt an error", async () => {
+  test("without an address, or whose look-up fails, ends the attempt with an error", async () => {
     await expectNoConnection(async () => {
       expect((await send("https://none.example:PORT/", resolvesTo())).error).toContain("no address");
       expect((await send("https://none.example:PORT/", unknown)).error).toContain("ENOTFOUND");
@@ -154,7 +154,7 @@ test("a redirect to a private address is not followed", async () => {
   redirecting.close();
 });
 
-test("a proxy of the environment gets no request: the post goes to the receiver", async () => {
+test("a proxy of the environment gets no request, because the post goes to the receiver", async () => {
   const before = received;
   let proxied = 0;
   const proxy = createServer((socket) => {

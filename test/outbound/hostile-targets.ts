@@ -1,6 +1,6 @@
 /** URLs that must cause no connection. `PORT` is a port on which the tests listen on every address of this machine. */
 
-/** URLs refused by their form alone, each with a word of the error. */
+/** URLs that are refused by their form alone, each with a part of the error message. */
 export const hostileForms: ReadonlyArray<[url: string, rule: string]> = [
   ["http://127.0.0.1:PORT/", "https"],
   ["http://example.com:PORT/", "https"],
@@ -94,7 +94,7 @@ export const hostileLiterals: ReadonlyArray<[url: string, rule: string]> = [
   ["https://[4000::1]:PORT/", "not global unicast"],
 ];
 
-/** Names and the addresses they resolve to. One private address among public ones is enough for a refusal. */
+/** Names and the addresses that they resolve to. One private address among public ones is enough for a refusal. */
 export const hostileNames: ReadonlyArray<[url: string, addresses: readonly string[], rule: string]> = [
   ["https://localhost:PORT/", ["127.0.0.1", "::1"], "loopback"],
   ["https://LOCALHOST:PORT/", ["::1"], "loopback"],

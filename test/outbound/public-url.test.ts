@@ -1,4 +1,4 @@
-/** Tests which receivers may be called: every spelling of a private address is refused. */
+/** Tests which URLs of receivers each policy allows. The policy `public` must refuse every spelling of a private address. */
 import { describe, expect, test } from "vitest";
 import { addressFault, parseTarget } from "#shared/outbound/public-url.ts";
 

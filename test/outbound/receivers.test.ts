@@ -24,10 +24,13 @@ const drips = (socket: Socket, first: string, drop: string) => {
   });
 };
 
-/** Allowed delay of an exchange after a bare timer of the same length, which a busy machine delays as well. */
+/**
+ * An exchange must end at most this long after a plain timer with the same deadline. The reference is a timer and not the clock, because a
+ * busy machine delays both.
+ */
 const BEYOND_MS = 500;
 
-/** Uses the real clock; deadline.test.ts tests the same with a simulated timer. */
+/** This test uses the real clock. deadline.test.ts tests the deadline with a simulated timer. */
 test("a receiver that exceeds the deadline in any way is cut off within half a second", async () => {
   const late = await Promise.all([
     tcp(() => undefined),
@@ -73,7 +76,7 @@ describe("a receiver that", () => {
       says("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
       /closed without/,
     ],
-  ])("%s gives an exchange without an answer", async (_, behave, error) => {
+  ])("%s causes an exchange without an answer", async (_, behave, error) => {
     const exchange = await send(await tcp(behave));
     expect(exchange).toMatchObject({ status: null, answer: "", retryAfter: undefined });
     expect(exchange.error).toMatch(error);
@@ -121,7 +124,7 @@ describe("a receiver that", () => {
     });
     const { status, answer } = await send(receiver);
     expect({ status, answer }).toEqual({ status: 200, answer: "x".repeat(limits.answerKeptBytes) });
-    // The socket buffers of both ends add to the 16 KB.
+    // The socket buffers of both ends hold data in addition to the 16 KB.
     expect(await closed.promise).toBeLessThan(20_000_000);
   });
 });
@@ -167,14 +170,14 @@ describe("Retry-After", () => {
     ["Monday, 01-Jun-26 00:00:30 GMT", plan],
     ["soon", plan],
     ["7, 9", plan],
-  ])("%j of a 429 gives a gap of %d ms", async (value, gapMs) => {
+  ])("%j of a 429 sets a delay of %d ms", async (value, gapMs) => {
     const receiver = await http((response) => void response.writeHead(429, { "Retry-After": value }).end());
     const { status, retryAfter } = await send(receiver);
     expect({ status, retryAfter }).toEqual({ status: 429, retryAfter: value });
     expect(nextGapMs("x", 1, retryAfter, at, 1)).toBe(gapMs);
   });
 
-  test("counts by its first value, also for 503", async () => {
+  test("has the first of two values, and applies to status 503", async () => {
     const receiver = await tcp(says("HTTP/1.1 503 X\r\nRetry-After: 5\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n"));
     expect(await send(receiver)).toMatchObject({ status: 503, retryAfter: "5" });
   });

@@ -1,4 +1,4 @@
-/** Tests secrets at rest: each is encrypted for its row with a data key of its company, with few calls of the key service. */
+/** Tests that each stored secret is encrypted for its row with a data key of its company, and that the key service gets few calls. */
 import { spawn } from "node:child_process";
 import { createSecretKey, hkdfSync, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -47,7 +47,7 @@ afterAll(async () => {
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
 const service = () => openKms(ARN, { endpoint: kms.endpoint, region: "us-east-1", credentials });
 let clock = 0;
-/** The secrets of one warm function. */
+/** Returns the secrets of one warm function. */
 const secretsOn = (table: Table): Secrets => openSecrets(table, service, () => clock);
 const worldWith = (table: Table, secrets = secretsOn(table)): ApiContext => ({
   ...contextOn(table),
@@ -59,7 +59,7 @@ const newCompany = async (): Promise<number> => (await newOwner(contextOn(db.dir
 const input = { name: "x", url: "http://127.0.0.1:1/", registrations: [] };
 const OLD = "a secret of before encryption";
 
-/** A webhook as versions of the service without encryption stored it. */
+/** Creates a webhook as versions of the service without encryption stored it. */
 async function oldWebhook(companyId: number, previous?: string): Promise<number> {
   const { id } = await createWebhook(worldWith(db.direct), companyId, input);
   const until = new Date(Date.now() + limits.secretOverlapMs).toISOString();
@@ -69,7 +69,7 @@ async function oldWebhook(companyId: number, previous?: string): Promise<number>
   return id;
 }
 
-/** All rows of the company as text, with bytes as Latin-1. */
+/** Returns all rows of the company as text, with bytes as Latin-1. */
 async function allOf(companyId: number): Promise<string> {
   const items: unknown[] = [];
   for (const key of await db.keysOf(`C#${companyId}#`)) items.push(await db.direct.get(key));
@@ -167,7 +167,7 @@ describe("in the table", () => {
       secretKey: rotated,
       previousSecret: { secretKey },
     });
-    // A reader of the table who guesses the idempotency key could derive this key; it opens no answer.
+    // An attacker who reads the table and guesses the idempotency key can derive this key, but it decrypts no answer.
     const guessed = createSecretKey(Buffer.from(hkdfSync("sha256", "1", "1", "POST /api/webhooks", 32)));
     for (const key of await db.keysOf(`C#${companyId}#IK#1`)) {
       const row = await db.direct.get(key);
@@ -288,7 +288,7 @@ describe("a row written before encryption", () => {
     expect(await secretsIn(companyId, id)).toMatchObject({ secretKey: OLD });
   });
 
-  test("keeps the new secret of a rotation during the encryption", async () => {
+  test("keeps the new secret of a concurrent rotation", async () => {
     const companyId = await newCompany();
     const id = await oldWebhook(companyId);
     let rotated: string | undefined;
@@ -329,7 +329,7 @@ describe("while the key service refuses", () => {
     await expect(drain({ ...own, queue: at.queue.slice(0, 1) })).rejects.toThrow();
     expect(at.posts).toEqual([]);
     expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 1 }]);
-    // The sender released its slot, or loses it when its lease ends.
+    // By this time the sender has released its slot, or the lease of its slot has ended.
     at.clock += 20_000;
     await drain(at);
     expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 1 }]);

@@ -176,7 +176,7 @@ test("each match makes one delivery, although batches are repeated with other bo
 
 const Published = z.object({ messages: z.int(), failed: z.int(), bytes: z.int() });
 
-test("a heap of 256 MB is enough to publish full batches of the largest event for 2 000 registrations with the largest filters", async () => {
+test("a heap of 256 MB suffices to publish full batches of the largest event for 2 000 registrations with the largest filter", async () => {
   const filter = JSON.stringify({ "territory.totalProperties": Array.from({ length: 1_000 }, (_, i) => i) });
   expect(filter.length).toBeGreaterThan(limits.filterBytes * 0.9);
   expect(filter.length).toBeLessThanOrEqual(limits.filterBytes);
