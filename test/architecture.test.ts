@@ -80,7 +80,7 @@ test("imports point downwards only, from room to room", () => {
   expect(upwards.map(({ file, target }) => `${file} -> ${target}`)).toEqual([]);
 });
 
-test("every folder is a room", () => {
+test("every folder of code is one of the rooms", () => {
   expect([...new Set(all.map(roomOf))].filter((room) => !rooms.includes(room))).toEqual([]);
 });
 

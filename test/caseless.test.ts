@@ -43,7 +43,7 @@ test.each([
   expect(folded(a) === folded(b)).toBe(same);
 });
 
-test("names are equal exactly if their texts are", () => {
+test("names are equal exactly if their texts are equal without case", () => {
   const text = fc.string({ unit: fc.constantFrom(..."aAσςΣßSs", "\u1e9e", "\u0301", "é"), maxLength: 4 });
   fc.assert(
     fc.property(text, text, (a, b) => {

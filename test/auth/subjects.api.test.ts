@@ -16,7 +16,7 @@ const newUser = (more: object) => ({
   ...more,
 });
 
-test("a subject belongs to one user of the service, and no answer shows it", async () => {
+test("a subject belongs to one user of the service, and no answer shows the subject", async () => {
   const sub = `auth0|${uniqueName()}`;
   const input = newUser({ sub });
   const answer = await as.admin("POST", "/api/users", input);

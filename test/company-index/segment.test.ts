@@ -47,7 +47,7 @@ const entry: fc.Arbitrary<RowWithNotes> = fc
   })
   .map(({ row, notes }) => ({ row, notes: notes.map((note) => ({ ...note, prospectId: row.id })) }));
 
-test("rows and notes come back as they were", () => {
+test("rows and notes are read back unchanged", () => {
   fc.assert(
     fc.property(fc.array(entry, { minLength: 1, maxLength: 20 }), (entries) => {
       expect([...rowsOf(decoded(encodeSegment(entries)))]).toEqual(entries);

@@ -61,7 +61,7 @@ describe.each(writes)("%s", (_, row) => {
 });
 
 describe.each(writes)("%s", (_, row) => {
-  test("nesting of a thousand levels is parsed (an unknown field is ignored, a known one rejected); deeper nesting is malformed", async () => {
+  test("a thousand levels of nesting are parsed, in known and in unknown fields; deeper nesting is malformed", async () => {
     const nested = "[".repeat(1_000) + "]".repeat(1_000);
     const answer = await sendText(row, withField(row, "more", nested));
     expect(answer.status, answer.text).toBe(row.statuses[0]);

@@ -278,7 +278,7 @@ describe("stage", () => {
 });
 
 describe("the definition", () => {
-  it("compresses buffered answers from a size on, and passes files on as bytes", () => {
+  it("compresses buffered answers of at least a minimum size, and passes files on as bytes", () => {
     expect(at(definition(), "x-amazon-apigateway-minimum-compression-size")).toBe(1_024);
     expect(at(definition(), "x-amazon-apigateway-binary-media-types")).toEqual(["multipart/form-data"]);
   });

@@ -121,7 +121,7 @@ describe("the gateway", () => {
     });
   }
 
-  test("compresses a buffered answer from the minimum size on for a client that names the coding", async () => {
+  test("compresses a buffered answer of at least the minimum size if the client accepts the coding", async () => {
     const long = `/things/1?text=${"a".repeat(1_000)}`;
     const [encoding, text] = await encodingOf(long, "br, gzip;q=0.5");
     expect(encoding).toBe("gzip");
@@ -178,7 +178,7 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  test("passes on parameter names that exist on every object", async () => {
+  test("passes on parameters whose names are also properties of every object", async () => {
     const text = await fetch(`${service.url}/things/1?__proto__=p&constructor=c`).then((answer) => answer.text());
     expect(text).toContain('"queryStringParameters":{"__proto__":"p","constructor":"c"}');
   });
@@ -339,7 +339,7 @@ describe("a data directory", () => {
     await second.stop();
   });
 
-  test("with another schema is refused, and --fresh is named", async () => {
+  test("with another schema is refused, and the error names --fresh", async () => {
     const template = fixtureTemplate();
     const table = template.Resources.Table;
     if (table !== undefined) table.Properties.KeySchema = [{ AttributeName: "pk", KeyType: "HASH" }];

@@ -132,7 +132,7 @@ const notFound = { code: "not_found" };
 const badReference = { code: "validation_failed", faults: [{ pointer: "/addressId" }] };
 
 describe.each(["unflushed", "flushed"])("with an index that is %s, a user who sees only own prospects", (state) => {
-  test("sees addresses of own prospects and addresses without a holder, and changes them if nobody else's prospect holds them", async () => {
+  test("sees addresses of own prospects or without a holder, and changes them if they have no other holder", async () => {
     const { context, owner, rep } = await companyWithRep();
     const assigned = { assignedToUserId: rep.userId };
     const [free, mine, theirs, shared] = await inParallel(4, () => createAddress(context, owner.companyId, home));

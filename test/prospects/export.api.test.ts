@@ -113,7 +113,7 @@ test("a wrong filter is a problem answer", async () => {
   problemOf(await as.owner("GET", "/api/prospects/export?bbox=1,2,3"), 400, "validation_failed");
 });
 
-test("the file is gzipped when that is accepted", async () => {
+test("the file is gzipped if the client accepts gzip", async () => {
   const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Accept-Encoding": "gzip" };
   const bytes = await new Promise<Buffer>((resolve, reject) => {
     const sent = request(`${baseUrl()}/api/prospects/export`, { headers }, (response) => {

@@ -32,7 +32,7 @@ describe("listing", () => {
     expect(seen.map(({ id }) => id)).toEqual(sorted.map(({ id }) => id));
   });
 
-  test("pageSize is reduced to 500 and echoed; defaults are 1 and 50", async () => {
+  test("pageSize is reduced to 500 and returned; the defaults of page and pageSize are 1 and 50", async () => {
     expect((await list(as.admin, { pageSize: 9999 })).pageSize).toBe(500);
     expect(await list(as.admin)).toMatchObject({ page: 1, pageSize: 50 });
     for (const pageSize of ["500", "501", "1000000000000000", "9".repeat(30), "9".repeat(400)]) {
@@ -41,7 +41,7 @@ describe("listing", () => {
     }
   });
 
-  test("the largest page number is empty, with the true total", async () => {
+  test("the page with the largest number is empty and has the true total", async () => {
     const { total } = await list(demo.otherOwner);
     for (const page of [1_000, 2 ** 53 - 1]) {
       expect(await list(demo.otherOwner, { page, pageSize: 500 })).toEqual({ items: [], total, page, pageSize: 500 });

@@ -79,7 +79,7 @@ describe("pins", () => {
     }
   });
 
-  test("are gzipped only if the client accepts it", async () => {
+  test("are gzipped only if the client accepts gzip", async () => {
     const path = "/api/prospects/pins?city=Denver";
     const plain = await raw(path, undefined);
     expect(plain.encoding).toBeUndefined();

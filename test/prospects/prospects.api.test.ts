@@ -127,7 +127,7 @@ describe("creating", () => {
 });
 
 describe("changing", () => {
-  test("only sent fields change; null clears; an empty patch changes nothing", async () => {
+  test("only sent fields change, null clears a field, and an empty patch changes nothing", async () => {
     const made = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada", phoneNumber: "1" } }), 201);
     const same = dataOf(await change(as.rep, made.id, {}));
     expect(same).toEqual(made);
@@ -137,7 +137,7 @@ describe("changing", () => {
     expect(changed.updatedAt >= made.updatedAt).toBe(true);
   });
 
-  test("each change of status is one entry, newest first; the same status again adds none", async () => {
+  test("each change of status adds one history entry, newest first; the same status again adds no entry", async () => {
     const [first, second] = [await statusIdOf("New"), await statusIdOf("Sold")];
     const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { currentStatusId: first } }), 201);
     for (const currentStatusId of [first, second, second, null, null, first]) {

@@ -69,7 +69,7 @@ test("a new appointment does not come before earlier ones without a copy", async
   expect(items[0]?.appointments.map(({ title }) => title)).toEqual(["4"]);
 });
 
-test("concurrent creations are all in the row", async () => {
+test("appointments that are created concurrently are all in the row", async () => {
   const company = await newCompany(newFunction());
   const context = newFunction();
   const { id } = await createProspect(context, company.caller, {});

@@ -159,7 +159,7 @@ describe("an address of another company's user", () => {
     expect(tries.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected", "rejected"]);
   });
 
-  test("after two companies invite it at once: one of them has it, and the other invitation looks the same", async () => {
+  test("belongs to one of two companies that invite it at the same time, and the other invitation looks alike", async () => {
     const { context, clock, pool, one, two, email } = await scene();
     const both = Promise.withResolvers<void>();
     let inviting = 0;
@@ -187,7 +187,7 @@ describe("an address of another company's user", () => {
     expect(inviting).toBe(2);
   });
 
-  test("with a given subject: the new user gets the subject, the address stays with its user", async () => {
+  test("stays with its user if the inviter names a subject, and the new user gets the subject", async () => {
     const { context, pool, one, two, email } = await scene();
     const issuer = { ...pool, takesSubjects: true };
     await createUser(context, issuer, one, { ...newUser(email), sub: `${email}-1` });

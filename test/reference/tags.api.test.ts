@@ -121,7 +121,7 @@ describe("tags of a prospect", () => {
     expect(dataOf(await as.rep.GET("/api/prospects", { params: { query: { tagId: second.value } } })).total).toBe(0);
   });
 
-  test("unknown and foreign tags are reported in the same words", async () => {
+  test("unknown tags and tags of another company are reported in the same words", async () => {
     const { id: mine } = await createTag();
     const foreign = dataOf(await as.otherOwner.POST("/api/tags", { body: { value: uniqueName() } }), 201);
     const id = await createProspect();

@@ -55,7 +55,7 @@ async function company(): Promise<{ context: ApiContext; owner: Caller; name: st
   return { context, owner: callerOf(made.owner), name };
 }
 
-test("a crash between invitation and rows does not block the next try", async () => {
+test("a crash between the invitation and the write of the rows does not block the next try", async () => {
   const { context, owner, name } = await company();
   const pool = userList();
   const input = newUser(`new@${name}.test`);
@@ -72,7 +72,7 @@ test("a crash between invitation and rows does not block the next try", async ()
   });
 });
 
-test("an address in use is refused before the invitation, in any case, and another company does not learn of it", async () => {
+test("an e-mail address in use is refused in any letter case before the invitation, and another company learns nothing", async () => {
   const { context, owner, name } = await company();
   const elsewhere = await company();
   const pool = userList();
@@ -126,7 +126,7 @@ test("a user who lost a role within the last minute can neither use nor restore 
   );
 });
 
-test("an external issuer needs the subject from the inviter; the own user pool refuses it", async () => {
+test("with an external issuer the inviter must name the subject; with the service's user pool a named subject is refused", async () => {
   const { context, owner, name } = await company();
   const sub = `auth0|${name}`;
   const made = await createUser(context, directoryOnly, owner, { ...newUser(`a@${name}.test`), sub });

@@ -35,7 +35,7 @@ const userId = async (email: string, client = as.rep): Promise<number> =>
   dataOf(await client.GET("/api/users")).find((user) => user.email === email)?.id ?? 0;
 
 describe("territories", () => {
-  test("all fields of a new one are optional", async () => {
+  test("all fields of a new territory are optional", async () => {
     const answer = await as.rep.POST("/api/territories", { body: {} });
     const made = dataOf(answer, 201);
     expect(answer.response.headers.get("location")).toBe(`/api/territories/${made.id}`);
