@@ -22,7 +22,7 @@ async function all(items: AsyncIterable<Item>): Promise<Item[]> {
 }
 
 describe("reading", () => {
-  test.each([1, 3])("a query answered in pages of %i gives every item once, in order", async (limit) => {
+  test.each([1, 3])("a query that is answered in pages of %i returns every item once and in order", async (limit) => {
     const pk = partition();
     const rows = Array.from({ length: 20 }, (_, n) => row(pk, n));
     await db.direct.batchPut(rows);
@@ -129,7 +129,7 @@ describe("writing", () => {
 });
 
 describe("ids", () => {
-  test("four processes that each take fifty ids at once never take the same id, even with lost replies", async () => {
+  test("four concurrent processes that each take fifty ids never take the same id, even with lost replies", async () => {
     db.plan((_, number) => (number <= 6 ? { kind: "lose reply" } : pass));
     const processes = Array.from({ length: 4 }, () => leaseIds(db.table));
     const taken = await Promise.all(

@@ -23,7 +23,7 @@ export const tableOn = ({ endpoint }: ThrottledDynamoDb, attempts = 5): Table =>
 export interface Throttled {
   readonly rows: number;
   readonly partitions: number;
-  /** Write units a second of each partition. */
+  /** The number of write units that each partition accepts in a second. */
   readonly rate: number;
 }
 

@@ -145,12 +145,12 @@ test.each(["before", "after"] as const)(
   },
 );
 
-test("an export starts over if the bucket loses the order, or the order and the parts, between two runs", async () => {
+test("an export starts over if the bucket loses the stored order of the rows, or the order and the parts, between two runs", async () => {
   const company = await newFilled(6);
   for (const isLost of [() => true, (key: string) => key.endsWith(".order")]) {
     const job = await begun(company.caller);
     const from = harness.bucket.calls;
-    // The run dies after it has stored the order and begun the file.
+    // The run dies after it has stored the order of the rows and begun the file.
     harness.bucket.plan = (number) => (number - from <= 2 ? undefined : "before");
     await harness.run(harness.sound(), job);
     harness.bucket.plan = () => undefined;

@@ -281,7 +281,7 @@ test("the sweep looks for a slow upload until it arrives", async () => {
 });
 
 describe("duplicate, late and unknown events", () => {
-  test("two runs at once import the file once", async () => {
+  test("two concurrent runs import the file once", async () => {
     const company = await newCompany(harness.sound());
     const job = await harness.uploaded(company.caller, fileOf(300));
     await Promise.all([

@@ -25,7 +25,7 @@ describe("the connection to a receiver", () => {
     return { ...receiver, requests: () => requests };
   };
 
-  test("is reused by later exchanges, up to the number of earlier concurrent exchanges", async () => {
+  test("is reused by as many later concurrent exchanges as there were before", async () => {
     const receiver = await counted((socket) => void socket.write(ANSWER));
     for (let round = 0; round < 3; round++) {
       const exchanges = await Promise.all(Array.from({ length: 4 }, () => send(receiver)));
