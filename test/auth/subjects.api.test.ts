@@ -1,5 +1,5 @@
 /**
- * Tests that the inviter names the subject of a new user over HTTP, as an external issuer requires. The local issuer counts as external.
+ * Tests that the inviter names the subject of a new user over HTTP, which is possible only with an external issuer. The local issuer counts as external.
  */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";

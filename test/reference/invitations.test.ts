@@ -345,7 +345,7 @@ test("after a crash at each call of an invitation, withdrawal or first sign-in, 
       await run(contextOn(db.table, stage.clock)).catch(() => undefined);
       isDying = false;
       await run(contextOn(db.table, stage.clock)).catch((error: unknown) => {
-        // The first try has already withdrawn the user.
+        // The first try has already completed the withdrawal, so nothing is left to withdraw.
         expect(error).toMatchObject({ code: "not_found" });
       });
     }
