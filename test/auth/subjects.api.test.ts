@@ -1,5 +1,6 @@
 /**
- * Tests that the inviter names the subject of a new user over HTTP, which is possible only with an external issuer. The local issuer counts as external.
+ * Tests that the inviter names the subject of a new user over HTTP. This is possible only with an external issuer, and the local issuer
+ * counts as external.
  */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
