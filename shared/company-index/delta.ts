@@ -115,7 +115,10 @@ export async function readUnflushed(table: Table, companyId: number): Promise<Un
   return { head, entries, notes, keys: found, withLongText, weight };
 }
 
-/** `aside` is the length of the text in the separate row, in bytes. */
+/**
+ * The fields that decide the weight of an entry. `aside` is set only if a long text is stored in a separate row. It is the length of that
+ * text in bytes, including the phone digits of a prospect.
+ */
 const Weighed = z.object({
   row: z.optional(z.string()),
   note: z.optional(z.string()),

@@ -29,7 +29,10 @@ const debounceKey = (kind: string, { companyId, webhookId, registrationId, recor
 
 /** Keys of debounce windows, of the events in them, and of manual triggers. */
 export const debounceKeys = {
-  /** Which delivery does the next event of a record join, for a registration with a delay? If there is no row, the event opens a window. */
+  /**
+   * The row names the delivery that the next event of a record joins, if the registration has a delay. Without a row, the next event opens
+   * a debounce window.
+   */
   window: (record: RegisteredRecord): Key => debounceKey("W", record),
   /** An event in a debounce window. A repeated publication of the event writes the same row. */
   event: (record: RegisteredRecord, version: number, event: string): Key => {

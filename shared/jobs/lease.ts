@@ -1,4 +1,4 @@
-/** The lease of one run on the row of a job, and the sweep that sends a message for each job without a live run. */
+/** The lease by which one run holds a job, stored in the job's row, and the sweep that sends a message for each job without a live run. */
 import * as z from "zod/mini";
 import { type Clock, iso } from "#shared/clock.ts";
 import type { AppContext } from "#shared/context.ts";

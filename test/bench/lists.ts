@@ -6,7 +6,7 @@ import { type BenchCompany, RARE_NAME } from "./prospects.ts";
 const parameters = (company: BenchCompany) => {
   const [, rep] = company.repIds;
   return {
-    /** The newest prospects, which are neighbours in the table. */
+    /** No filter. A page contains the newest prospects, whose rows are next to each other in the table. */
     everything: {},
     /** One of forty reps, whose rows are scattered over the table. */
     "one rep": { assignedToUserId: String(rep) },

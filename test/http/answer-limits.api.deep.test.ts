@@ -113,8 +113,8 @@ const prospect = {
   customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
 };
 /**
- * A filter of the largest size. The prospect matches the filter, so that the button of the registration shows. The rest of the filter is
- * quotation marks.
+ * A filter of the largest size. Its second value is the prospect's source, so the prospect matches and its answer contains the button of
+ * the manual trigger. Its first value fills the remaining size with quotation marks, because these are longest when they are escaped.
  */
 const filter = (() => {
   const match = { "prospect.source": ["", prospect.source] };

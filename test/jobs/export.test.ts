@@ -173,7 +173,7 @@ test("a rep's file contains what the rep may see, and a user who may see less at
   await harness.run(harness.sound(), all);
   expect(gunzipSync(fileOf(own) ?? Buffer.alloc(0)).toString()).toBe(await streamed({ caller: rep }));
   expect((await stored(own)).total).toBe(3);
-  // The directory does not grant the viewer's permission, so the job fails.
+  // The run reads the user's permissions from the user directory. `canViewAllProspects` is only in the request's caller, so the job fails.
   expect(await stored(all)).toMatchObject({ state: "failed" });
   expect(fileOf(all)).toBeUndefined();
   const late = await begun(rep);

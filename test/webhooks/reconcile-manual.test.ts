@@ -1,4 +1,7 @@
-/** Tests that reconciliation names each kind of damage to manual and test deliveries, debounce windows and drains. */
+/**
+ * Tests that reconciliation reports each kind of damage to deliveries of manual triggers, to test deliveries and to debounce windows, and a
+ * webhook whose backlog is no longer sent.
+ */
 import { beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";

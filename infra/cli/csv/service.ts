@@ -49,7 +49,10 @@ interface Answer<T> {
   readonly response: Response;
 }
 
-/** Repeats the call until it succeeds, so the call must be safe to repeat. Throws Failed with the problem's text, or CutOff. */
+/**
+ * Repeats a call that got no answer, or whose answer allows a retry, at most `tries` times. So the call must be safe to repeat. Throws
+ * Failed with the problem's text if the service refuses the call, and CutOff if the last try got no answer.
+ */
 export const answered = <T>(
   { base, signal }: Pick<Service, "base" | "signal">,
   call: () => Promise<Answer<T>>,

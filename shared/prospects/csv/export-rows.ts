@@ -69,8 +69,8 @@ export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
  * Returns a function that reads the next selected prospects in their order. It returns undefined for a prospect whose row no longer exists.
- * `left` has the number of prospects of each block that are still to be read. The first reads are eventually consistent, at half the price.
- * A row that is older than the version in the index is read again, strongly consistent.
+ * `left` is the number of prospects still to be read, by block of ids. The first reads are eventually consistent and cost half the price. A
+ * row that is older than the version in the index is read again with a strongly consistent read.
  */
 export function exportRows(
   table: Table,

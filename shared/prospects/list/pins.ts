@@ -47,7 +47,10 @@ export async function mapPins(
 /** Returns the text after the coordinates of a pin with this status. */
 type EndOf = (statusId: number | null) => Buffer;
 
-/** Most unflushed rows in one piece, the same number as in a segment. Without this limit, a function call could get too many arguments. */
+/**
+ * The largest number of unflushed rows in one piece of text, the same as in a segment. Without this limit, a function call could get too
+ * many arguments.
+ */
 const PIECE_ROWS = 4_096;
 
 export function* pinPieces(

@@ -139,7 +139,8 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   const concluded = made.map((one) => ({ one, ...conclude(context, one) }));
   const updates = concluded.map(({ one, change }) => ({ ...whilePending(one.delivery, change), one }));
   const refused = await updateEach(context.table, updates);
-  // If a delivery has changed in the meantime, its row was not updated, so store its short success as a separate row.
+  // A success with a short answer is normally stored in the delivery's row. If the delivery has changed meanwhile, that update was refused,
+  // so store the attempt as a separate row. Otherwise the attempt would be lost.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   await enqueue(
     context,

@@ -48,7 +48,7 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   if (status === "deleted") shards.push(keys.pausedBacklogShard(companyId, webhookId));
   const page = await oldestIn(context.table, shards);
   if (page === undefined) return closeAfterLag(context, limiter);
-  // The page is empty, but the due index lags and may not show the latest deliveries yet.
+  // An empty page does not prove that the backlog is empty, because the due index lags. So look again later.
   if (page.length === 0) return { nextMs: startMs + FULL_MS };
   if (status === "active") return { nextMs: await sendPage(context, limiter, page) };
   if (status === "deleted") await cancel(context, page);
