@@ -20,8 +20,8 @@ import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
 
 /**
- * Long enough to read the largest file that a function holds in memory, even over a slow connection. The limit applies to the start of the
- * answer and to each pause within it.
+ * The default limit, in milliseconds, for the start of an answer and for each pause within it. Functions that read or write files use
+ * `PART_TIMEOUT_MS` instead.
  */
 const ANSWER_MS = 6_000;
 /** Long enough to send a part of 8 MB over a slow connection. */

@@ -95,7 +95,9 @@ export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: 
   ];
 }
 
-/** Budgets 3 and 4 limit the rounds and read units of a list in a cold function. */
+/**
+ * Budgets 3 and 4 limit a list in a cold function: its rounds, which are requests to the table that wait for each other, and its read units.
+ */
 export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const { company, caller } = stage;
   const size = sizeOf(company.count);
@@ -183,7 +185,7 @@ export async function pinBudgets({ company, caller, context }: Stage): Promise<B
   return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];
 }
 
-/** Budget 3 limits the rounds for the detail of an existing prospect. */
+/** Budget 3 also limits the rounds of a read of one existing prospect. */
 export async function detailBudgets({ company, caller, context }: Stage, id: number): Promise<Budget[]> {
   const { usage } = await metered(() => readProspect(context, caller, id));
   return [{ number: 3, text: "get, rounds", size: sizeOf(company.count), limit: 1, measured: usage.rounds }];

@@ -72,7 +72,7 @@ async function readyOf(service: ChildProcess, ended: Promise<number | null>): Pr
   return z.parse(Ready, message);
 }
 
-/** The tests create companies and users and sign in as each of them, which only a local service supports. */
+/** Throws unless a local service answers. The tests create users and sign in as each of them, which only a local service supports. */
 async function assertSignIn(baseUrl: string): Promise<void> {
   const answer = await fetch(`${baseUrl}/local/outputs`).catch(() => undefined);
   if (answer?.ok === true) return;

@@ -64,7 +64,10 @@ function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number)
   return alike.filter((_, i) => (i - (at % alike.length) + alike.length) % alike.length < count);
 }
 
-/** For each status of the row, the chosen callers that must get this status. */
+/**
+ * Returns the callers to test for the row. For each status that the row expects, these are some or all of the callers that must get it (see
+ * `someOf`).
+ */
 function callersOf({ statuses }: Row, at: number): CallerName[] {
   const alike = Map.groupBy(callers, (caller) => statuses[callers.indexOf(caller)]);
   return [...alike.values()].flatMap((same) => someOf(same, at));

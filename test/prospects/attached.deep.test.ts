@@ -32,7 +32,7 @@ interface Scene {
   readonly prospectId: number;
   readonly noteId: number;
   readonly appointmentId: number;
-  /** Partitions that may contain locators. */
+  /** The partition keys of the locators of the note and of the appointment. */
   readonly places: Set<string>;
 }
 

@@ -168,7 +168,7 @@ describe("the rows of a page", () => {
   });
 });
 
-/** A company that a warm function has listed, and other functions that write to it. */
+/** Returns a company with 40 prospects, the context of a function that has already listed them, and the context of another function. */
 async function fortyListed() {
   const company = await newCompany(newFunction());
   const others = contextOn(db.direct, clock);

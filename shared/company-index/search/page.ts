@@ -32,7 +32,9 @@ function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMat
 /** Additional room for rows, so that the selection runs less often. */
 const SPARE = 512;
 
-/** Keeps the matches that come first in list order. Uses parallel typed arrays, because the last page needs all rows before it. */
+/**
+ * Keeps the matches that come first in list order. Parallel typed arrays save memory, because the last page needs all rows before it.
+ */
 class FirstRefs {
   readonly #wanted: number;
   readonly #createdAt: Float64Array;

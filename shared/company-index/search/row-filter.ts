@@ -1,4 +1,4 @@
-/** Filters for the rows of one segment. They use the postings of a column, a bbox, or collected row numbers. */
+/** Filters for the rows of one segment. A filter uses the postings of a column, a bbox, or row numbers that a text search has collected. */
 
 import type { Box } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";

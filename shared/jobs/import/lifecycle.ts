@@ -119,7 +119,8 @@ export async function clear(
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
   await removeAll(table, { ...keys.runManifests(companyId), begins: piecePrefix(id) });
-  // The pieces are numbered segments and, last, the run of the index. The run has no parts, so the loop ends there.
+  // Remove the segments by their numbers until a number has no rows. The next number after the segments may be the import's run in the
+  // company index, which has no rows here.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([
     ...(prospectBlocks === null ? [] : [keys.prospectRange(companyId, prospectBlocks.from)]),

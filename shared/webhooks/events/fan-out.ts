@@ -129,7 +129,10 @@ const PART = 100;
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
-/** The delay of the next message in seconds. It limits the rate, because each message makes at most `MATCHES_PER_MESSAGE` deliveries. */
+/**
+ * The delay of the next message in seconds. It limits the rate, because each message makes at most `MATCHES_PER_MESSAGE` deliveries. The
+ * senders need about a second for that many.
+ */
 const PAUSE_SECONDS = 1;
 /** A message may arrive this much before its planned time. */
 const EARLY_MS = 100;
@@ -177,7 +180,7 @@ async function acquire(context: EventContext, companyId: number): Promise<Lease 
 async function makeDeliveries(context: EventContext, { companyId, owner, progress }: Lease): Promise<boolean> {
   const { table, clock } = context;
   const startedAt = clock.now();
-  // The remaining share of the message's limits, from 1 to 0. The senders and receivers need about a second for a full message.
+  // The share of `MATCHES_PER_MESSAGE` and `BYTES_PER_MESSAGE` that this message has not used yet, from 1 to 0.
   let budget = 1;
   let { of: current, told: done } = progress;
   for (;;) {

@@ -84,7 +84,7 @@ interface Run {
   queued: number;
   /** The ids of the companies whose fan-outs already have a message. */
   readonly fannedOut: Set<number>;
-  /** The errors of this run. Only the first one is kept. */
+  /** The first error of this run, or empty. Later errors are not kept. */
   readonly failed: unknown[];
 }
 
