@@ -1,5 +1,6 @@
 /** Runs the webhook part of the bench, which measures units of a delivered event, the time of matching, and delivery times. */
 import { startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { useTestKms } from "../harness/kms.ts";
 import type { Budget } from "./budget.ts";
 import { matchingCosts } from "./webhook-matching.ts";
 import { type DeliveryTimes, deliveryTimes } from "./webhook-times.ts";
@@ -14,6 +15,7 @@ export async function measureWebhooks(): Promise<WebhookFigures> {
   // The publisher and the sender would otherwise write a log line for every event.
   process.env.LOG_LEVEL ??= "error";
   process.env.WEBHOOK_URL_POLICY = "local";
+  await useTestKms();
   const db = await startFaultyDynamoDb();
   const units = await deliveryUnits(db).finally(() => db.stop());
   return { budgets: [...units, ...(await matchingCosts())], times: await deliveryTimes() };
