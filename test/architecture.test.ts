@@ -1,5 +1,6 @@
 /**
- * Tests that imports follow the order of the rooms, that files keep the rules of first line, name and length, and that links have targets.
+ * Tests the rules of the source tree: the order of imports between folders, the first line, name and length of files, and the targets of
+ * links.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
@@ -13,7 +14,7 @@ function sources(folder: string): string[] {
     .map((file) => join(folder, file));
 }
 
-/** The paths, from the root of the repository, of the files that a file imports. Imported packages are left out. */
+/** Returns the repository files that a file imports, as paths from the root of the repository. */
 function imports(file: string): string[] {
   const specifiers = [...read(file).matchAll(/(?:from|import\(|import)\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
   return specifiers.flatMap((name) => {
@@ -26,8 +27,8 @@ const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const all = ["infra", "functions", "shared"].flatMap(sources);
 
 /**
- * The rooms of the code, from the lowest to the highest. A file may import from its own room and from the rooms listed before it; types
- * count as imports. Code that two rooms share belongs in a room below both.
+ * The rooms (source folders) from the lowest to the highest. A file may import only from its own room and from the rooms listed before it.
+ * Type imports count as imports.
  */
 const rooms = [
   "shared",
@@ -68,7 +69,10 @@ const rooms = [
   "infra/cli",
 ];
 
-/** A room is a folder without its subfolders, or a single file. The folder functions/ with all its subfolders is one room. */
+/**
+ * Returns the room of a file: its folder without subfolders, or the file itself if `rooms` lists it. functions/ and its subfolders are one
+ * room.
+ */
 function roomOf(file: string): string {
   if (rooms.includes(file)) return file;
   return file.startsWith("functions/") ? "functions" : dirname(file);
@@ -123,7 +127,6 @@ test("importing a function opens no connection, reads no environment variable an
   expect(wrong).toEqual([]);
 });
 
-/** A longer file usually holds two ideas, which are easier to understand in two files. */
 test("files have at most 400 lines", () => {
   expect(all.filter((file) => read(file).split("\n").length > 401)).toEqual([]);
 });

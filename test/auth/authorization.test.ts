@@ -21,7 +21,7 @@ describe("the caller's context", () => {
       fc.property(caller, (given) => {
         const context = z.encode(CallerContext, given);
         for (const value of Object.values(context)) expect(value).toMatch(/^.+$/);
-        // API Gateway adds its own fields to the context.
+        // API Gateway adds its own fields to the authorizer's context, and decoding must ignore them.
         expect(z.decode(CallerContext, { ...context, ...{ principalId: "x", integrationLatency: 1 } })).toEqual(given);
       }),
     );

@@ -1,4 +1,7 @@
-/** Tests which functions a request starts in the whole service, and how the service answers while the authorizer cannot read the table. */
+/**
+ * Tests that requests with bad tokens start no function of a route, and that requests fail with a server error while the authorizer cannot
+ * read the table.
+ */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { LogLine } from "../../infra/local/options.ts";
@@ -34,8 +37,8 @@ const guarded = routes.filter((route) => !route.public);
 const files = new Set(["authorize", ...routes.map(({ file }) => file)]);
 
 /**
- * Counts the calls of the authorizer and of the functions of routes during `work`. Functions of events are left out, because they run at
- * any time.
+ * Counts the calls of the authorizer and of the functions behind API routes during `work`. Functions behind queues and streams are left
+ * out, because they may run at any time.
  */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
@@ -88,7 +91,7 @@ test("a rejected token is logged with its reason and without a stack", async () 
     .map(({ text }) => LogEntry.parse(JSON.parse(text)));
   expect(entries).toMatchObject([
     { level: "INFO", message: { event: "unauthorized", reason: expect.any(String) } },
-    // Lambda logs each error that a function throws, in addition to the function's own line.
+    // Lambda itself writes this second line for each error that a function throws.
     { level: "ERROR", message: { errorMessage: "Unauthorized", stackTrace: ["Error: Unauthorized"] } },
   ]);
 });

@@ -1,6 +1,6 @@
 /**
- * Tests that the inviter names the subject of a new user over HTTP. This is possible only with an external issuer, and the local issuer
- * counts as external.
+ * Tests that an inviter can set the subject (the `sub` of tokens) of a new user. The service allows this only with an external issuer of
+ * tokens, and the local issuer counts as external.
  */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";

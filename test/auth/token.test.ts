@@ -1,4 +1,4 @@
-/** Tests which requests the verifier makes for the issuer's keys, and what a caller gets while the issuer fails. */
+/** Tests which requests the token verifier sends for the issuer's public keys, and which error a caller gets while the issuer fails. */
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -16,9 +16,8 @@ afterEach(() => {
 
 interface Running {
   readonly issuer: string;
-  /** Paths of the requests to the issuer, in order. */
   readonly asked: string[];
-  /** The answer of the issuer to every request. Undefined stands for the correct answer. */
+  /** The issuer's answer to every request while it is set. If it is undefined, the issuer answers correctly. */
   fault: { status: number; body: string } | undefined;
 }
 

@@ -22,9 +22,9 @@ const encode = (part: unknown): string =>
   Buffer.from(typeof part === "string" ? part : JSON.stringify(part)).toString("base64url");
 const decode = (part: string | undefined): unknown => JSON.parse(Buffer.from(part ?? "", "base64url").toString());
 
-/** The material of a forger: the issuer's keys, the parts of a genuine token, and a key that the forger made. */
+/** All that the test needs to forge tokens: the issuer's keys, the parts of a valid token, and a key pair that the issuer does not know. */
 interface Forge {
-  /** Undefined if the service under test does not share its private key. */
+  /** Undefined if the service under test keeps its private key secret. Forgeries that need the key are then skipped. */
   readonly privateKey: KeyObject | undefined;
   readonly publicKey: KeyObject;
   readonly ownKey: KeyObject;
@@ -34,7 +34,7 @@ interface Forge {
 }
 let forge: Forge;
 
-/** The server that forged tokens name in `jku` or `x5u`. The service under test must never visit this server. */
+/** A server that forged tokens name in `jku` or `x5u` (URLs of keys). The service must never request it. */
 const lure = { url: "", visits: 0, close: (): void => undefined };
 
 beforeAll(async () => {
@@ -70,7 +70,6 @@ afterAll(() => lure.close());
 class NoIssuerKey extends Error {}
 const NO_KEY = "the issuer's key is not at hand: run without BASE_URL, or against a service of this DATA_DIR";
 
-/** A token of the given parts, signed with RS256. The key is the issuer's by default. */
 function signed(claims: unknown, header: object = forge.header, key = forge.privateKey): string {
   if (key === undefined) throw new NoIssuerKey();
   const input = `${encode(header)}.${encode(claims)}`;
@@ -143,7 +142,7 @@ const bad: Record<string, () => string | undefined> = {
   "a huge token": () => `Bearer ${withClaims({ padding: "x".repeat(9_000) })}`,
 };
 
-/** Undefined if the token needs the issuer's private key and the test does not have the key. */
+/** Returns undefined if the forgery needs the issuer's private key and the test does not have it. */
 function forged(make: (() => string | undefined) | undefined): { value: string | undefined } | undefined {
   try {
     return { value: make?.() };
@@ -166,7 +165,7 @@ test.for(Object.keys(bad))("%s gets 401", async (name, { skip }) => {
   expect(lure.visits).toBe(0);
 });
 
-/** Expects the answer of the gateway to a bad token: 401 with a challenge, without a call of the table. */
+/** Expects the gateway's answer to a bad token, which is a 401 with a challenge and without a read of the table. */
 function expectChallenge(answer: Answer): void {
   problemOf(answer, 401, "unauthenticated");
   expect(answer.headers.get("www-authenticate")).toBe("Bearer");

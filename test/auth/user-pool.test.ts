@@ -14,8 +14,8 @@ const attributes = [
 ];
 
 /**
- * Runs `work` against a pool that knows the user with status `known`, or does not know the user if `known` is undefined. Returns the result
- * of `work`, with the operations and bodies of its requests in order.
+ * Runs `work` against a simulated user pool. The pool knows the user with the status `known`, or knows no user if `known` is undefined.
+ * Returns the result of `work` and the requests that the pool received.
  */
 async function askPool<T extends object>(
   known: string | undefined,

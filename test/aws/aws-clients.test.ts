@@ -20,7 +20,6 @@ afterEach(() => {
 
 type Answer = (response: ServerResponse, number: number) => void;
 
-/** Starts a server that gives this answer, which depends on the number of the request. */
 async function listen(answer: Answer, host = "127.0.0.1") {
   const bodies: string[] = [];
   let connections = 0;

@@ -1,6 +1,6 @@
 /**
- * Measures budget 14 of docs/benchmarks.md. Lists must not cost more for prospects with many attached rows (notes, past statuses,
- * appointments).
+ * Measures budget 14 of docs/benchmarks.md. A list must not cost more read units when its prospects have many notes, past statuses and
+ * appointments.
  */
 import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -16,10 +16,10 @@ import type { Stage } from "./stage.ts";
 const NOTES = 1_000;
 const STATUSES = 20;
 const APPOINTMENTS = 20;
-/** The number of notes of the maximum size that one prospect gets. */
+/** Notes of the maximum size that one prospect gets. */
 const LONG_NOTES = 300;
 
-/** Measures a page of the newest prospects, which are neighbours in the table. */
+/** Measures a page of the newest prospects, whose rows are neighbours in the table. */
 export async function attachedBudgets(stage: Stage): Promise<Budget[]> {
   const { context, caller, company } = stage;
   const query = listQuery(company, "everything");

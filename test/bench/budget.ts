@@ -1,20 +1,18 @@
-/** A budget limits the cost of an operation. docs/benchmarks.md lists all budgets with their measurements. */
+/** The shape of a budget, which limits the cost of an operation. docs/benchmarks.md lists all budgets with their measurements. */
 
 export interface Budget {
-  /** The number of the budget in docs/benchmarks.md. */
   readonly number: number;
   readonly text: string;
-  /** The number of the company's prospects, such as `100 k`. Empty if no company is measured. */
+  /** The number of prospects of the measured company, such as `100 k`. Empty if the measurement uses no company. */
   readonly size: string;
-  /** Null if this size has no limit. */
+  /** Null if the budget has no limit for a company of this size. */
   readonly limit: number | null;
   readonly measured: number;
 }
 
-/** Compares the value as it is printed, because further decimals are noise. */
+/** Compares the rounded value that the report prints, so that the report never shows a value at its limit as a failure. */
 export const isHeld = ({ limit, measured }: Budget): boolean => limit === null || Number(inDigits(measured)) <= limit;
 
-/** Formats a value with at most two decimals. */
 export const inDigits = (value: number): string => String(Number(value.toFixed(2)));
 
 /** Formats 10 000 as `10 k`. */

@@ -1,6 +1,6 @@
 /**
- * Tests the budgets of docs/benchmarks.md that count units, rounds or bytes, at 10 k and 100 k prospects. The counts are the same in each
- * run.
+ * Tests the budgets of docs/benchmarks.md that count table units, round trips or bytes, at 10 k and 100 k prospects. These counts do not
+ * vary between runs, so they need no tolerance.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Budget, isHeld } from "./budget.ts";
@@ -15,10 +15,9 @@ beforeAll(async () => {
 });
 afterAll(() => table.stop());
 
-/** The number of creates whose background work is counted. */
 const CREATES = 1_024;
 
-/** The number of rows of the measured import, which is one and a half batches. */
+/** Rows of the measured import. They are one and a half batches of the import, so that a partial batch is measured too. */
 const CSV_ROWS = 3_000;
 
 const broken = (budgets: readonly Budget[]): Budget[] => budgets.filter((budget) => !isHeld(budget));

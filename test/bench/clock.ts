@@ -1,9 +1,10 @@
-/** Measures wall time and processor time. The result is the median of several runs, because other processes use the same machine. */
+/**
+ * Measures wall time and processor time. Each result is the median of several repetitions, because other processes use the same machine.
+ */
 
 export interface Taken {
-  /** Elapsed milliseconds. */
   readonly wallMs: number;
-  /** Milliseconds of processor time of all threads of this process, user and system time together. */
+  /** Processor time of all threads of this process, in user mode and in the kernel. */
   readonly cpuMs: number;
 }
 
@@ -23,7 +24,7 @@ export async function medianOf(runs: number, work: () => unknown): Promise<Taken
   return middle(await repeated(runs, () => taken(work)));
 }
 
-/** Measures several kinds of work alternately, so that other load of the machine affects all kinds equally. */
+/** Measures several kinds of work in alternation, so that other load of the machine affects all kinds equally. */
 export async function interleaved<Name extends string>(
   runs: number,
   works: Readonly<Record<Name, () => unknown>>,

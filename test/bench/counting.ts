@@ -1,10 +1,10 @@
-/** Wraps a table to record the keys of its reads. The keys show which segments of the company index a read loads. */
+/** Wraps a table so that it records the keys of its reads. The keys show which segments of the company index a read loads. */
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface CountingTable {
   readonly table: Table;
-  /** Returns the ids of the segments whose first columns were read. */
+  /** Returns the ids of the index segments whose main columns were read. */
   segments(): string[];
 }
 

@@ -14,11 +14,11 @@ import type { BenchTable } from "./table.ts";
 
 const IMPORT_HEAP_MB = 256;
 const EXPORT_HEAP_MB = 64;
-/** Megabytes of V8's young generation. V8's default is either too small or larger than these small heaps. */
+/** Megabytes of V8's young generation. V8's default does not suit the small heap limits of this bench. */
 const YOUNG_MB = 4;
 const MB = 2 ** 20;
 
-/** Measures an import and an export. Only the rows a second depend on the load of the machine. */
+/** Measures an import and an export. Only the rates in rows a second depend on the load of the machine. */
 export const csvBudgets = (table: BenchTable, count: number): Promise<Budget[]> =>
   withCompany(table, `csv-${count}`, count, async (job, notes) => {
     const imported = Imported.parse(await inOwnProcess("csv-job.ts", { ...job, work: "import" }, IMPORT_HEAP_MB));
@@ -82,7 +82,7 @@ async function withCompany<T>(
   }
 }
 
-/** Runs the script in a separate process, which fails if it exceeds its heap limit. */
+/** Runs the script in a separate process. The process fails if its heap exceeds `heapMb`. */
 async function inOwnProcess(script: string, job: object, heapMb?: number): Promise<unknown> {
   const flags = heapMb === undefined ? [] : [`--max-heap-size=${heapMb}`, `--max-semi-space-size=${YOUNG_MB}`];
   const file = join(import.meta.dirname, script);

@@ -1,4 +1,4 @@
-/** Writes the synthetic company of the benches as a CSV file. */
+/** Writes the prospects of a bench company as a CSV file. */
 import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -7,14 +7,14 @@ import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { type BenchCompany, type Made, makeProspect } from "./prospects.ts";
 
-/** The number of rows that are generated at a time. */
+/** Rows that are generated in memory at a time. */
 const PORTION = 4_000;
 
 const columns = "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedToEmail,tags,notes".split(
   ",",
 );
 
-/** Writes the file and returns the number of its notes. */
+/** Returns the number of notes in the file. */
 export async function writeCsvFile(context: ApiContext, company: BenchCompany, file: string): Promise<number> {
   const dictionary = await loadDictionary(context.table, company.id);
   let notes = 0;

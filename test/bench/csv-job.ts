@@ -1,4 +1,4 @@
-/** Runs as a bench process with a limited heap, which imports or exports a company and prints the cost. */
+/** Runs as a separate process with a limited heap. It imports or exports a company and prints time, units and peak memory. */
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
@@ -26,7 +26,7 @@ import {
 
 const Job = z.extend(CsvJob, {
   work: z.enum(["import", "export"]),
-  /** The blocks of 128 ids that contain the company's prospects. */
+  /** The key range of the company's prospects. The table stores each block of 128 consecutive ids in one partition. */
   blocks: z.optional(Blocks),
 });
 
@@ -56,7 +56,7 @@ async function importAll(): Promise<Imported> {
   return { ...memory, ms, writeUnits, imported: result.imported, blocks: result.prospectBlocks };
 }
 
-/** Streams the export as the answer to a request does. */
+/** Streams and compresses the export, as the export endpoint does. */
 const streamed = async (filter: ProspectFilter = {}): Promise<void> =>
   pipeline(Readable.from(await exportProspects(context, caller, filter), { highWaterMark: 1 }), newGzip(), nowhere());
 

@@ -1,4 +1,4 @@
-/** Input, output and context of the bench processes that import or export a company. Output times are wall-clock milliseconds. */
+/** Input, output and context of the bench processes that import or export a company. Times are wall-clock milliseconds. */
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -21,14 +21,12 @@ export const CsvJob = z.object({
 });
 export type CsvJob = z.infer<typeof CsvJob>;
 
-/** A range of blocks of 128 ids, both ends included. */
+/** A range of blocks, both ends included. A block is a partition of the table with 128 consecutive prospect ids. */
 export const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
 const memory = {
-  /** Peak size of V8's heap. */
   peakHeapBytes: z.number(),
-  /** Peak of the resident set size. */
   peakBytes: z.number(),
 };
 
@@ -44,18 +42,17 @@ export type Imported = z.infer<typeof Imported>;
 
 export const Exported = z.object({
   ...memory,
-  /** Milliseconds of a streamed export. */
+  /** Milliseconds of an export that is streamed to the client. */
   ms: z.number(),
   readUnits: z.number(),
-  /** Total size of the stored items. */
   rowBytes: z.number(),
-  /** Milliseconds of an export into a file of the bucket. */
+  /** Milliseconds of an export job, which writes a file to the bucket. */
   jobMs: z.number(),
   processed: z.int(),
 });
 export type Exported = z.infer<typeof Exported>;
 
-/** Milliseconds over all rounds, for imports and exports of the service and for plain SDK calls for the same number of rows. */
+/** Total milliseconds of the service's imports and exports, and of plain SDK calls that write and read the same number of rows. */
 export const Ratios = z.object({
   importMs: z.number(),
   bareWriteMs: z.number(),
@@ -66,7 +63,7 @@ export type Ratios = z.infer<typeof Ratios>;
 
 export const noQueue = { send: async () => undefined, returnIn: async () => undefined };
 
-/** Returns a context with the table of another process and a folder as the bucket. */
+/** Returns a context that uses the table of another process, and a folder as the bucket. */
 export function jobContextOf({ endpoint, folder }: CsvJob): JobContext {
   const objects = folderBucket(folder);
   return { ...contextOn(openBenchTable(endpoint)), objects, jobs: noQueue };
@@ -83,7 +80,7 @@ export const ample = (): number => 36_000_000;
 
 const link = async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" });
 
-/** Creates an import and puts its file into the bucket. */
+/** Creates an import job and puts its CSV file into the bucket. */
 export async function uploaded(context: JobContext, job: CsvJob): Promise<{ companyId: number; id: number }> {
   const { companyId, folder } = job;
   const { id } = await beginImport(context, { upload: link, download: link }, callerOf(job), {});

@@ -1,6 +1,6 @@
 /**
- * Runs as a bench process that alternates between the service's import or export and plain SDK calls for the same rows, so that load
- * affects both.
+ * Runs as a separate process that measures the service's import and export against plain SDK calls for the same rows. The two alternate, so
+ * that other load of the machine affects both.
  */
 
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -13,7 +13,7 @@ import { taken } from "./clock.ts";
 import { type Blocks, CsvJob, callerOf, jobContextOf, type Ratios, runWhole, uploaded } from "./csv-process.ts";
 
 const ROUNDS = 3;
-/** The number of concurrent plain calls, which equals the number of concurrent batches of an import. */
+/** Concurrent plain SDK calls. An import has the same number of concurrent batches. */
 const LANES = 12;
 const BATCH = 25;
 
@@ -25,7 +25,6 @@ const client = DynamoDBDocumentClient.from(
   new DynamoDBClient({ endpoint, region: "us-east-1", credentials, ...patient }),
 );
 
-/** Reads the rows of the blocks page by page. */
 async function read({ from, to }: Blocks): Promise<Item[]> {
   const items: Item[] = [];
   for (let block = from; block <= to; block++) {
@@ -59,7 +58,7 @@ async function exported(): Promise<void> {
   for await (const _ of await exportProspects(context, callerOf(job), {}));
 }
 
-/** Returns copies of the rows for partitions that no company uses. */
+/** Returns copies of the rows in partitions that no company uses, so that the plain writes replace no row of the service. */
 const elsewhere = (items: readonly Item[], round: number): Item[] =>
   items.map((item) => ({ ...item, pk: `elsewhere-${round}#${item.pk}` }));
 

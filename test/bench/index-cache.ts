@@ -1,6 +1,6 @@
 /**
- * `npm run bench:cache` models the cache of company indexes in one function environment. It prints the hit rate, the duration and the price
- * of a request for several sizes of memory and numbers of companies. index-memory.ts measures the input of the model.
+ * `npm run bench:cache` models how a Lambda environment caches company indexes. It prints the cache's hit rate, the duration and the price
+ * of a request, for several memory sizes and numbers of companies. index-memory.ts measures the input of the model.
  */
 
 import { execFile } from "node:child_process";
@@ -13,12 +13,15 @@ import { randomSequence } from "../../infra/local/demo-data.ts";
 import { setStage } from "./stage.ts";
 import { startBenchTable } from "./table.ts";
 
-/** A function with less memory has only a share of one processor. A read of the index uses at most one processor. */
+/**
+ * Lambda gives a function of this memory one whole processor, and a smaller function only a share of it. A read of the index uses at most
+ * one processor.
+ */
 const WHOLE_CPU_MB = 1_769;
 /** Prices of a GB-second and of an on-demand read unit, in US dollars for arm64 in us-east-1. */
 const GB_SECOND = 0.0000133334;
 const READ_UNIT = 0.000000125;
-/** Milliseconds that a warm read waits for the table, and that a cold read waits for its round trips and their transfer. */
+/** Assumed time in which a request only waits for the table. A cold request also waits for further round trips and for the transfer of the index. */
 const WARM_WAIT_MS = 8;
 const COLD_WAIT_MS = 40;
 
@@ -30,7 +33,7 @@ const IndexMemory = z.object({
   coldUnits: z.number(),
 });
 
-/** Bytes, times and read units of a request for a company of 100 000 prospects. */
+/** Index bytes, times and read units of one request for a company of 100 000 prospects. */
 export interface Kind {
   readonly bytes: number;
   readonly warmMs: number;
@@ -38,7 +41,7 @@ export interface Kind {
   readonly coldUnits: number;
 }
 
-/** Measured by `index-memory.ts`. `warmMs` includes the processor time outside the index, namely for parsing, the page and the answer. */
+/** Measured by `index-memory.ts`. `warmMs` also includes parsing the request and writing the answer. */
 export const kinds = {
   list: { bytes: 4_853_200, warmMs: 3, coldMs: 75, coldUnits: 138 },
   pins: { bytes: 6_404_848, warmMs: 45, coldMs: 145, coldUnits: 206 },
@@ -51,17 +54,17 @@ export interface Modelled {
   readonly hits: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
-  /** The price of a million requests. */
+  /** US dollars for a million requests. */
   readonly dollars: number;
 }
 
 const REQUESTS = 40_000;
 
-/** Simulates requests of equally large companies to one environment with an LRU cache. */
+/** Simulates requests to one environment with an LRU cache. All companies have equally large indexes. */
 export function model(memoryMb: number, companies: number, mix: Mix): Modelled {
   const random = randomSequence(7);
   const budget = cacheBytesOf(memoryMb);
-  /** The cached pieces of each company's index, in the order of last use. */
+  /** The cached parts of each company's index. The map is ordered by last use, so the first entry is evicted first. */
   const cache = new Map<number, Kind>();
   let kept = 0;
   let hits = 0;
@@ -113,7 +116,9 @@ function pick(mix: Mix, at: number): Kind {
   return kinds.list;
 }
 
-/** Measures in a separate process. Exits with 1 if the cache's estimate is more than 10 % too low or 35 % too high. */
+/**
+ * Measures real memory in a separate process. The exit code is 1 if the cache estimates its memory more than 10 % too low or 35 % too high.
+ */
 async function measureOne(): Promise<void> {
   const table = await startBenchTable();
   const { company, clock, fill } = await setStage(table, 100_000);

@@ -1,4 +1,6 @@
-/** Runs as a process that caches several copies of a company's index, and compares the memory of a copy with the estimate of the cache. */
+/**
+ * Runs as a process that loads several copies of a company's index. It compares the real memory of a copy with the estimate of the cache.
+ */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
 import { companyIndex } from "#shared/company-index/read/company-index.ts";
@@ -12,11 +14,13 @@ const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(
 const COPIES = 4;
 
 export interface IndexMemory {
-  /** The cache's estimate for one copy. */
+  /** Bytes of one copy, as the cache estimates them. */
   readonly countedBytes: number;
-  /** The growth of the process's live memory for one copy. */
+  /** Bytes by which the live memory of the process grows for one copy. */
   readonly takenBytes: number;
-  /** Processor time of the first read of a copy. `warmMs` is that of a later read, and `coldUnits` are the read units of the first read. */
+  /**
+   * `coldMs` and `coldUnits` are processor time and read units of the first read of a copy. `warmMs` is the processor time of a later read.
+   */
   readonly coldMs: number;
   readonly warmMs: number;
   readonly coldUnits: number;
@@ -27,7 +31,7 @@ const caller = { companyId, userId: ownerId, role: "owner" as const, permissions
 const fresh = () => contextOn(openBenchTable(endpoint), { now: () => now });
 type Reader = ReturnType<typeof fresh>;
 
-/** Returns the bytes of live memory, which are the heap and the typed arrays outside it. */
+/** Returns the bytes of live memory, which are V8's heap and the typed arrays outside it. */
 function takenBytes(): number {
   for (let i = 0; i < 4; i++) globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
@@ -43,7 +47,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function measure(read: (reader: Reader) => Promise<unknown>): Promise<IndexMemory> {
-  // The first read creates the data that all readers share, which is not measured.
+  // This first read loads data that all copies share, so that the measurement does not include it.
   await read(fresh());
   const before = takenBytes();
   const readers = Array.from({ length: COPIES }, fresh);
@@ -53,7 +57,7 @@ async function measure(read: (reader: Reader) => Promise<unknown>): Promise<Inde
     const { usage } = await metered(() => read(reader));
     coldMs += cpuMs() - before;
     coldUnits += usage.readUnits;
-    // Several reads are needed, because later reads build orders, postings and word indexes.
+    // Several reads are needed, because the index builds sort orders and word indexes only during later reads.
     for (let i = 0; i < 12; i++) await read(reader);
     await turn();
     warmMs += await timed(() => read(reader));

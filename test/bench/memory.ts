@@ -1,4 +1,4 @@
-/** Measures the memory of a warm reader that has loaded the whole index, including texts, in a separate process. */
+/** Measures, in a separate process, the memory of a warm function that has loaded the whole index of a company, including texts. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -8,10 +8,9 @@ import { listQuery } from "./lists.ts";
 import type { Stage } from "./stage.ts";
 
 const Memory = z.object({ restingBytes: z.number(), peakBytes: z.number() });
-/** The bytes of one of Lambda's megabytes. */
 const MB = 2 ** 20;
 
-/** The limit of the heap in megabytes. It is the same as in a function of 1 024 MB. */
+/** Limit of V8's heap in megabytes. Lambda functions with 1 024 MB use the same limit. */
 const HEAP_MB = 768;
 
 export async function memoryBudgets(stage: Stage, endpoint: string): Promise<Budget[]> {

@@ -1,14 +1,13 @@
-/** The locations of the invented prospects: cities of different sizes in several states, dense in the centre and sparse at the edges. */
+/** The locations of the synthetic prospects. The cities have different sizes and are dense in the centre and sparse at the edges. */
 import { rounded } from "../../infra/local/synthetic-prospect.ts";
 
 export interface City {
   readonly name: string;
   readonly state: string;
-  /** The first three digits of the city's postal codes. */
   readonly zip: string;
   readonly lat: number;
   readonly lng: number;
-  /** The city's share of all prospects. */
+  /** The city's share of all prospects, from 0 to 1. */
   readonly share: number;
 }
 
@@ -31,10 +30,10 @@ export const cities: readonly City[] = [
   { name: "Wichita", state: "KS", zip: "672", lat: 37.687, lng: -97.33, share: 0.02 },
 ];
 
-/** Standard deviation of the houses' distance from the city's centre, in degrees. It is about 12 km. */
+/** Standard deviation of the houses' distance from the city's centre, in degrees (about 12 km). */
 const SPREAD = 0.11;
 
-/** Returns the city at this fraction of all prospects, which is at least 0 and less than 1. */
+/** Maps a number from 0 (included) to 1 (excluded) to a city, so that uniform random numbers choose each city by its share. */
 export function cityAt(part: number): City {
   let rest = part;
   for (const city of cities) {
@@ -48,9 +47,9 @@ function missingCity(): never {
   throw new Error("there are no cities");
 }
 
-/** Returns a random location in the city. Its degrees have six decimals (about a tenth of a metre), as phones report them. */
+/** Returns a random location in the city. The degrees have six decimals (about 10 cm), as phones report them. */
 export function houseIn({ lat, lng }: City, random: () => number): { lat: number; lng: number } {
-  // The Box-Muller transform makes a normally distributed point from two uniform numbers.
+  // The Box-Muller transform turns two uniform random numbers into a normally distributed point.
   const radius = SPREAD * Math.sqrt(-2 * Math.log(1 - random()));
   const angle = 2 * Math.PI * random();
   return { lat: rounded(lat + radius * Math.sin(angle)), lng: rounded(lng + radius * Math.cos(angle)) };
@@ -63,5 +62,4 @@ export const bboxOf = ({ lat, lng }: Pick<City, "lat" | "lng">): string =>
 /** Returns a bbox of 0.2 degrees at the sparse eastern edge of the city. */
 export const outskirtsOf = ({ lat, lng }: City): string => bboxOf({ lat, lng: lng + 0.25 });
 
-/** The bbox of the largest city. */
 export const cityBbox = "-105.09,39.639,-104.89,39.839";

@@ -1,4 +1,4 @@
-/** Starts a Postgres server in a temporary directory, with a socket in that directory. */
+/** Starts a temporary Postgres server whose data and Unix socket are in one temporary directory. */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -10,13 +10,13 @@ import { promisify } from "node:util";
 
 export interface Postgres {
   readonly version: string;
-  /** Returns the lines that the statements print. With `timing`, a line such as `Time: 1.234 ms` follows each statement. */
+  /** Runs the statements and returns the lines that they print. With `timing`, a line such as `Time: 1.234 ms` follows each statement. */
   run(sql: string, timing?: boolean): Promise<string[]>;
   copy(table: string, lines: Iterable<string>): Promise<void>;
   stop(): void;
 }
 
-/** Settings for a server of this size. Nothing is synced to disk, because the data is temporary. */
+/** Nothing is synced to disk, because the data is temporary. */
 const settings = [
   "shared_buffers=512MB",
   "work_mem=64MB",
@@ -49,7 +49,6 @@ export async function startPostgres(): Promise<Postgres | undefined> {
     spawnSync("sleep", ["1"]);
     rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 });
   };
-  // The server must end together with this process.
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => {
       stop();
@@ -80,7 +79,7 @@ function client(psql: string, connection: readonly string[]): Pick<Postgres, "ru
   };
 }
 
-/** Returns the binary from PATH, or else from the directory of the newest version on Debian. */
+/** Returns the path of a Postgres binary: from PATH, or else of the newest version that Debian has installed. */
 function binary(name: string): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
@@ -91,7 +90,7 @@ function binary(name: string): string | undefined {
   return places.map((place) => join(place, name)).find((file) => existsSync(file));
 }
 
-/** Returns another user if this process runs as root, because Postgres refuses root. It is Debian's user `postgres` or else `nobody`. */
+/** Returns another user if this process runs as root, because Postgres refuses to run as root. */
 function unprivileged(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const user of ["postgres", "nobody"]) {

@@ -1,7 +1,4 @@
-/**
- * Compares the service with Postgres, which has the same rows and suitable indexes. Both run the same queries, each with a count and a
- * page.
- */
+/** Compares the service with Postgres on the same rows. Postgres has suitable indexes. Each query is a count and a page on both sides. */
 import { deepEqual } from "node:assert/strict";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -19,14 +16,14 @@ export interface Comparison {
   readonly name: string;
   readonly size: string;
   readonly total: number;
-  /** Milliseconds for the exact total and the ids of a page, or for all pins as text. */
+  /** Milliseconds for the exact total and the ids of one page, or for all map pins as text. */
   readonly oursMs: number;
   readonly postgresMs: number;
 }
 
 const RUNS = 9;
 
-/** Runs each query in both and throws if the two results differ. */
+/** Runs each query on both sides and throws if the results differ. */
 export async function compare(postgres: Postgres, stage: Stage): Promise<Comparison[]> {
   await load(postgres, stage.company);
   const comparisons: Comparison[] = [];
@@ -63,7 +60,7 @@ async function load(postgres: Postgres, company: BenchCompany): Promise<void> {
   await postgres.run(INDEXES);
 }
 
-/** Yields texts with some hundred rows each. */
+/** Yields the rows in texts of 500 rows, which bounds the memory. */
 function* lines(company: BenchCompany): Generator<string> {
   let piece = "";
   for (let at = 0; at < company.count; at++) {
@@ -74,7 +71,7 @@ function* lines(company: BenchCompany): Generator<string> {
   }
 }
 
-/** Returns the row of a prospect. One column has all texts that a search reads, so Postgres needs no second table for the notes. */
+/** Returns a prospect as a row for COPY. One column holds all texts that a search reads, so that Postgres needs no join for notes. */
 function lineOf(company: BenchCompany, at: number): string {
   const { prospect, note } = makeProspect(company, at);
   const { id, createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = indexRow(prospect);
@@ -116,7 +113,7 @@ async function comparePins(postgres: Postgres, { context, caller, company }: Sta
 async function timeOf(postgres: Postgres, sql: string): Promise<number> {
   const printed = await postgres.run(`${sql}\n`.repeat(RUNS + 1), true);
   const times = printed.flatMap((line) => /^Time: ([0-9.]+) ms/.exec(line)?.[1] ?? []).map(Number);
-  // The first run does not count, because it loads pages into memory.
+  // The first time is left out, because it includes loading pages into memory.
   return median(times.slice(1));
 }
 

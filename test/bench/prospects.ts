@@ -1,4 +1,7 @@
-/** Generates the invented prospects of the benches. Each depends only on its number, so every run has the same prospects. */
+/**
+ * Generates the synthetic prospects of the benches. A prospect depends only on its number and the company, so every run of a bench has the
+ * same data.
+ */
 import { iso } from "#shared/clock.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import { firstNames, lastNames, noteTexts, randomSequence } from "../../infra/local/demo-data.ts";
@@ -6,7 +9,7 @@ import { pick, type SyntheticCompany, syntheticNote, syntheticProspect } from ".
 import { type City, cityAt, houseIn } from "./places.ts";
 
 export interface BenchCompany extends SyntheticCompany {
-  /** The id of the first prospect. The ids of all prospects are consecutive. */
+  /** The id of the first prospect. All ids of prospects are consecutive. */
   readonly firstId: number;
   readonly count: number;
 }
@@ -16,21 +19,20 @@ export interface Made {
   readonly note: StoredNote | undefined;
 }
 
-/** The first prospect was created three years before the date of the benches. */
+/** The creation times cover the three years before the date of the benches. */
 const FIRST_CREATED = Date.UTC(2023, 4, 1);
 const LAST_CREATED = Date.UTC(2026, 4, 1);
-/** All prospects belong to an import, because imported rows cause no events. */
+/** Marks all prospects as imported, because an imported prospect sends no webhook event. */
 const IMPORT_ID = "bench";
-/** One prospect in 5 000 has the rare name. */
 const RARE_ONE_IN = 5_000;
 export const RARE_NAME = "Zdanowicz";
 
-/** The first ids of addresses, status changes and notes. They have as many digits as real ids. */
+/** The first ids of addresses, status changes and notes. They have as many digits as real ids, so that rows have realistic sizes. */
 const bases = { address: 10_000_000, change: 20_000_000, note: 30_000_000 } as const;
 
 /**
- * Makes the prospect with the number `at`, counted from 0. A higher number has a later creation time. The newest prospects are alike in
- * companies of any size.
+ * Makes the prospect with the number `at`, counted from 0. A higher number has a later creation time. The random values depend on the
+ * distance from the newest prospect, so that the newest prospects are alike in companies of any size.
  */
 export function makeProspect(company: BenchCompany, at: number): Made {
   const random = randomSequence(company.count - at);

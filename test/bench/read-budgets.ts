@@ -1,5 +1,5 @@
 /**
- * Measures budgets 1 to 5 and 8 of docs/benchmarks.md, as far as they count calls, units and bytes. The counts are the same in each run.
+ * Measures the reads of budgets 1 to 5 and 8 of docs/benchmarks.md. It counts calls, table units and bytes, which do not vary between runs.
  */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -21,23 +21,26 @@ import { type ListName, listNames, listQuery } from "./lists.ts";
 import { bboxOf, cities, outskirtsOf } from "./places.ts";
 import type { Stage } from "./stage.ts";
 
-/** Usage of the table by a warm function. */
+/** What a warm function reads from the table. */
 export interface WarmUsage {
   readonly lists: ReadonlyMap<ListName, Usage>;
-  /** Usage of each page of prospects that are neighbours in the table. Most pages are in two partitions, cut at different positions. */
+  /**
+   * Usage of each page of prospects that are neighbours in the table. A page usually spans two partitions, so its cost depends on where the
+   * page begins.
+   */
   readonly neighbours: readonly Usage[];
   readonly pins: Usage;
 }
 
 const NEIGHBOUR_PAGES = 16;
 
-/** Writes the rows that the lists read. */
+/** The bench company has index entries for all prospects but only a few rows. This writes the rows that the measured lists read. */
 export async function fillLists(stage: Stage): Promise<void> {
   for (const name of listNames) await stage.fill(listQuery(stage.company, name));
   for (let page = 2; page <= NEIGHBOUR_PAGES; page++) await stage.fill(listQuery(stage.company, "everything", page));
 }
 
-/** Measures a warm function. The rows that the lists read must exist. */
+/** Measures a warm function. `fillLists` must run first. */
 export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
   const ask = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
   const lists = new Map<ListName, Usage>();
@@ -76,7 +79,7 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, pins }: War
   ];
 }
 
-/** Budget 2 limits the growth of usage when a company has ten or a hundred times as many prospects. */
+/** Budget 2 limits how much the read units grow when a company has ten or a hundred times as many prospects. */
 export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: WarmUsage): Budget[] {
   const size = `${sizeOf(large.company.count)} / ${sizeOf(small.company.count)}`;
   const growth = (of: (usage: WarmUsage) => number | undefined): number =>
@@ -96,7 +99,8 @@ export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: 
 }
 
 /**
- * Budgets 3 and 4 limit a list in a cold function: its rounds, which are requests to the table that wait for each other, and its read units.
+ * Budgets 3 and 4 limit the cost of a list in a cold function. Budget 3 limits its rounds, which are table requests that must wait for each
+ * other. Budget 4 limits its read units.
  */
 export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const { company, caller } = stage;
@@ -106,7 +110,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const plain = await ask("one rep");
   const search = await ask("common word");
   const thousands = company.count / 1_000;
-  // A small company has no limit, because the rows of the page dominate there.
+  // A small company has no limit, because the rows of the page cost more than its index.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const per = "read units per 1 000 prospects";
   return [
@@ -116,7 +120,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   ];
 }
 
-/** Budget 5 limits the segments that a cold read of a bbox loads and the rows that it compares, in the centres and outskirts of cities. */
+/** Budget 5 limits a cold read of a bbox (map window): the share of the index segments that it loads, and the rows that it compares. */
 export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
   const { head } = await readUnflushed(context.table, company.id);
@@ -139,7 +143,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   });
   const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
   return [
-    // Only a large company has a limit, because a city has just one or two segments in a small company.
+    // Smaller companies have no limit, because one or two segments hold a whole city and are a large share of all segments.
     line(
       "cold, maximum of 32, % of segments read",
       company.count >= 1_000_000 ? 10 : null,
@@ -156,9 +160,9 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
 }
 
 interface BboxRead {
-  /** The share of all segments that the read loads, in per cent. */
+  /** The share of the company's index segments that the read loads, in per cent. */
   readonly part: number;
-  /** The number of compared rows for each returned row. */
+  /** Compared rows for each returned row. */
   readonly looked: number;
   readonly loaded: number;
 }
@@ -176,7 +180,7 @@ async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]
   return { part: (100 * loaded.size) / all.length, looked: looked / total, loaded: rows / total };
 }
 
-/** Budget 8 limits the bytes of each pin that a phone loads. */
+/** Budget 8 limits the bytes of a pin (one prospect on the map) that a phone downloads. */
 export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const texts = [...(await mapPins(context, caller, {}))];
   const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
@@ -185,15 +189,15 @@ export async function pinBudgets({ company, caller, context }: Stage): Promise<B
   return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];
 }
 
-/** Budget 3 also limits the rounds of a read of one existing prospect. */
+/** Budget 3 also limits the rounds (table requests that wait for each other) of a read of one prospect. */
 export async function detailBudgets({ company, caller, context }: Stage, id: number): Promise<Budget[]> {
   const { usage } = await metered(() => readProspect(context, caller, id));
   return [{ number: 3, text: "get, rounds", size: sizeOf(company.count), limit: 1, measured: usage.rounds }];
 }
 
 /**
- * Budget 3 limits the rounds of a cold function. The authorizer looks up the caller earlier in a separate function, and the gateway caches
- * the result for a minute.
+ * Budget 3 limits the rounds (table requests that wait for each other) of a cold function. The caller's look-up is not counted, because the
+ * authorizer is a separate function and the gateway caches its result for a minute.
  */
 export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {
   const { company, caller, sub } = stage;

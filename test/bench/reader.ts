@@ -1,4 +1,4 @@
-/** Runs in a separate process, reads as a warm function does, and reports its memory. */
+/** Runs as a separate process that reads lists and pins as a warm function does, and prints its memory. */
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
@@ -8,9 +8,8 @@ import { openBenchTable } from "./table.ts";
 const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(), now: z.int() });
 
 export interface ReaderMemory {
-  /** Resident memory after loading and garbage collection. */
+  /** Resident memory after the reads and a garbage collection. */
   readonly restingBytes: number;
-  /** The peak of the resident memory. */
   readonly peakBytes: number;
   readonly sentBytes: number;
 }

@@ -1,4 +1,4 @@
-/** Prints the measurements as tables, for the terminal and for docs/benchmarks.md. */
+/** Prints the measurements as Markdown tables, for the terminal and for docs/benchmarks.md. */
 import { cpus, totalmem } from "node:os";
 import { type Budget, inDigits, isHeld } from "./budget.ts";
 import type { Comparison } from "./postgres.ts";
@@ -11,7 +11,7 @@ export interface Measured {
   readonly times: readonly ListTimes[];
   /** Undefined if the options leave webhooks out. */
   readonly webhooks: WebhookFigures | undefined;
-  /** Undefined without `--postgres`. A text is the reason why Postgres did not start. */
+  /** Undefined without `--postgres`. A string is the reason why Postgres did not start. */
   readonly postgres: { readonly version: string; readonly comparisons: readonly Comparison[] } | string | undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
- * `npm run bench` measures every budget of docs/benchmarks.md at 10 k and 100 k prospects. `--large` adds 1 M prospects, `--postgres` adds
- * a comparison with Postgres, and `--write` writes docs/benchmarks.md. `--index`, `--csv` and `--webhooks` select parts of the bench. The
- * command exits with 1 if a budget is exceeded.
+ * `npm run bench` measures the budgets of docs/benchmarks.md at 10 k and 100 k prospects. `--large` adds 1 M prospects, `--postgres` adds a
+ * comparison with Postgres, and `--write` writes docs/benchmarks.md. `--index`, `--csv` and `--webhooks` measure only these parts. The exit
+ * code is 1 if a measurement exceeds its budget.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,12 +40,12 @@ const sizes = [10_000, 100_000, ...(options.large === true ? [1_000_000] : [])];
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
 
 /**
- * The number of creates over which the mean of the background work is measured. With `--large`, the creates double the company of 100 000
- * prospects.
+ * The number of creates whose background work (flushes and merges of the index) is measured. With `--large`, the creates double the company
+ * of 100 000 prospects, so that the largest merge is included.
  */
 const createsAt = (count: number): number => (options.large === true && count === 100_000 ? 131_072 : 4_096);
 
-/** The number of rows of an import that alternates with plain SDK calls. */
+/** Rows of one import in the comparison with plain SDK calls. */
 const TURN_ROWS = 10_000;
 
 async function measureAll(table: BenchTable, postgres: Postgres | undefined): Promise<Measured> {

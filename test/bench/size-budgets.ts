@@ -1,4 +1,6 @@
-/** Measures all counting budgets of one company. run.ts prints them, and budgets.test.ts asserts them. */
+/**
+ * Measures all budgets of one company that count units, round trips or bytes. run.ts prints the results, and budgets.test.ts asserts them.
+ */
 import { attachedBudgets } from "./attached-budgets.ts";
 import type { Budget } from "./budget.ts";
 import {
@@ -22,7 +24,7 @@ export interface Counted {
   readonly budgets: readonly Budget[];
 }
 
-/** Measures reads. It must run before the writes are measured, because writes leave unflushed entries behind. */
+/** Measures reads. It must run before the writes are measured, because unflushed writes make later reads more expensive. */
 export async function countReads(stage: Stage, smaller?: Counted): Promise<Counted> {
   await fillLists(stage);
   const warm = await warmUsage(stage);
@@ -35,7 +37,7 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await coldStartBudgets(stage, firstId + count - 1)),
-    // Attached rows are measured once, because their cost does not depend on the size of the company.
+    // Measured only for the first company, because this cost does not depend on the number of prospects.
     ...(smaller === undefined ? await attachedBudgets(stage) : []),
   ];
   return { stage, warm, budgets };

@@ -1,4 +1,7 @@
-/** Sets up a company of any number of prospects. The index contains all of them, and the table only those rows that the bench reads. */
+/**
+ * Sets up a company of any number of prospects. The index contains all prospects, but the table contains only the rows that the bench
+ * reads, which saves time.
+ */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -26,21 +29,19 @@ import type { BenchTable } from "./table.ts";
 
 const REPS = 40;
 const TAGS = ["Hail Damage", "Referral", "Insurance", "Solar", "Battery"] as const;
-/** The number of rows of one import, which are all in memory at the same time. */
+/** Rows of one import. It bounds the memory, because all rows of an import are in memory at the same time. */
 const IMPORT_ROWS = 100_000;
 
 export interface Stage {
   readonly company: BenchCompany;
-  /** A caller who sees the whole company. */
+  /** A caller who may see the whole company. */
   readonly caller: Caller;
-  /** The subject of the caller's tokens. */
   readonly sub: string;
   readonly context: ApiContext;
-  /** A clock that the bench advances. */
   readonly clock: Clock & { ms: number };
-  /** Returns the context of a function that has just started and has empty caches. */
+  /** Returns the context of a newly started function, whose caches are empty. */
   cold(): ApiContext;
-  /** Writes the rows that the page of this query reads, and all rows between them. */
+  /** Writes the rows that the page of this query reads, and the rows between them, because a read of neighbours loads those too. */
   fill(query: ListQuery): Promise<void>;
 }
 
@@ -91,7 +92,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
     await context.table.transact(newTagWrites(company.id, tag));
   }
   const { statuses, tags, users } = await loadDictionary(context.table, company.id);
-  // Skipped ids give the newest prospects the same position in their partition in companies of any size.
+  // The first ids are skipped so that the newest prospects have the same position in their partition in companies of any size.
   const spare = (IDS_PER_PARTITION - (count % IDS_PER_PARTITION)) % IDS_PER_PARTITION;
   const [firstId = 0] = await context.ids.takeProspects(company.id, spare + count);
   return {
@@ -105,7 +106,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
   };
 }
 
-/** Runs the imports one after the other, and then a flush that merges them. */
+/** Imports the prospects in parts, and then flushes once to merge the parts. */
 async function fillIndex(context: ApiContext, company: BenchCompany): Promise<void> {
   for (let from = 0; from < company.count; from += IMPORT_ROWS) {
     const count = Math.min(IMPORT_ROWS, company.count - from);
@@ -118,7 +119,7 @@ async function fillIndex(context: ApiContext, company: BenchCompany): Promise<vo
   await flush(context, company.id, { least: 0, settleMs: 0 });
 }
 
-/** Takes one snapshot of the index. Each call of `find` searches this snapshot again in memory. */
+/** Takes a snapshot of the company index. Each call of `find` searches the snapshot in memory, without reading the table. */
 export async function searchInMemory(
   { context, caller, company }: Stage,
   filter: ProspectFilter,

@@ -1,4 +1,7 @@
-/** Measures budget 11 of docs/benchmarks.md, which limits the sizes of the bundles and the start times relative to an empty handler. */
+/**
+ * Measures budget 11 of docs/benchmarks.md, which limits the sizes of the function bundles, and their start times relative to an empty
+ * handler.
+ */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +12,7 @@ import { functionFiles } from "../../infra/synth.ts";
 import type { Budget } from "./budget.ts";
 import { interleaved } from "./clock.ts";
 
-/** The functions that users call on an ordinary day. */
+/** Functions that users call daily. */
 const STARTED = [
   "prospects/list",
   "prospects/pins",
@@ -18,7 +21,7 @@ const STARTED = [
   "events/deliver",
   "prospects/import",
 ] as const;
-/** Limits of start times, as multiples of the start of an empty handler. */
+/** Limits of start times, as multiples of the start time of an empty handler. */
 const START_BUDGET = { table: 3.2, others: 3.8 } as const;
 const RUNS = 21;
 
@@ -63,7 +66,6 @@ export async function startBudgets(): Promise<Budget[]> {
   }
 }
 
-/** Runs a process that ends as soon as its handler is loaded. */
 function start(file: string): void {
   const script = `await import(${JSON.stringify(pathToFileURL(file).href)}); process.exit(0);`;
   const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {

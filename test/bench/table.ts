@@ -1,4 +1,4 @@
-/** A separate table for measurements, on the DynamoDB server of the local service. */
+/** A separate table for the benches, on the DynamoDB server of the local service. */
 
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -8,12 +8,12 @@ import { createTable, patient, TABLE } from "../harness/faulty-dynamodb.ts";
 
 export interface BenchTable {
   readonly endpoint: string;
-  /** Each call returns a new table object, for which all caches are empty. */
+  /** Returns a new table object. Caches belong to a table object, so its caches are empty. */
   open(): Table;
   stop(): Promise<void>;
 }
 
-/** The number of blocks of 128 ids that are skipped. Prospect ids then begin above a million, so that all ids have equal length. */
+/** Blocks of 128 ids to skip, so that all prospect ids are above one million and have the same number of digits. */
 const BLOCKS_IN_USE = 8_000;
 
 export async function startBenchTable(): Promise<BenchTable> {

@@ -1,4 +1,4 @@
-/** Measures the times of cold lists, warm lists and pins. They depend on the machine, so only their ratios are comparable. */
+/** Measures the times of cold lists, warm lists and pins. Times depend on the machine, so compare only their ratios. */
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -14,11 +14,11 @@ export interface ListTimes {
   readonly name: string;
   readonly size: string;
   readonly total: number;
-  /** Time of the call in a function that has just started and loads all data from the table. */
+  /** The whole call in a newly started function, which loads all data from the table. */
   readonly cold: Taken;
-  /** Time of the whole call in a warm function. */
+  /** The whole call in a warm function. */
   readonly warm: Taken;
-  /** Time for the exact total and the ids of the page in memory. Postgres is compared with this time. */
+  /** Only the exact total and the ids of the page, from an index in memory. The time of Postgres is compared with this time. */
   readonly index: Taken;
 }
 
@@ -31,7 +31,7 @@ export async function listTimes(stage: Stage): Promise<ListTimes[]> {
   return times;
 }
 
-/** Measures a page deep in the list, which is page 10 000 for a million prospects. */
+/** Measures a page deep in the list: page 10 000 if the company has a million prospects. */
 export async function deepPageTimes(stage: Stage): Promise<ListTimes> {
   const page = Math.max(1, stage.company.count / 100);
   const query = listQuery(stage.company, "everything", page);
@@ -50,7 +50,7 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
   return { name, size: sizeOf(company.count), total, cold, warm, index };
 }
 
-/** Budget 8 limits the processor time of a pin. The times for text and gzip alone have no limit. */
+/** Budget 8 limits the processor time of a pin. The parts of this time for text and for gzip are shown without a limit. */
 export async function pinTimes({ context, caller, company }: Stage): Promise<Budget[]> {
   const pinsOf = () => mapPins(context, caller, {});
   const texts = [...(await pinsOf())];
@@ -60,7 +60,7 @@ export async function pinTimes({ context, caller, company }: Stage): Promise<Bud
     text: async () => [...(await pinsOf())],
     gzip: () => pipeline(Readable.from(texts), newGzip(), nowhere()),
   });
-  // A small company has no limit, because the fixed cost of a request dominates there.
+  // A small company has no limit, because the fixed cost of a request is a large share of its time.
   const most = company.count < 100_000 ? null : 1;
   return [...runs].map(([name, { cpuMs }]) => ({
     number: 8,

@@ -1,8 +1,7 @@
 /**
- * `npm run bench:isolation` measures how late one company's webhooks arrive while another company causes load on the same local service. In
- * the case `hanging`, the other company's receiver hangs under 10 000 events. In the case `fan-out`, the other company changes its largest
- * territory 30 times for 2 000 registrations. The time is from the commit of a change to the request at the receiver. `--case` selects one
- * case.
+ * `npm run bench:isolation` measures how late one company's webhooks arrive while another company loads the same local service. `--case
+ * hanging`: the other company's receiver hangs while 10 000 events wait for it. `--case fan-out`: the other company changes its largest
+ * territory 30 times, and each change matches 2 000 registrations. Without `--case`, both are measured.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
@@ -34,17 +33,16 @@ const Made = z.object({ id: z.int(), companyId: z.int(), registrations: z.array(
 
 interface Receiver {
   readonly url: string;
-  /** Milliseconds from the commit of each event to its request. */
+  /** Milliseconds from the commit of each event to its request at the receiver. */
   readonly latencies: number[];
-  /** Ids of the deliveries that have arrived. */
   readonly ids: Set<string>;
   readonly seen: () => { requests: number; most: number };
   stop(): void;
 }
 
 /**
- * Starts a receiver. With `times` it reads from each body when the event was committed. Otherwise it discards bodies, because it shares two
- * cores with the service.
+ * Starts a receiver. With `times` it reads from each body when the event was committed. Without `times` it discards bodies, because reading
+ * them would take processor time from the service.
  */
 async function receiver(answer: (response: ServerResponse) => void, { times = true } = {}): Promise<Receiver> {
   const latencies: number[] = [];
@@ -60,7 +58,7 @@ async function receiver(answer: (response: ServerResponse) => void, { times = tr
       (whole) => whole.slice(0, 200),
       () => undefined,
     );
-    // The end of the bench has cut off this request.
+    // The request was cut off when the bench ended.
     if (beginning === undefined) return;
     ids.add(String(request.headers["x-service-delivery"]));
     const [, createdAt = ""] = /"createdAt":"([^"]+)"/.exec(beginning) ?? [];
@@ -107,7 +105,7 @@ interface Times {
   readonly worst: number;
 }
 
-/** Makes events at a steady rate through the API and waits until each has arrived. Throws if one arrives twice. */
+/** Commits events at a steady rate through the API and waits until all have arrived. Throws if an event arrives twice. */
 async function steady(service: LocalService, good: Receiver): Promise<Times> {
   good.latencies.length = 0;
   good.ids.clear();
@@ -125,8 +123,8 @@ async function steady(service: LocalService, good: Receiver): Promise<Times> {
 }
 
 /**
- * Returns how late an event is that is committed after the backlog. The local stream has one shard, so all rows of the backlog are read
- * before the event.
+ * Returns how late an event arrives that is committed after the backlog. The local stream has one shard, so the publisher must first read
+ * all rows of the backlog.
  */
 async function readBehind(service: LocalService, good: Receiver): Promise<number> {
   good.latencies.length = 0;
@@ -135,7 +133,7 @@ async function readBehind(service: LocalService, good: Receiver): Promise<number
   return good.latencies[0] ?? Number.NaN;
 }
 
-/** Writes and queues the deliveries of the backlog together, as the publisher makes them. */
+/** Writes the backlog's deliveries to the table and queues them, as the publisher does for events. */
 async function backlog({ outputs }: LocalService, { id: webhookId, companyId, registrations }: z.infer<typeof Made>) {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   Object.assign(process.env, {
@@ -215,7 +213,8 @@ async function besideHanging(): Promise<string> {
 const Territory = z.object({ id: z.int() });
 
 /**
- * Changes the largest allowed territory in a company with the maximum number of registrations, and measures the events of another company.
+ * Changes a territory of the maximum size in a company with the maximum number of registrations, and meanwhile measures the webhooks of
+ * another company.
  */
 async function besideFanOut(delayMinutes: number): Promise<string> {
   const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
@@ -242,7 +241,7 @@ async function besideFanOut(delayMinutes: number): Promise<string> {
     const first = await steady(service, good);
     const sentFirst = flooded.ids.size;
     await changed;
-    // Delayed deliveries are sent after this wait.
+    // Wait until the delayed deliveries are due, and then measure again.
     await wait(Math.max(0, begun + delayMinutes * MINUTE - Date.now()));
     progress("and on");
     const second = await steady(service, good);
@@ -266,7 +265,6 @@ async function besideFanOut(delayMinutes: number): Promise<string> {
   }
 }
 
-/** Changes the territory as a rep, one change immediately after the other. */
 async function change(service: LocalService, territoryId: number): Promise<void> {
   for (let i = 0; i < PATCHES; i++) {
     await call(service, "rep@acme.test", `/api/territories/${territoryId}`, { name: `changed ${i}` }, "PATCH");

@@ -1,4 +1,4 @@
-/** Measures the processor time for matching an event, by the number of registrations. */
+/** Measures the processor time in which an event is matched with webhook registrations, for several numbers of registrations. */
 
 import { limits } from "#shared/limits.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
@@ -10,11 +10,11 @@ import { medianOf } from "./clock.ts";
 
 const EVENTS = 100;
 const RUNS = 9;
-/** The last number is the maximum of a company, which is 40 webhooks with 50 registrations each. */
+/** The last count is the maximum of a company: 40 webhooks with 50 registrations each. */
 const COUNTS = [1, 100, 1_000, limits.webhooksPerCompany * limits.registrationsPerWebhook] as const;
 const AT = "2026-05-02T00:00:00.000Z";
 
-/** Returns this many registrations for the event, each with a filter of two criteria. One registration in ten matches. */
+/** Returns this many registrations for the event. Each has a filter of two criteria, and one registration in ten matches. */
 function company(count: number): WebhookRows[] {
   const webhooks = Array.from({ length: Math.ceil(count / limits.registrationsPerWebhook) }, (_, i): WebhookRows => {
     const id = i + 1;
@@ -35,7 +35,7 @@ function company(count: number): WebhookRows[] {
   return webhooks;
 }
 
-/** Makes an event with only those parts that filters read. */
+/** Makes an event that has only the fields which filters read. */
 const event = (data: Record<string, unknown>): DomainEvent => {
   const told = {
     id: "x",
@@ -48,7 +48,7 @@ const event = (data: Record<string, unknown>): DomainEvent => {
   return { ...told, data };
 };
 
-/** Measures events of one batch of the stream. The registrations are read once, and the events are matched one after the other. */
+/** Measures events of one stream batch. The registrations are read once for the whole batch. */
 export async function matchingCosts(): Promise<Budget[]> {
   const costs: Budget[] = [];
   for (const count of COUNTS) {

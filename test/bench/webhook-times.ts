@@ -1,5 +1,6 @@
 /**
- * Measures the time from an event's commit to its arrival at the receiver, through the whole local service and in a plain loop of posts.
+ * Measures the time from an event's commit to its arrival at the receiver, through the whole local service. For comparison, it also
+ * measures plain HTTP posts.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -29,7 +30,7 @@ export interface DeliveryTimes {
 }
 
 interface Arrivals {
-  /** The median (p50) and the 99th percentile (p99) of the milliseconds from commit to arrival. */
+  /** Median (p50) and 99th percentile (p99) of the milliseconds from commit to arrival. */
   readonly p50: number;
   readonly p99: number;
   /** Events a second, from the first commit to the last arrival. */
@@ -43,11 +44,11 @@ const RATES = [
 ] as const;
 const PATIENCE_MS = 300_000;
 
-/** Events that are not measured. They start all functions and make V8 compile most of the code. */
+/** Events before the measurement. They start all functions and make V8 compile the code. */
 const WARM_UP = { events: 4_000, perSecond: 400 };
 /**
- * Milliseconds between two commits. One call of the table commits several events, as an import does, because the load generator uses the
- * same machine.
+ * Each commit writes the events of these 10 ms in one call of the table. Single commits would load the machine, which the service shares
+ * with this process.
  */
 const COMMITS_EVERY_MS = 10;
 
@@ -72,16 +73,15 @@ export async function deliveryTimes(): Promise<DeliveryTimes[]> {
 
 interface Receiver {
   readonly url: string;
-  /** Returns the first body that arrived, which the plain loop posts. */
+  /** Returns the first body that arrived. The plain posts send the same body. */
   sample(): string;
-  /** Resolves with the arrival time of the event with this id. */
   arrival(id: number): Promise<number>;
   close(): void;
 }
 
 const Told = z.object({ data: z.object({ prospect: z.object({ id: z.number() }) }) });
 
-/** Starts a receiver that answers immediately and records the arrival times. */
+/** Starts a receiver that answers immediately and records when each event arrives. */
 async function startReceiver(): Promise<Receiver> {
   const arrivals = new Map<number, PromiseWithResolvers<number>>();
   const at = (id: number): PromiseWithResolvers<number> => {
@@ -110,7 +110,7 @@ async function startReceiver(): Promise<Receiver> {
   return { url, sample: () => sample, arrival: (id) => at(id).promise, close: () => server.close() };
 }
 
-/** Starts the service as `npm start` does, with its data in memory. */
+/** Starts the service as `npm start` does, in a separate process with its data in memory. */
 async function startService(): Promise<{ url: string; stop(): Promise<void> }> {
   const start = join(import.meta.dirname, "../../infra/local/start.ts");
   const child = spawn(process.execPath, [start, "--memory"], {
@@ -138,7 +138,7 @@ const Outputs = z.object({
   KmsEndpoint: z.string(),
 });
 
-/** Commits or posts the events with these numbers, and returns the start time of each event. */
+/** Commits or posts the events with these ids, and returns the start time of each. */
 type Act = (ids: readonly number[]) => Promise<readonly number[]>;
 
 async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act; post: Act }> {
@@ -154,7 +154,7 @@ async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act;
   const { company } = await createCompany(context, { name: "Bench", owner });
   const registration = { event: "prospect.created", filter: null, delayMinutes: 0, manualTriggerButtonText: null };
   const registrations = [{ ...registration, triggerMode: "automatic" as const }];
-  // This process creates the webhook, so it needs the policy. The service runs in another process.
+  // The webhook is created in this process, which must therefore also allow local URLs.
   process.env.WEBHOOK_URL_POLICY = "local";
   await createWebhook(context, company.id, { name: "Bench", url: receiver.url, registrations });
   return { commit: (ids) => commitProspects(context, company.id, ids), post: (ids) => postBare(receiver, ids) };
@@ -169,10 +169,9 @@ async function commitProspects({ table }: ApiContext, companyId: number, ids: re
 }
 
 let lastPost: Promise<unknown> = Promise.resolve();
-/** Keeps connections open, as the service does. */
+/** Keeps connections open, as the service does, so that the comparison is fair. */
 const agent = new Agent({ keepAlive: true });
 
-/** Posts the events one after the other. */
 const postBare = (receiver: Receiver, ids: readonly number[]): Promise<number[]> =>
   Promise.all(ids.map((id) => postOne(receiver, id)));
 
@@ -194,7 +193,7 @@ async function postOne({ url, sample }: Receiver, id: number): Promise<number> {
 
 let nextId = 1_000_000;
 
-/** Makes this many events at this rate and waits until all have arrived. If the rate is too high, events arrive late. */
+/** Makes `events` events at a fixed rate and waits until all have arrived. If the service cannot keep up with the rate, latencies grow. */
 async function paced(events: number, perSecond: number, act: Act, receiver: Receiver): Promise<Arrivals> {
   const start = performance.now();
   const latencies: Promise<{ arrival: number; latency: number }>[] = [];

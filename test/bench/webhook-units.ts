@@ -1,4 +1,6 @@
-/** Measures the table units of one delivered event, from the committed row to the settled delivery, with a receiver that accepts it. */
+/**
+ * Measures the table units of one delivered event, from the committed row to the recorded delivery. The receiver accepts the first attempt.
+ */
 
 import { metered } from "#shared/db/meter.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
@@ -7,7 +9,7 @@ import { drain, newPipeline, type Pipeline, publish } from "../webhooks/delivery
 import type { Budget } from "./budget.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 
-/** The number of measured events. Their prospects have an address, a status and a rep, so the bodies differ in length. */
+/** Events whose mean is measured. Their prospects have different addresses, statuses and reps, so the bodies differ in length. */
 const EVENTS = 50;
 
 /** Returns the pipeline's company in the form that makeProspect needs. */
@@ -18,7 +20,7 @@ export async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCo
   return { id: companyId, ownerId, statuses: [...statuses.values()], repIds: [ownerId], tagIds: [], firstId: 1, count };
 }
 
-/** Returns the mean units of an event, and the mean length of its body. */
+/** Returns the mean table units of an event and the mean length of its body. */
 export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
   const scene = await newPipeline(db);
   const company = await benchCompany(scene);

@@ -1,4 +1,4 @@
-/** Runs the webhook part of the bench, which measures units of a delivered event, the time of matching, and delivery times. */
+/** Runs the webhook part of the bench: units of a delivered event, time of matching, and delivery times. */
 import { startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { useTestKms } from "../harness/kms.ts";
 import type { Budget } from "./budget.ts";
@@ -12,7 +12,7 @@ export interface WebhookFigures {
 }
 
 export async function measureWebhooks(): Promise<WebhookFigures> {
-  // The publisher and the sender would otherwise write a log line for every event.
+  // Log lines for every event would hide the results.
   process.env.LOG_LEVEL ??= "error";
   process.env.WEBHOOK_URL_POLICY = "local";
   await useTestKms();

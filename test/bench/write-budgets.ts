@@ -1,4 +1,7 @@
-/** Measures budgets 1, 3 and 6 of docs/benchmarks.md for writes. They limit the cost of a write, of later reads, and of background work. */
+/**
+ * Measures the writes of budgets 1, 3 and 6 of docs/benchmarks.md: the cost of a write, of a list after it, and of its background work in
+ * the index.
+ */
 import { prospectDelta } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
@@ -12,7 +15,7 @@ import { listQuery } from "./lists.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
-/** Makes a prospect as a rep creates it at the door, with a status and a point on the map but without an address. */
+/** Makes a prospect as a rep creates it at a door, with a status and a location but without an address. */
 function atTheDoor(company: BenchCompany, at: number): NewProspect {
   const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at % company.count).prospect;
   const [status] = company.statuses;
@@ -21,10 +24,10 @@ function atTheDoor(company: BenchCompany, at: number): NewProspect {
 
 const ADDRESS = { address1: "1234 Camelback Rd", address2: null, city: "Phoenix", state: "AZ", zip: "85018" };
 
-/** The number of unflushed entries that the measured list reads. */
+/** Unflushed entries that the measured list reads in addition to the index. */
 const UNFLUSHED = 56;
 
-/** Measures writes. Leaves `UNFLUSHED` prospects and a few of their changes unflushed. */
+/** Measures writes. Afterwards `UNFLUSHED` prospects and a few of their changes are unflushed, so measure reads before. */
 export async function writeBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const size = sizeOf(company.count);
   const list = async () =>
@@ -63,19 +66,19 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
 }
 
 /**
- * Budget 6 limits the write units of flushes and merges for each create, as the mean of many creates. Entries are written as creates write
- * them. The clock is advanced between the flushes, so that the measurement includes garbage collection.
+ * Budget 6 limits the background write units of a create. They come from flushes and merges of the index, and the mean of many creates is
+ * measured. The clock advances between the flushes, so that garbage collection is included.
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { id, count } = stage.company;
-  // These flushes remove the garbage of the import, which is not measured.
+  // These flushes delete the replaced index data of the import, so that its deletion is not measured.
   for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.context.ids.takeProspects(id, FLUSH_ENTRIES));
   const ids = await stage.context.ids.takeProspects(id, creates);
   let writeUnits = 0;
   for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
     writeUnits += (await flushCreates(stage, ids.slice(done, done + FLUSH_ENTRIES))).writeUnits;
   }
-  // The limit is higher for many creates, because only many creates cause a large merge.
+  // The limit is higher for many creates, because only they cause a merge with the largest run of the index.
   const limit = creates > 10_000 ? 1.45 : 1.3;
   const text = `create, write units in the background, mean of ${creates}`;
   return [{ number: 6, text, size: sizeOf(count), limit, measured: writeUnits / creates }];
