@@ -1,9 +1,9 @@
-/** Answers 405 with a list of the allowed methods if a path does not have the method of the request. The body may have any media type. */
+/** Answers 405 with the allowed methods if the path exists but does not support the method of the request. */
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import { refusingMethods } from "#shared/http/method-not-allowed.ts";
 
-/** The build puts the methods of each path next to the function. */
+/** The methods of each path. The build writes methods.json into the function's folder. */
 const Methods = z.record(z.string(), z.array(z.string()));
 const methods = new URL("methods.json", import.meta.url);
 

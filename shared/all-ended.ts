@@ -1,14 +1,14 @@
-/**
- * Runs concurrent work that never outlives its caller. Each function waits until all promises have ended, even if one promise fails early.
- */
+/** Combines concurrent work. Each function waits until all promises have ended, so that no work continues after its caller has failed. */
 
-/** Returns both results. If one promise fails, throws the first failure after both promises have ended. */
+/** Returns both results, or throws the first failure after both promises have ended. */
 export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([a, b]);
   return [await a, await b];
 }
 
-/** Works on at most `parallel` entries at the same time, in the order of the list. Starts no further entry after a failure. */
+/**
+ * Calls the work for each entry in the order of the list, with at most `parallel` calls at the same time. A failure starts no further call.
+ */
 export async function mapConcurrently<T, R>(
   entries: readonly T[],
   parallel: number,
@@ -33,7 +33,7 @@ export async function mapConcurrently<T, R>(
   return results;
 }
 
-/** Returns all results. If promises fail, waits until all have ended and throws the failure that comes first in the list. */
+/** Returns all results. If several promises fail, throws the failure that comes first in the list. */
 export async function allEnded<T>(work: readonly Promise<T>[]): Promise<T[]> {
   return (await Promise.allSettled(work)).map((end) => {
     if (end.status === "rejected") throw end.reason;

@@ -1,11 +1,11 @@
-/** The clock as a parameter, so that tests control the time. */
+/** The clock is a parameter, so that tests control the time. */
 
 export interface Clock {
-  /** The current time in milliseconds since the epoch. */
+  /** Returns milliseconds since 1970 (UTC). */
   now(): number;
 }
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** The instant in the API's format, which is UTC with milliseconds. */
+/** Formats a time as the API does: ISO 8601 in UTC with milliseconds. */
 export const iso = (epochMs: number): string => new Date(epochMs).toISOString();

@@ -11,33 +11,32 @@ const List = z.pipe(
   ),
 );
 
-/** Each function reads only the settings that it needs. The error message names the missing setting. */
+/** Each function reads only the settings that it needs, so a setting that a function does not use may be missing. */
 const settings = {
   TABLE_NAME: z.string().check(z.minLength(1)),
-  /** The name of the bucket for uploads, exports and import reports. */
   BUCKET_NAME: z.string().check(z.minLength(1)),
   DELIVERY_QUEUE_URL: z.url(),
   PARKED_RECORDS_URL: z.url(),
   IMPORT_QUEUE_URL: z.url(),
   EXPORT_QUEUE_URL: z.url(),
-  /** The URL of the OpenID Connect issuer, exactly as the tokens name it. */
+  /** The URL of the OpenID Connect issuer. It must equal the `iss` claim of the tokens. */
   ISSUER: z.url(),
   /**
-   * The address of the issuer's keys. If it is not set, the authorizer reads it from the discovery document, which costs one more request
-   * when the function starts.
+   * The URL of the issuer's key set (JWKS). If it is not set, the authorizer reads the URL from the issuer's discovery document, which
+   * costs one more request at a cold start.
    */
   JWKS_URI: z.optional(z.url()),
-  /** The accepted client ids or audiences of access tokens. */
+  /** The client ids or audiences that an access token may have. */
   AUDIENCE: List.check(z.minLength(1)),
-  /** The id of the user pool for invitations. It is not set for an external issuer. */
+  /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */
   USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),
-  /** The ARN of the KMS key that wraps data keys. */
+  /** The ARN of the KMS key that encrypts the companies' data keys. */
   SECRETS_KEY_ARN: z.string().check(z.minLength(1)),
-  /** The value `local` also permits http and loopback receivers. It is for development only. */
+  /** The value `local` permits webhooks to http and loopback addresses. Use it only for development. */
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
   /** The largest number of delivery functions that run concurrently. Each webhook gets a share of this number. */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
-  /** The factor by which delays, retry gaps and debounce windows are shortened. It is 1 in a deployment. */
+  /** The factor by which delivery delays and retry gaps are shortened in tests. It is 1 in a deployment. */
   TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),
 } as const;
 

@@ -1,7 +1,4 @@
-/**
- * The services that domain code uses, combined in one object. A function instance makes the object only once; tests replace the whole
- * object.
- */
+/** The services that domain code uses, as one object. A function instance creates the object once. Tests replace the whole object. */
 import type { DynamoDBRecord } from "aws-lambda";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { DeliveryQueue, JobQueue } from "#shared/aws/sqs.ts";
@@ -14,7 +11,7 @@ import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 
-/** All services. Each function opens only the services that it needs, because each service makes the function's bundle larger. */
+/** Each function opens only the services that it needs, because each service makes the function's bundle larger. */
 export interface AppContext {
   readonly table: Table;
   readonly clock: Clock;
@@ -22,33 +19,29 @@ export interface AppContext {
   readonly ids: Ids;
   readonly secrets: Secrets;
   /**
-   * Commits the single transaction of a POST together with its answer. If the request has an idempotency key, a repeated request therefore
-   * finds either nothing or the complete answer.
+   * Commits the transaction of a POST and stores its answer under the request's idempotency key in the same transaction. A repeated request
+   * therefore finds either no effect or the complete answer.
    */
   readonly commit: (writes: readonly Write[], answer: unknown) => Promise<void>;
   readonly objects: Objects;
   readonly jobs: JobQueue;
-  /** The delivery queue. */
   readonly queue: DeliveryQueue;
   readonly post: (request: Post) => Promise<Exchange>;
   /**
-   * Puts a stream record into the queue of poison records if the record cannot be published. The message contains the record's data, so
-   * that an operator can repair the fault.
+   * Stores a stream record that cannot be published in a queue of such poison records. The message contains the record's data, so that an
+   * operator can publish it after a repair.
    */
   readonly park: (record: DynamoDBRecord, reason: string) => Promise<void>;
-  /** The factor by which delays and retry gaps are shortened. */
+  /** The factor by which delivery delays and retry gaps are shortened in tests. It is 1 in a deployment. */
   readonly timeScale: number;
-  /** The largest number of delivery functions of the deployment that run concurrently. */
+  /** The largest number of delivery functions that run concurrently in the deployment. */
   readonly senders: number;
 }
 
-/** The services of API functions. */
 export type ApiContext = Pick<AppContext, "table" | "ids" | "clock" | "secrets" | "commit">;
 
-/** The services of functions that import and export files. */
 export type JobContext = ApiContext & Pick<AppContext, "objects" | "jobs">;
 
-/** The services of functions that publish and deliver events. */
 export interface EventContext
   extends Pick<AppContext, "table" | "clock" | "wait" | "queue" | "post" | "park" | "timeScale" | "senders"> {
   readonly secrets: Pick<Secrets, "open">;
@@ -68,7 +61,7 @@ export const contextOn = (
 
 let opened: ApiContext | undefined;
 
-/** Opens no connection before the first request. */
+/** Creates the context on the first call and opens no connection, so that importing the module costs nothing. */
 export function apiContext(): ApiContext {
   opened ??= contextOn(openTable(setting("TABLE_NAME")));
   return opened;

@@ -1,11 +1,11 @@
-/** Stores the deadline of the current work, which limits how long a loop waits for a busy service. */
+/** Holds the deadline of the current work, so that code that waits for a busy service knows how long it may wait. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 const current = new AsyncLocalStorage<() => number>();
 
-/** Runs `work` with a deadline. `remainingMs` returns the milliseconds until the deadline, like the function of Lambda's context. */
+/** Runs `work` with a deadline. `remainingMs` returns the milliseconds until the deadline, like `getRemainingTimeInMillis` of Lambda. */
 export const withDeadline = <T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> =>
   current.run(remainingMs, work);
 
-/** The milliseconds until the deadline; undefined if the work has no deadline. */
+/** Returns the milliseconds until the deadline, or undefined if the work has no deadline. */
 export const msUntilDeadline = (): number | undefined => current.getStore()?.();

@@ -1,16 +1,15 @@
-/** The parts of the OpenAPI document that a schema's shape does not contain: meanings of fields, parameters and examples. */
+/** Texts of the OpenAPI document that belong to a schema: descriptions of fields, descriptions of parameters, and examples. */
 import * as z from "zod/mini";
 
 export interface ParameterText {
   readonly description: string;
   readonly example: string | number;
-  /** Replaces the documented shape of a text that the service parses to another type, for example a page size with a default. */
+  /** Replaces the type in the document if the service parses a text into another type, for example into a page size. */
   readonly schema?: Readonly<Record<string, unknown>>;
 }
 
 export interface SchemaText<Field extends string = string> {
   readonly fields?: { readonly [Name in Field]?: string | ParameterText };
-  /** An example of the request body. */
   readonly example?: unknown;
 }
 
@@ -19,8 +18,8 @@ type FieldOf<S> = S extends z.ZodMiniType ? Extract<keyof z.input<S>, string> : 
 const texts = /* @__PURE__ */ z.registry<{ readonly read: () => SchemaText }>();
 
 /**
- * Adds documentation to each of the schemas. A later call adds to an earlier one. Call the function as a statement next to the schema and
- * mark the call as PURE. Because nothing uses the result, esbuild then removes the call and its texts from the bundles of functions.
+ * Adds texts to the schemas. A second call for a schema keeps the texts of the first call. Write the call as a statement beside the schema
+ * and mark it `@__PURE__`. esbuild then removes the call and its texts from the bundles of the functions, because nothing uses the result.
  */
 export function explain<const S extends readonly z.ZodMiniType[]>(
   schemas: S,

@@ -1,7 +1,7 @@
-/** The errors of the service: the complete list of errors for API callers, and the errors of the table and the bucket. */
+/** The errors of the service: the error codes of the API, and the failures of the table and the bucket. */
 import * as z from "zod/mini";
 
-/** The complete list of error codes. The API answers with no other code. */
+/** The complete list of error codes. Clients may rely on it, so the API never answers with another code. */
 export const ProblemCode = z.enum([
   "validation_failed",
   "malformed_json",
@@ -19,7 +19,7 @@ export const ProblemCode = z.enum([
 ]);
 export type ProblemCode = z.infer<typeof ProblemCode>;
 
-/** One fault of a request, with its position (a JSON pointer into the body, or a parameter), its code and the reason. */
+/** One fault in a request. `pointer` is a JSON pointer into the body; `parameter` names a path, query or header parameter. */
 export const Fault = z.object({
   pointer: z.optional(z.string()),
   parameter: z.optional(z.string()),
@@ -28,7 +28,7 @@ export const Fault = z.object({
 });
 export type Fault = z.infer<typeof Fault>;
 
-/** Thrown if the caller made a mistake, or if the caller must wait. */
+/** An error that the API reports to the caller with one of the codes above. */
 export class ApiError extends Error {
   readonly code: ProblemCode;
   readonly faults: readonly Fault[];
@@ -50,8 +50,8 @@ export class ApiError extends Error {
 export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
 
 /**
- * The error for body fields that do not hold the id of a suitable record. The message does not reveal whether the record is missing,
- * inactive or hidden.
+ * The error for body fields with an unusable id. The message does not say whether the record is missing, inactive or hidden, because that
+ * would reveal records the caller may not see.
  */
 export function badReference(
   record: "an active status" | "an active user" | "an address" | "a tag",
@@ -64,8 +64,8 @@ export function badReference(
 }
 
 /**
- * Thrown if a condition failed. `failed` has one entry for each write of the transaction whose condition failed, with the item that the key
- * holds.
+ * Thrown if the condition of a write failed. `failed` has one entry for each failed write of the transaction: the write's index and the
+ * item that the table holds under its key.
  */
 export class ConditionFailed extends Error {
   override readonly name = "ConditionFailed";
@@ -76,26 +76,26 @@ export class ConditionFailed extends Error {
   }
 }
 
-/** The failed condition of the write with this index; undefined if that write did not fail. */
+/** Returns the failure of the write with this index, or undefined if that write did not fail. */
 export const failedAt = (error: unknown, at: number): ConditionFailed["failed"][number] | undefined =>
   error instanceof ConditionFailed ? error.failed.find(({ index }) => index === at) : undefined;
 
-/** Thrown if DynamoDB did not complete a call within the allowed attempts, because of conflicts or throttling. */
+/** Thrown if DynamoDB still rejects a call after all retries, because of conflicts or throttling. */
 export class TableBusy extends Error {
   override readonly name = "TableBusy";
 }
 
-/** Thrown if S3 did not read or write a file within the allowed attempts. The fault is in the service, never in the file. */
+/** Thrown if S3 still fails after all retries. The file itself is not at fault. */
 export class BucketUnavailable extends Error {
   override readonly name = "BucketUnavailable";
 }
 
-/** Thrown if the file does not exist, or if another file has replaced it. */
+/** Thrown if a file does not exist, or if another file has replaced it since the job first saw it. */
 export class FileGone extends Error {
   override readonly name = "FileGone";
 }
 
-/** Whether a later retry may succeed, as after throttling, a 5xx status, a timeout or a broken connection. */
+/** Whether a retry may succeed. This is true for throttling, a 5xx status, a timeout and a broken connection. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof TableBusy || error instanceof BucketUnavailable) return true;

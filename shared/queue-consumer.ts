@@ -1,6 +1,6 @@
 /**
- * Makes the handler of a function that consumes a queue. The handler parses the messages and reports each failed one, so that only failed
- * messages return to the queue.
+ * Makes the handler of a function that consumes an SQS queue. The handler reports each failed message, so that only failed messages return
+ * to the queue.
  */
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import * as z from "zod/mini";
@@ -15,13 +15,12 @@ export interface Received<Message> {
   readonly remainingMs: () => number;
 }
 
-/** The results of the messages, in the order of the batch. */
 export type Ends = readonly PromiseSettledResult<unknown>[];
 
-/** The seconds after which a failed message returns: 2, 4, 8 and so on. They replace the queue's visibility timeout. */
+/** A failed message returns after 2, 4, 8 … seconds. This backoff replaces the queue's visibility timeout. */
 const returnSeconds = (receiveCount: number): number => Math.min(60, 2 ** receiveCount);
 
-/** Makes the handler. `returnIn` makes a failed message visible again after a number of seconds. */
+/** `work` handles a batch. `returnIn` makes a failed message visible again after a number of seconds. */
 export function queueConsumer<S extends z.ZodMiniType>(
   schema: S,
   work: (batch: readonly Received<z.output<S>>[]) => Promise<Ends>,
@@ -32,7 +31,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
 
   async function returnMessage(record: SQSRecord, error: unknown): Promise<{ itemIdentifier: string }> {
     log.error("message failed", { messageId: record.messageId, ...errorFields(error) });
-    // A failure here costs only time, because the message returns after the visibility timeout.
+    // Ignore an error here. The message then returns after the visibility timeout, which only takes longer.
     await returnIn(record.receiptHandle, returnSeconds(receiveCount(record))).catch(() => undefined);
     return { itemIdentifier: record.messageId };
   }
@@ -42,7 +41,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     const readable: { record: SQSRecord; received: Received<z.output<S>> }[] = [];
     for (const record of Records) {
       const parsed = z.safeParse(schema, jsonOf(record.body));
-      // An invalid message fails at every delivery, so it ends in the dead-letter queue with its body.
+      // An invalid message fails at every delivery, so SQS finally moves it to the dead-letter queue.
       if (!parsed.success) failed.push(returnMessage(record, parsed.error));
       else {
         const received = {
@@ -61,7 +60,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     return { batchItemFailures: await Promise.all(failed) };
   };
 
-  /** If `work` throws, every message of the batch has failed. */
+  /** Counts every message of the batch as failed if `work` throws. */
   async function settled(batch: readonly Received<z.output<S>>[]): Promise<Ends> {
     try {
       return await work(batch);
@@ -71,7 +70,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
   }
 }
 
-/** Makes the work on a batch from work on a single message. The messages of a batch run concurrently. */
+/** Turns work on a single message into work on a batch. The messages of a batch run concurrently. */
 export const eachAlone =
   <Message>(work: (received: Received<Message>) => Promise<unknown>) =>
   (batch: readonly Received<Message>[]): Promise<Ends> =>

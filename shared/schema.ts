@@ -1,8 +1,8 @@
-/** The scalar schemas that the whole service shares. One schema serves as validator, type, stored shape and API documentation. */
+/** The scalar schemas that the whole service shares. One schema is validator, type, stored form and API documentation. */
 import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
 
-/** Registers a schema as a component of the OpenAPI document. The registration has no effect at run time. */
+/** Registers a schema as a component of the OpenAPI document. */
 export function named<S extends z.ZodMiniType>(id: string, schema: S, description?: string): S {
   z.globalRegistry.add(schema, description === undefined ? { id } : { id, description });
   return schema;
@@ -11,10 +11,10 @@ export function named<S extends z.ZodMiniType>(id: string, schema: S, descriptio
 /** A binary value of the table. */
 export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array);
 
-/** A positive integer below 2^53 that is unique in the whole service. */
+/** A positive integer below 2^53. It is unique in the whole service. */
 export const Id = z.int().check(z.minimum(1));
 
-/** A positive integer in a path. Only digits are allowed, so `1e3`, `0x10` and ` 1` are not ids. */
+/** An id in a path. Only digits are allowed, because `Number` would also accept `1e3`, `0x10` and ` 1`. */
 export const PathId = z.pipe(
   z.string().check(z.regex(/^[1-9][0-9]{0,15}$/, "must be a positive integer")),
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
@@ -28,7 +28,7 @@ export const PositiveInteger = z.pipe(
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
 );
 
-/** The requested page size in a query. Any positive integer is accepted and reduced to the maximum. */
+/** The page size of a query. A number above the maximum is reduced to the maximum. */
 export const PageSize = z.pipe(
   digits("must be a positive integer"),
   z.pipe(
@@ -37,18 +37,17 @@ export const PageSize = z.pipe(
   ),
 );
 
-/** A boolean in a query. */
 export const Flag = z.pipe(
   z.enum(["true", "false"]),
   z.transform((value) => value === "true"),
 );
 
-/** The id after which a page begins, in a query. The first page has 0. */
+/** The id after which a page begins. The first page starts after 0. */
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
 /**
- * Text of `min` to `max` code points. JSON Schema also counts code points. Lone surrogates are rejected, because UTF-8 cannot represent
- * them and an answer could not return them.
+ * A text of `min` to `max` code points, which JSON Schema counts too. Lone surrogates are rejected, because an answer in UTF-8 could not
+ * return them.
  */
 export function text(max: number, min = 0) {
   return z.string().check(
@@ -65,7 +64,7 @@ function codePoints(value: string): number {
   return count;
 }
 
-/** Returns the message for a wrong format. Other faults, such as a wrong type, keep the message of the schema. */
+/** Replaces the schema's message for a wrong format. Other faults, such as a wrong type, keep their messages. */
 const malformed =
   (message: string) =>
   ({ code }: { readonly code: string }): string | undefined =>
@@ -74,8 +73,7 @@ const malformed =
 const atMost = (max: number) => z.maxLength(max, `must have at most ${max} characters`);
 
 /**
- * An e-mail address: a dot-atom of RFC 5322, `@`, and a host name with at least one dot. Quoted local parts and address literals are
- * rejected.
+ * An e-mail address: a dot-atom (RFC 5322), `@`, and a host name with at least one dot. Quoted local parts and IP addresses are rejected.
  */
 const mailbox =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$/;
@@ -86,14 +84,14 @@ export const Email = z
 
 export const WebUrl = z.url({ error: malformed("must be a valid URL") }).check(atMost(limits.url));
 
-/** An RFC 3339 instant in the API's format, which is UTC with milliseconds. */
+/** A time as the API formats it: RFC 3339 in UTC with milliseconds. */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 export type Timestamp = z.infer<typeof Timestamp>;
 
 const [day, time] = [z.regexes.date, z.regexes.time({})].map(({ source }) => source.slice(1, -1));
 
 /**
- * A time or a day by ISO 8601. Seconds are optional, an offset may omit its colon, and a time without an offset is UTC. Days that do not
+ * A time or a day in ISO 8601. Seconds are optional, an offset may omit its colon, and a time without an offset is UTC. Days that do not
  * exist, the hour 24 and leap seconds are rejected.
  */
 export const IsoTime = z
@@ -108,7 +106,7 @@ export const IsoTime = z
 export const isDay = (value: string): boolean => value.length === "2026-06-01".length;
 
 /**
- * The milliseconds since the epoch of a value that `IsoTime` accepts. A day means its first instant. Fractions of a millisecond are
+ * Returns milliseconds since 1970 for a value that `IsoTime` accepts. A day means its first instant. Fractions of a millisecond are
  * dropped.
  */
 export function instantOf(value: string): number {
@@ -117,12 +115,12 @@ export function instantOf(value: string): number {
   return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(written) ? written : `${written}Z`);
 }
 
-/** A time or day in a request, converted to an instant. */
+/** A time or day in a request. The output is in the API's format. */
 export const InstantInput = z.pipe(
   IsoTime,
   z.pipe(
     z.transform((value: string): Timestamp => new Date(instantOf(value)).toISOString()),
-    // An offset can move an instant outside of the years with four digits.
+    // An offset can move the time into the year -1 or 10000, which the format does not support.
     z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
   ),
 );
@@ -130,9 +128,8 @@ export const InstantInput = z.pipe(
 export const HexColor = z.string().check(z.regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1D4ED8"));
 
 /**
- * The display value of a status or tag. It must not contain commas and semicolons, because they separate values in filters and CSV cells.
- * The limit also applies to the normalised value, because that value is part of a key of at most 1 024 bytes and normalisation turns some
- * symbols into three.
+ * The display value of a status or tag. Commas and semicolons are rejected, because they separate values in filters and CSV cells. The
+ * length limit also applies to the value in NFC, because NFC can make a text longer and that form is part of a key of at most 1 024 bytes.
  */
 export const DisplayValue = z.pipe(
   text(limits.displayValue, 1).check(z.trim()),
@@ -144,7 +141,7 @@ export const DisplayValue = z.pipe(
   ),
 );
 
-/** Latitude or longitude in degrees. Magnitudes below a nanodegree become 0, because the smallest number of the table is 1e-130. */
+/** Latitude or longitude in degrees. Values below a nanodegree become 0, because DynamoDB cannot store numbers below 1e-130. */
 export function degrees(limit: number) {
   return z.pipe(
     z.number().check(z.minimum(-limit), z.maximum(limit)),
@@ -152,7 +149,7 @@ export function degrees(limit: number) {
   );
 }
 
-/** Descriptions of these scalars in docs/openapi.json. `recordTexts` applies to every schema that has a field of the same name. */
+/** Descriptions of these scalars in docs/openapi.json. `recordTexts` applies to every schema that has a field of that name. */
 export const recordTexts = {
   id: "Unique in the whole service.",
   companyId: "The company that owns the record.",

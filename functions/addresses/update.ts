@@ -1,4 +1,4 @@
-/** PATCH /api/addresses/{id}: changes an address for all prospects that have it. */
+/** PATCH /api/addresses/{id}: changes an address. All prospects at the address show the change. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

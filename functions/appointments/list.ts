@@ -1,4 +1,4 @@
-/** GET /api/appointments: lists the appointments of the company in a range of time. */
+/** GET /api/appointments: lists the company's appointments in a time range. */
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/streaming.ts";
 import { CalendarQuery, listAppointments } from "#shared/prospects/calendar.ts";

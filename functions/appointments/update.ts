@@ -1,4 +1,4 @@
-/** PATCH /api/appointments/{id}: changes the fields of an appointment that the request contains. */
+/** PATCH /api/appointments/{id}: changes an appointment. Fields that the request does not contain keep their values. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

@@ -6,7 +6,6 @@ import { setting } from "#shared/config.ts";
 
 const Document = z.looseObject({ info: z.looseObject({}) });
 
-/** The build puts the document next to the function. */
 const document = new URL("openapi.json", import.meta.url);
 
 async function serve(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
@@ -15,7 +14,7 @@ async function serve(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult
   const body = {
     ...rest,
     info: { ...info, "x-webhook-url-policy": setting("WEBHOOK_URL_POLICY") },
-    // The path of the URL begins with the stage on API Gateway's own host name, and does not on a custom domain.
+    // The path starts with the stage, such as `/prod`, on API Gateway's own host name. It has no stage on a custom domain.
     servers: [{ url: path.slice(0, -event.resource.length) || "/" }],
   };
   return {

@@ -1,9 +1,9 @@
-/** GET /docs: returns the API reference as one page, which loads no file from another host. */
+/** GET /docs: returns the API reference as one page. The page loads no file from another host. */
 import { readFileSync } from "node:fs";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import * as z from "zod/mini";
 
-/** The build puts the page and its content security policy next to the function. */
+/** The build writes page.json into the function's folder. */
 const Page = z.object({ html: z.string(), contentSecurityPolicy: z.string() });
 const page = new URL("page.json", import.meta.url);
 

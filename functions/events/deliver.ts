@@ -1,4 +1,7 @@
-/** Consumes the delivery queue. A message asks for the attempt of a delivery, a step of a drain, or a part of a fan-out. */
+/**
+ * Consumes the delivery queue. A message asks for one attempt of a delivery, for one step of draining a webhook's backlog, or for one part
+ * of fanning an event out to many subscriptions.
+ */
 import { queueConsumer } from "#shared/queue-consumer.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { eventContext } from "#shared/webhooks/context.ts";

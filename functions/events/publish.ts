@@ -1,6 +1,6 @@
 /**
- * Reads the table's stream and turns changes into events and events into deliveries, in the order of the stream. The function stops at the
- * first record that fails, so that no record is skipped.
+ * Reads the table's stream in order, turns changes into events, and writes one delivery for each subscription that matches an event. The
+ * function stops at the first record that fails, so that the next call retries this record and skips none.
  */
 
 import { eventContext } from "#shared/webhooks/context.ts";

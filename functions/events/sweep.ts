@@ -1,4 +1,4 @@
-/** Runs every minute and sends new messages for due deliveries, imports and exports whose messages were lost. */
+/** Runs every minute. Sends a new message for each due delivery, import or export whose queue message was lost. */
 import { allEnded } from "#shared/all-ended.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { sweepJobs } from "#shared/jobs/lease.ts";

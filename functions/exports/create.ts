@@ -1,4 +1,4 @@
-/** POST /api/prospects/exports: begins an export into a file, for companies that are too large for a streamed answer. */
+/** POST /api/prospects/exports: starts an export job that writes a file. It is for companies too large for a streamed answer. */
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";

@@ -1,4 +1,4 @@
-/** POST /api/prospects/imports: begins an import and returns the link for the upload of its file. */
+/** POST /api/prospects/imports: starts an import job and returns a presigned URL for the upload of the CSV file. */
 
 import { openLinks } from "#shared/aws/links.ts";
 import { endpoint } from "#shared/http/endpoint.ts";

@@ -1,4 +1,7 @@
-/** Reads the table's stream and moves delta entries of the company index into segments. */
+/**
+ * Reads the table's stream and flushes the company index, which is the service's own search index: recent changes move into sorted
+ * segments.
+ */
 import { flushStream } from "#shared/company-index/write/flush.ts";
 import { apiContext } from "#shared/context.ts";
 

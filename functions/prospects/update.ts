@@ -1,4 +1,4 @@
-/** PATCH /api/prospects/{id}: changes the fields of a prospect that the request contains. */
+/** PATCH /api/prospects/{id}: changes a prospect. Fields that the request does not contain keep their values. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { limits } from "#shared/limits.ts";

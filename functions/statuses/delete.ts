@@ -1,4 +1,4 @@
-/** DELETE /api/statuses/{id}: deactivates a lead status. */
+/** DELETE /api/statuses/{id}: deactivates a lead status. Prospects that have the status keep it. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deactivateStatus } from "#shared/reference/statuses.ts";

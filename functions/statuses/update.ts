@@ -1,4 +1,4 @@
-/** PATCH /api/statuses/{id}: changes a lead status for all prospects that have it. */
+/** PATCH /api/statuses/{id}: changes a lead status. All prospects that have the status show the change. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Status, StatusPatch } from "#shared/reference/schema.ts";

@@ -1,4 +1,4 @@
-/** PATCH /api/tags/{id}: changes a tag for all prospects that have it. */
+/** PATCH /api/tags/{id}: changes a tag. All prospects that have the tag show the change. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Tag, TagPatch } from "#shared/reference/schema.ts";

@@ -1,4 +1,4 @@
-/** PATCH /api/territories/{id}: changes the fields of a territory that the request contains. */
+/** PATCH /api/territories/{id}: changes a territory. Fields that the request does not contain keep their values. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Territory, TerritoryPatch, updateTerritory } from "#shared/territories/territories.ts";

@@ -1,4 +1,4 @@
-/** GET /api/webhooks/event-types: lists the types of events and the schema of each event's data. */
+/** GET /api/webhooks/event-types: lists the event types, each with the JSON Schema of its data. */
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { EventType, eventTypes } from "#shared/webhooks/events/catalogue.ts";

@@ -1,4 +1,4 @@
-/** POST /api/webhooks/{id}/resume: ends the pause of a webhook. */
+/** POST /api/webhooks/{id}/resume: ends the pause of a webhook, so that the waiting deliveries are sent. */
 import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

@@ -1,4 +1,4 @@
-/** Makes the answers of endpoints: common headers, JSON and problem bodies, and a check of Lambda's size limit. */
+/** Builds the answers of endpoints: common headers, JSON bodies, error bodies (RFC 9457), and a check of Lambda's size limit. */
 import type { APIGatewayProxyResult } from "aws-lambda";
 import type { ApiContext } from "#shared/context.ts";
 import { usageSoFar } from "#shared/db/meter.ts";
@@ -21,7 +21,10 @@ export function answer(
   };
 }
 
-/** Turns any error into an answer with a problem body. Logs a 5xx error, and answers it with a constant text that reveals nothing. */
+/**
+ * Turns any error into an answer with a problem body (RFC 9457). An answer with a 5xx status has a constant text, and the cause goes to the
+ * log only.
+ */
 export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
   const problem = asApiError(error);
   const { status } = problems[problem.code];
@@ -44,7 +47,6 @@ function asApiError(error: unknown): ApiError {
   return new ApiError("internal", "internal", { cause: error });
 }
 
-/** The headers of every response. */
 export function commonHeaders(request: Request): Record<string, string> {
   return {
     "X-Request-Id": request.requestId,
@@ -56,8 +58,8 @@ export function commonHeaders(request: Request): Record<string, string> {
 }
 
 /**
- * A Server-Timing header with the request's use of the table so far. The header's durations, which normally hold milliseconds, hold counts
- * here.
+ * Makes a Server-Timing header with the number of table calls and read units of the request. The header's `dur` values hold these counts
+ * and not milliseconds.
  */
 function serverTiming(): Record<string, string> {
   const usage = usageSoFar();
@@ -71,10 +73,10 @@ function serverTiming(): Record<string, string> {
   return { "Server-Timing": metrics.map(([name, value, text]) => `${name};dur=${value};desc="${text}"`).join(", ") };
 }
 
-/** Whether web pages of other origins may call the API. */
+/** Whether CORS is on. */
 export const allowsOrigins = (): boolean => (process.env.ALLOWED_ORIGINS ?? "") !== "";
 
-/** The CORS headers. They expose the response headers that a browser application needs and cannot read by default. */
+/** The CORS headers. Browsers hide most response headers from scripts, so this function exposes the ones that an application needs. */
 function corsHeaders(request: Request): Record<string, string> {
   const origin = request.headers.get("origin")?.[0];
   const allowed = (process.env.ALLOWED_ORIGINS ?? "").split(",").map((entry) => entry.trim());
@@ -89,13 +91,13 @@ function corsHeaders(request: Request): Record<string, string> {
 
 /** The number of bytes reserved for the headers, the status and the JSON envelope of Lambda's answer. */
 const ENVELOPE_BYTES = 16 * 1024;
-/** The largest number of bytes of one character of JSON text within the envelope: three bytes in UTF-8, or two for an escaped character. */
+/** A character takes at most three bytes in Lambda's JSON answer: three in UTF-8, or two if it is escaped. */
 const CHARACTER_BYTES = 3;
 
-/** The number of bytes that a body takes within the JSON of Lambda's answer. */
+/** Returns the size of a body as an escaped string in Lambda's JSON answer. */
 export const answerBytes = (body: string): number => Buffer.byteLength(JSON.stringify(body));
 
-/** Throws `internal` for a body above Lambda's limit, which API Gateway would otherwise answer with 502. */
+/** Throws `internal` if a body is larger than Lambda's limit. Without this check, API Gateway would answer 502. */
 export function assertAnswerFits(body: string): void {
   const room = limits.bufferedAnswerBytes - ENVELOPE_BYTES;
   if (body.length * CHARACTER_BYTES <= room) return;
@@ -106,7 +108,7 @@ export function assertAnswerFits(body: string): void {
   });
 }
 
-/** Rejects an answer that is larger than Lambda's limit before the transaction of the request commits. */
+/** Checks the size of an answer before the transaction commits, so that a rejected answer has no effect in the table. */
 export const rejectingLargeAnswers = (context: ApiContext): ApiContext => ({
   ...context,
   commit: async (writes, answer) => {

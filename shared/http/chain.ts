@@ -1,4 +1,4 @@
-/** The steps that all endpoints share: log context, authorization, parsing, problem bodies and the deadline. */
+/** The steps that all endpoints share: log context, authorization, parsing, error answers and the deadline. */
 import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -13,7 +13,7 @@ import { jsonBody } from "#shared/http/request-body.ts";
 import { type Part, validate } from "#shared/http/validate.ts";
 import { addLogContext, log, withLogContext } from "#shared/log.ts";
 
-/** The input of an endpoint's work. All parts are parsed and validated. */
+/** The validated input of an endpoint's work. */
 export interface Call<Path, Query, Body> {
   readonly context: ApiContext;
   readonly caller: Caller;
@@ -25,8 +25,8 @@ export interface Call<Path, Query, Body> {
 type Chain<Answer> = (event: ApiEvent, context: Context) => Promise<Answer | APIGatewayProxyResult>;
 
 /**
- * Makes the chain of steps. `succeed` makes the answer. If `succeed` throws, the answer is a problem body. If `succeed` is not done
- * `reserveMs` before the function's time ends, the chain stops waiting and also answers with a problem body.
+ * Makes the chain of middlewares. `succeed` does the work and makes the answer. If `succeed` throws, or has not ended `reserveMs` before
+ * Lambda stops the function, the client receives a problem body.
  */
 export function requestChain<
   Path extends z.ZodMiniType,
@@ -62,7 +62,7 @@ export function requestChain<
     });
 }
 
-/** Reads the caller that the gateway's authorizer verified, and checks the endpoint's role or permission. */
+/** Reads the caller from the authorizer's context, and checks that the caller has the role or permission of the endpoint. */
 const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
   before: ({ event }) => {
     if (allow === "public") return;
@@ -74,7 +74,7 @@ const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** A request without an authorizer's context is a fault of the deployment, never of the caller. */
+/** Throws `internal` if the authorizer's context is missing, because then the deployment is wrong and not the request. */
 function callerOf({ requestContext }: ApiEvent): Caller {
   const handed = z.safeParse(CallerContext, requestContext.authorizer);
   if (!handed.success) throw new ApiError("internal", "the authorizer passed no caller", { cause: handed.error });
@@ -104,7 +104,7 @@ export function answering<Answer extends { readonly statusCode: number }>(
   });
 }
 
-/** Keeps only the documented fields. A value that does not fit the contract is a fault of the service. */
+/** Removes fields that the contract does not document. Throws `internal` for a value that does not fit the contract. */
 export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (!parsed.success)
@@ -112,13 +112,13 @@ export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.o
   return parsed.data;
 }
 
-/** A part without a schema becomes an empty object, so that the work never receives unvalidated input. */
+/** Returns an empty object if the contract has no schema for this part, so that no work receives unvalidated input. */
 function parse<S extends z.ZodMiniType>(part: Part, schema: S | undefined, value: unknown): z.output<S>;
 function parse(part: Part, schema: z.ZodMiniType | undefined, value: unknown): unknown {
   return schema === undefined ? {} : validate(part, schema, value);
 }
 
-/** Joins the values of a repeated parameter with commas. A repeated parameter that allows only one value then fails its schema. */
+/** Joins the values of a repeated parameter with commas. A parameter that allows only one value then fails its schema check. */
 function joinedValues(parameters: ReadonlyMap<string, readonly string[]>): Record<string, string> {
   const joined: Record<string, string> = Object.create(null);
   for (const [name, values] of parameters) joined[name] = values.join(",");

@@ -9,7 +9,9 @@ import type { Contract } from "#shared/http/contract.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 
-/** The endpoint answers this long before the function times out, so that the client receives a problem body and not the gateway's error. */
+/**
+ * The endpoint answers this long before Lambda stops the function, so that the client receives an error body and not the gateway's error.
+ */
 const DEADLINE_RESERVE_MS = 1_000;
 
 export interface Endpoint {
@@ -53,7 +55,7 @@ export function endpoint<
   return Object.assign(handle, { contract });
 }
 
-/** The path of the created record, which is the path of the collection and the new id. */
+/** The `Location` header: the path of the collection and the id of the created record. */
 function location(request: Request, collection: string | undefined, value: unknown): Record<string, string> {
   if (typeof value !== "object" || value === null || !("id" in value)) return {};
   const parent = collection === undefined ? request.path.replace(/\/$/, "") : `${request.prefix}${collection}`;

@@ -1,6 +1,7 @@
 /**
- * Implements `Idempotency-Key` for POST (IETF draft), so that a repeated request has only one effect. A row claims the key. One transaction
- * commits the effect and stores the answer in that row. A repeated request then receives the stored answer.
+ * Implements the `Idempotency-Key` header for POST (IETF draft), so that a repeated request has only one effect. A row first claims the key
+ * for one execution. One transaction then commits the effect and stores the answer in the row. A repeated request receives the stored
+ * answer.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from "node:crypto";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -19,16 +20,16 @@ const RELEASE_TRIES = 4;
 
 const StoredClaim = z.object({
   type: z.literal("idempotency"),
-  /** A digest of path, query and body. It detects that the same key is used for a different request. */
+  /** A digest of path, query and body. It shows whether the key was used for a different request. */
   fingerprint: z.string(),
-  /** The id of the run that holds the claim. */
+  /** The id of the execution that claimed the key. */
   run: z.string(),
-  /** The run counts as alive until this time, in milliseconds since the epoch. */
+  /** The execution counts as dead after this time, in milliseconds since 1970. A repeated request may then claim the key. */
   runsUntil: z.number(),
-  /** The encrypted answer, absent while the run is under way. `sealedAnswer` replaces it for an answer that holds a secret. */
+  /** The encrypted answer, absent until the transaction commits. An answer that holds a secret is in `sealedAnswer` instead. */
   answer: z.optional(z.instanceof(Uint8Array)),
   sealedAnswer: z.optional(z.instanceof(Uint8Array)),
-  /** The time at which the key becomes free again, in milliseconds since the epoch. TTL deletes the row some time later. */
+  /** The time at which the key may be used again, in milliseconds since 1970. DynamoDB's TTL deletes the row later. */
   forgottenAt: z.number(),
   expiresAt: z.int(),
 });
@@ -38,7 +39,7 @@ export interface Idempotent<T> {
   readonly replayed: boolean;
 }
 
-/** Runs `work` once per key. `work` commits its effect through the context that it receives. */
+/** Runs `work` once for each idempotency key. `work` must commit its effect through the context that it receives. */
 export async function idempotently<T>(
   context: ApiContext,
   caller: Caller,
@@ -77,15 +78,15 @@ export async function idempotently<T>(
     if (!committed) await context.table.transact([await answered(value)]);
     return { value, replayed: false };
   } catch (error) {
-    // After the row of the claim is removed, no write that is still in flight can commit.
+    // Removing the claim also makes any write that is still in flight fail, because that write requires the claim.
     await release(context, { remove: row, when: ownClaim });
     throw error;
   }
 }
 
 /**
- * Removes a claim. Retries more often than other writes, because the client would have to wait for a claim that is left behind until its
- * run counts as dead.
+ * Removes a claim after a failure. Retry more often than other writes, because a claim that stays makes the client wait until the execution
+ * counts as dead.
  */
 async function release(context: ApiContext, removal: Write): Promise<void> {
   for (let attempt = 1; attempt <= RELEASE_TRIES; attempt++) {
@@ -100,15 +101,15 @@ async function release(context: ApiContext, removal: Write): Promise<void> {
 const unanswered = all(missing("answer"), missing("sealedAnswer"));
 
 /**
- * The encrypted answer of an earlier run. It is sealed by the company's data key, or encrypted with a secret derived from the idempotency
- * key.
+ * The stored answer. If `sealed` is true, it is encrypted with the company's data key. Otherwise it is encrypted with a secret that is
+ * derived from the idempotency key.
  */
 interface EarlierAnswer {
   readonly answer: Uint8Array;
   readonly sealed: boolean;
 }
 
-/** Claims the key for this run. Returns undefined if the claim succeeded. */
+/** Claims the key. Returns undefined if the claim succeeded, or the stored answer of an earlier request. */
 async function claim(
   context: ApiContext,
   row: Key,
@@ -145,9 +146,9 @@ async function claim(
 }
 
 /**
- * The time after which the client should repeat the request. A run that was killed looks like one that is still running. The time is
- * therefore as long as the run has already taken, but never longer than the time until the run counts as dead. A client therefore repeats a
- * short run soon, and repeats at most five times if the run died immediately.
+ * Returns after how many seconds the client should repeat the request. The service cannot see whether the first execution is still working
+ * or was killed. Each wait is therefore as long as the first execution has already lasted, and ends at the latest when that execution
+ * counts as dead.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
@@ -180,14 +181,13 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts the answer by AES-256-GCM with a secret derived from the idempotency key. A reader of the table who guesses the key can also
- * derive the secret. An answer encrypted this way must therefore contain only data that the table also stores unencrypted. An answer with a
- * secret is encrypted differently, and its contract has `holdsSecret`.
+ * Encrypts the answer by AES-256-GCM with a secret derived from the idempotency key. Anyone who can read the table and guesses the key can
+ * decrypt the answer. Do not use this function for an answer with a secret: set `holdsSecret` in its contract.
  */
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
-  // Compress first, because a row holds at most 400 KB and the errors in an import's answer may be larger.
+  // Compress first, because a row holds at most 400 KB and the answer of an import may list more faults than that.
   const sealed = Buffer.concat([cipher.update(zstdCompressSync(JSON.stringify(answer))), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }

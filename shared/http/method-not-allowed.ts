@@ -1,12 +1,10 @@
-/**
- * Answers 405 with an `Allow` header. A mock integration of API Gateway cannot do that, because it needs a template for each media type.
- */
+/** Answers 405 with an `Allow` header. A mock integration of API Gateway is not enough, because it needs a template for each media type. */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import { ApiError } from "#shared/errors.ts";
 import { allowsOrigins, problemAnswer } from "#shared/http/answer.ts";
 import { answering } from "#shared/http/chain.ts";
 
-/** `methodsOf` returns the methods of a resource path. If CORS is on, the gateway also answers OPTIONS. */
+/** `methodsOf` returns the methods that a resource path supports. */
 export const refusingMethods =
   (methodsOf: (path: string) => readonly string[]) =>
   (event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> =>

@@ -1,4 +1,4 @@
-/** Schemas that many routes share: ids in a path, and the answer to a delete. */
+/** Schemas that many routes share: ids in a path, and the answer to a DELETE. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { Id, named, PathId } from "#shared/schema.ts";
@@ -7,7 +7,7 @@ export const IdPath = z.object({ id: PathId });
 export const RegistrationPath = z.object({ id: PathId, registrationId: PathId });
 export const DeliveryPath = z.object({
   id: PathId,
-  /** An opaque id. An id of any other form leads to 404, because no delivery has it. */
+  /** An opaque id. It has no format check, because an unknown id of any form must lead to 404. */
   deliveryId: z.string(),
 });
 

@@ -10,12 +10,12 @@ import { limits } from "#shared/limits.ts";
 const jsonMediaType = /^application\/json\s*(?:;.*)?$/i;
 
 /**
- * The parser rejects the keys `__proto__` and `constructor.prototype`, and nesting deeper than its stack. The parser's own check of the
- * media type is off, because it also accepts types such as `application/problem+json`.
+ * The parser rejects the keys `__proto__` and `constructor.prototype`. Its check of the media type is off, because that check also accepts
+ * types such as `application/problem+json`.
  */
 const parser = httpJsonBodyParser<ApiEvent>({ disableContentTypeCheck: true });
 
-/** Checks size and media type, then parses the JSON. An empty body becomes `{}`. */
+/** Checks the size and the media type, then parses the JSON. An empty body becomes `{}`. */
 export const jsonBody = (): MiddlewareObj<ApiEvent, unknown, Error> => ({
   before: async (request) => {
     const { event } = request;
@@ -40,17 +40,15 @@ function readableText({ request: { body, headers } }: ApiEvent): string {
   return body === "" ? "{}" : body;
 }
 
-/** The parsed body that the handler of an upload receives. */
 export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });
 
 export interface Upload {
-  /** The largest size of the file in bytes. A larger file is rejected with payload_too_large. */
+  /** The largest size of the file in bytes. A larger file is rejected with `payload_too_large`. */
   readonly bytes: number;
-  /** The advice in the error message for a larger file. */
+  /** Advice for the client, which the error message for a larger file contains. */
   readonly otherwise: string;
 }
 
-/** The name of the form's only field. */
 const FIELD = "file";
 
 export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
@@ -63,7 +61,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
     const file = await fileIn(body, type, upload);
     event.payload = { file };
-    // The idempotency fingerprint covers only the file, because a client chooses a new form boundary for each attempt.
+    // Compute the idempotency fingerprint from the file only, because a client chooses a new form boundary for each attempt.
     event.request = {
       ...event.request,
       body: createHash("sha256").update(`${method} ${path}`).update(file).digest("hex"),
@@ -71,10 +69,10 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** The largest total size of boundaries and part headers, in bytes. */
+/** The largest size of the form without the file, in bytes. */
 const FORM_BYTES = 8_192;
 
-/** Extracts the file with Node's form parser. Throws validation_failed or payload_too_large. */
+/** Extracts the file from the form. Throws `validation_failed` or `payload_too_large`. */
 async function fileIn(body: Buffer, type: string, { bytes, otherwise }: Upload): Promise<Uint8Array> {
   const response = new Response(Uint8Array.from(body), { headers: { "Content-Type": type } });
   const form = await response.formData().catch(() => {

@@ -1,4 +1,4 @@
-/** The request as the service reads it from a REST API proxy event. Header names are in lower case. */
+/** The request as the service reads it from API Gateway's event. Header names are in lower case. */
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import type { Caller } from "#shared/auth/caller.ts";
 
@@ -8,21 +8,20 @@ export interface Request {
   /** The path as the client sent it, including the stage. */
   readonly path: string;
   readonly resource: string;
-  /** The part of the path before the resource. It is the stage on API Gateway's own host name, and empty on a custom domain. */
+  /** The part of the path before the resource: the stage on API Gateway's own host name, empty on a custom domain. */
   readonly prefix: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly pathParameters: Readonly<Record<string, string>>;
   readonly queryParameters: ReadonlyMap<string, readonly string[]>;
-  /** The body as UTF-8 text. */
   readonly body: string;
 }
 
-/** API Gateway's event with the fields that the middlewares of an endpoint add. */
+/** API Gateway's event with the fields that middlewares add. */
 export interface ApiEvent extends APIGatewayProxyEvent {
   request: Request;
-  /** The caller, which the authorization middleware sets. Absent on public endpoints. */
+  /** The caller. Absent on public endpoints. */
   caller?: Caller;
-  /** The parsed body of an endpoint that accepts a body. It is not validated by a schema yet. */
+  /** The body after parsing and before validation by a schema. */
   payload?: unknown;
 }
 

@@ -1,6 +1,5 @@
 /**
- * Makes the Lambda handler of an endpoint whose answer may exceed 6 MB. The handler streams the answer, and compresses it by gzip if the
- * client accepts gzip.
+ * Makes the Lambda handler of an endpoint whose answer may exceed 6 MB. The handler streams the answer, with gzip if the client accepts it.
  */
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -17,7 +16,7 @@ import { errorFields, log } from "#shared/log.ts";
 type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>;
 
 interface StreamedCall<Path, Query, Body> extends Call<Path, Query, Body> {
-  /** Sets a header of the answer. Call it before the first item. */
+  /** Sets a response header. Call it before the first item, because the headers are sent first. */
   readonly header: (name: "Link", value: string) => void;
 }
 
@@ -25,7 +24,7 @@ export interface StreamEndpoint {
   readonly contract: Contract;
 }
 
-/** Streams one JSON value. The whole value is made before its first byte is sent. */
+/** Streams one JSON value. The whole value is in memory before its first byte is sent. */
 export function streamEndpoint<
   Response extends z.ZodMiniType,
   Path extends z.ZodMiniType,
@@ -57,10 +56,7 @@ export function streamItems<
   });
 }
 
-/**
- * Streams JSON text that the work writes itself, piece by piece. No schema validates the text, so the tests of the work must check the
- * text.
- */
+/** Streams JSON text that `work` writes itself. No schema checks the text, so the tests of `work` must. */
 export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Iterable<Piece>>,
@@ -70,7 +66,7 @@ export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
-/** Streams the file of the contract as pieces of text. */
+/** Streams the text file that the contract describes. */
 export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body> & Required<Pick<Contract, "file">>,
   work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<AsyncIterable<string>>,
@@ -80,7 +76,7 @@ export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
-/** Makes the streaming handler. An error before the first piece becomes a problem body. A later error breaks the connection. */
+/** Makes the streaming handler. An error before the first byte becomes a problem body. A later error breaks the connection. */
 function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
@@ -113,19 +109,21 @@ function contentHeaders({ file }: Contract): Record<string, string> {
 }
 
 /**
- * Makes a streaming handler inside Lambda's runtime. The OpenAPI generator and the tests run outside of it and get the plain handler. The
- * check of `streamifyResponse` is necessary, because the SDK, which the tests load, creates a global `awslambda` without that function.
+ * Makes a streaming handler inside Lambda and a plain handler elsewhere. Check for `streamifyResponse`, because the AWS SDK creates a
+ * global `awslambda` without this function.
  */
 const streamified = (handle: StreamHandler) =>
   typeof awslambda === "object" && "streamifyResponse" in awslambda ? awslambda.streamifyResponse(handle) : handle;
 
-/** The headers of a compressed answer. The function must compress by itself, because API Gateway compresses no streamed answer. */
+/**
+ * The headers that describe the compression. The function must compress by itself, because API Gateway does not compress a streamed answer.
+ */
 function encodingHeaders(request: Request, { Vary }: Readonly<Record<string, string>>): Record<string, string> {
   const vary = { Vary: Vary === undefined ? "Accept-Encoding" : `${Vary}, Accept-Encoding` };
   return acceptsGzip(request) ? { ...vary, "Content-Encoding": "gzip" } : vary;
 }
 
-/** Whether the client accepts gzip. By RFC 9110 it does if the header names `gzip` or `*` with a weight other than zero. */
+/** Whether the client accepts gzip: `Accept-Encoding` names `gzip` or `*` with a weight above zero (RFC 9110). */
 function acceptsGzip({ headers }: Request): boolean {
   const codings = (headers.get("accept-encoding") ?? []).join(",").toLowerCase().split(",");
   const weights = new Map(
@@ -138,26 +136,26 @@ function acceptsGzip({ headers }: Request): boolean {
   return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
 }
 
-/** The number of characters of one piece, which is large enough for efficient compression and needs little memory. */
+/** Text is sent in pieces of about this length. The length is enough for good compression and needs little memory. */
 const PIECE_CHARACTERS = 64 * 1024;
 
 /**
- * Measured on a map of pins: level 6 makes the body one sixth shorter but takes three times as long. A window of 32 KB takes a tenth more
- * time than one of 16 KB without making the body shorter. Output chunks of 64 KB take a fifth less time than chunks of 16 KB, because the
- * compressor's thread and the function wait for each other at each chunk.
+ * Chosen by measurements on a large map of pins. Level 6 makes the body one sixth shorter but takes three times as long as level 2. A
+ * window of 32 KB takes a tenth longer than 16 KB and does not make the body shorter. Output chunks of 64 KB take a fifth less time than
+ * chunks of 16 KB, because the compressor's thread and the function wait for each other at each chunk.
  */
 const GZIP = { level: 2, windowBits: 14, chunkSize: 64 * 1024 } as const;
 
 export const newGzip = (): Gzip => createGzip(GZIP);
 
-/** A piece of an answer, as text or as bytes in UTF-8. */
+/** A part of an answer, as text or as UTF-8 bytes. */
 export type Piece = string | Uint8Array;
 
 export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
   readonly pieces: Iterable<Piece> | AsyncIterable<Piece>;
 }
 
-/** Yields a JSON array in pieces. Validates each item before writing it. */
+/** Yields a JSON array in parts of about 64 KB. Each item is validated before it is written. */
 export async function* jsonArray<Item extends z.ZodMiniType>(
   schema: Item,
   items: Iterable<z.input<Item>> | AsyncIterable<z.input<Item>>,
@@ -175,7 +173,7 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
   yield `${piece}]`;
 }
 
-/** Runs the generator up to its first piece, so that an error before that piece can still become a problem body. */
+/** Waits for the first part, so that an error before it can still become a problem body. */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   const first = await pieces.next();
   async function* all(): AsyncGenerator<Piece> {
@@ -187,12 +185,12 @@ export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterabl
 }
 
 /**
- * Resolves when the stream has accepted the whole answer. On an error it destroys the stream and throws, so that no client mistakes a part
- * for the whole answer.
+ * Resolves when the stream has accepted the whole answer. An error destroys the stream, so that no client mistakes a part for the whole
+ * answer.
  */
 export async function writeAnswer(stream: Writable, { statusCode, headers, pieces }: StreamedAnswer): Promise<void> {
   const body = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
-  // At most one piece waits in memory, because a piece may have megabytes.
+  // Keep at most one part in memory, because a part may have megabytes.
   const source = Readable.from(pieces, { highWaterMark: 1 });
   try {
     if (headers?.["Content-Encoding"] === "gzip") await pipeline(source, newGzip(), body);

@@ -1,11 +1,11 @@
-/** Validates the parts of a request by their schemas. Each fault names the faulty JSON pointer or parameter and the reason. */
+/** Validates the parts of a request by their schemas. Each fault names the JSON pointer or parameter and the reason. */
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { ApiError, type Fault } from "#shared/errors.ts";
 
 z.config(en());
 
-/** The largest number of faults that one answer lists. It is enough to correct a form, and keeps the answer to a hostile body small. */
+/** An answer lists at most this many faults. That is enough to correct a form, and keeps the answer to a hostile body small. */
 const MAX_FAULTS = 20;
 
 export type Part = "body" | "path" | "query";
@@ -24,7 +24,7 @@ function fault(part: Part, issue: z.core.$ZodIssue): Fault {
   return { parameter: String(issue.path[0] ?? ""), code, message };
 }
 
-/** The JSON pointer (RFC 6901) to the faulty value. An empty pointer means the whole body. */
+/** Returns the JSON pointer (RFC 6901) to the faulty value. An empty pointer means the whole body. */
 function pointer(path: readonly PropertyKey[]): string {
   return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
