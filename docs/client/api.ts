@@ -887,7 +887,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description The url must use https and resolve to public addresses only. This answer shows `secretKey` in full; later answers mask it. If the body has no `secretKey`, the service creates a UUID. Your own secret must have at least 16 characters and must not consist of blanks only. A company can have at most 40 webhooks.
+         * @description The url must use https and resolve to public addresses only. This answer shows `secretKey` in full; later answers mask it. `standardWebhooksSecret` is the same key for the libraries of Standard Webhooks and Svix. If the body has no `secretKey`, the service creates a UUID. Your own secret must have at least 16 characters and must not consist of blanks only. A company can have at most 40 webhooks.
          *
          *     For admins and owners.
          */
@@ -949,7 +949,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate a webhook's secret
-         * @description This answer shows the new `secretKey` in full; later answers mask it. If the body has no `secretKey`, the service creates a UUID. Your own secret must have at least 16 characters and must not consist of blanks only. For 24 hours the previous secret also signs: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.
+         * @description This answer shows the new `secretKey` in full; later answers mask it. `standardWebhooksSecret` is the same key for the libraries of Standard Webhooks and Svix. If the body has no `secretKey`, the service creates one in the form of the old secret: `whsec_` and base64, or else a UUID. Your own secret must have at least 16 characters and must not consist of blanks only. For 24 hours the previous secret also signs: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -2011,7 +2011,7 @@ export interface components {
             /** @description All faults of the row, with the names of their columns. */
             message: string;
         };
-        /** @description The new secret; without it the service makes one. */
+        /** @description The new secret; without it the service creates one in the form of the old secret. */
         SecretChoice: {
             /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. */
             secretKey?: string;
@@ -2215,6 +2215,34 @@ export interface components {
              * @description Must be https and lead to public addresses only.
              */
             url?: string;
+        };
+        /** @description A webhook with its new secret in full. No other answer shows the secret. */
+        WebhookWithSecret: {
+            /** @description Unique in the whole service. */
+            id: number;
+            name: string;
+            /** @description Must be https and lead to public addresses only. */
+            url: string;
+            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. */
+            secretKey: string;
+            /** @enum {string} */
+            status: "active" | "paused";
+            /** @description The company that owns the record. */
+            companyId: number;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
+             */
+            updatedAt: string;
+            /** @description At most 50. */
+            registrations: components["schemas"]["Registration"][];
+            /** @description The key of `webhook-signature` as `whsec_` and base64. The libraries of Standard Webhooks and Svix accept it unchanged. Equal to `secretKey` if that begins with `whsec_`. */
+            standardWebhooksSecret: string;
         };
     };
     responses: {
@@ -2580,6 +2608,7 @@ export type UserPatch = components['schemas']['UserPatch'];
 export type UserSummary = components['schemas']['UserSummary'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookPatch = components['schemas']['WebhookPatch'];
+export type WebhookWithSecret = components['schemas']['WebhookWithSecret'];
 export type ResponseProblem400 = components['responses']['Problem400'];
 export type ResponseProblem401 = components['responses']['Problem401'];
 export type ResponseProblem403 = components['responses']['Problem403'];
@@ -6229,10 +6258,11 @@ export interface operations {
                      *           "triggerMode": "automatic",
                      *           "manualTriggerButtonText": null
                      *         }
-                     *       ]
+                     *       ],
+                     *       "standardWebhooksSecret": "whsec_NmYxYzJkM2UtNGI1YS00YzdkLThlOWYtMGExYjJjM2QxZjlh"
                      *     }
                      */
-                    "application/json": components["schemas"]["Webhook"];
+                    "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -6489,10 +6519,11 @@ export interface operations {
                      *           "triggerMode": "automatic",
                      *           "manualTriggerButtonText": null
                      *         }
-                     *       ]
+                     *       ],
+                     *       "standardWebhooksSecret": "whsec_MWI5ZTRjN2QtMmEzYi00ZDVlLThmNjAtN2M4ZDllMGYxZjlh"
                      *     }
                      */
-                    "application/json": components["schemas"]["Webhook"];
+                    "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -130,6 +130,12 @@ const Webhook = {
   registrations: [Registration],
 };
 
+const withSecret = (secretKey: string) => ({
+  ...Webhook,
+  secretKey,
+  standardWebhooksSecret: `whsec_${Buffer.from(secretKey).toString("base64")}`,
+});
+
 const Delivery = {
   id: "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
   webhookId: 2047,
@@ -192,7 +198,7 @@ const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/page": "<!doctype html>",
   "webhooks/pause": { ...Webhook, status: "paused" },
-  "webhooks/rotate-secret": { ...Webhook, secretKey: "1b9e4c7d-2a3b-4d5e-8f60-7c8d9e0f1f9a" },
+  "webhooks/rotate-secret": withSecret("1b9e4c7d-2a3b-4d5e-8f60-7c8d9e0f1f9a"),
   "prospects/export": [
     "id,name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,createdBy,source,createdAt",
     '1030,Maria Alvarez,+1 303 555 0142,,39.7392,-104.9903,1437 Bannock St,,Denver,CO,80202,Interested,Ravi Rep,ravi@example.com,Hail damage,"Wants a quote, after the hail season.",Ada Admin,door,2026-06-01T15:04:05.678Z',
@@ -209,7 +215,7 @@ const answers: Readonly<Record<string, unknown>> = {
     file: null,
     keptUntil: null,
   },
-  "webhooks/create": { ...Webhook, secretKey: "6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a" },
+  "webhooks/create": withSecret("6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a"),
 };
 
 /**

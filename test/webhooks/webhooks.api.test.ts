@@ -16,7 +16,8 @@ afterEach(async () => {
 describe("webhooks", () => {
   test("the secret is shown once, then masked", async () => {
     const answer = await as.admin.POST("/api/webhooks", { body: { name: "CRM", url: "https://example.com/hook" } });
-    const made = dataOf(answer, 201);
+    const { standardWebhooksSecret, ...made } = dataOf(answer, 201);
+    expect(standardWebhooksSecret).toBe(`whsec_${Buffer.from(made.secretKey, "utf8").toString("base64")}`);
     const path = `/api/webhooks/${made.id}`;
     cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
     expect(made.secretKey).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
@@ -138,7 +139,7 @@ describe("webhooks", () => {
 
   test("a patch changes only the sent fields, and writes nothing if no value differs", async () => {
     const body = { name: "CRM", url: "https://example.com/hook", registrations: [{ event: "prospect.created" }] };
-    const made = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+    const { standardWebhooksSecret: _, ...made } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
     cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
     const patch = async (sent: object) =>
       dataOf(await as.admin.PATCH("/api/webhooks/{id}", { ...at(made.id), body: sent }));
@@ -226,6 +227,27 @@ describe("webhooks", () => {
     expect(one.headers.get("location")).toBe(`/api/webhooks/${id}`);
     expect(two.body).toEqual(one.body);
     problemOf(await as.otherOwner.POST("/api/webhooks/{id}/rotate-secret", { ...at(id), body: {} }), 404, "not_found");
+  });
+
+  test("a rotation keeps the form of the old secret, and a chosen secret sets the form", async () => {
+    const body = { name: "CRM", url: "https://example.com/" };
+    const { id } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(id)));
+    const rotate = async (secretKey?: string): Promise<string> => {
+      const chosen = { ...at(id), body: secretKey === undefined ? {} : { secretKey } };
+      const answer = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", chosen), 201);
+      if (answer.secretKey.startsWith("whsec_")) expect(answer.standardWebhooksSecret).toBe(answer.secretKey);
+      return answer.secretKey;
+    };
+    const uuid = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
+    expect(await rotate()).toMatch(uuid);
+    await rotate("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+    const standard = [await rotate(), await rotate()];
+    // 24 random bytes have 32 characters in base64.
+    for (const secret of standard) expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32}$/);
+    expect(new Set(standard).size).toBe(2);
+    await rotate("a secret in plain text");
+    expect(await rotate()).toMatch(uuid);
   });
 
   test("the catalogue lists each event with the schema of its data", async () => {

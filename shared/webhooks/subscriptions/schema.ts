@@ -110,6 +110,29 @@ export const Webhook = named(
 );
 export type Webhook = z.infer<typeof Webhook>;
 
+/** The secret in the form that the libraries of Standard Webhooks and Svix accept. It is the key that signs `webhook-signature`. */
+const standardFormOf = (secretKey: string): string =>
+  secretKey.startsWith(STANDARD_PREFIX)
+    ? secretKey
+    : `${STANDARD_PREFIX}${Buffer.from(secretKey, "utf8").toString("base64")}`;
+
+const WithSecret = named(
+  "WebhookWithSecret",
+  z.extend(Webhook, { standardWebhooksSecret: z.string() }),
+  "A webhook with its new secret in full. No other answer shows the secret.",
+);
+
+/**
+ * The answer that creates a secret. `standardWebhooksSecret` is derived here, so a stored answer to an idempotency key does not contain it.
+ */
+export const WebhookWithSecret = z.pipe(
+  z.pipe(
+    Webhook,
+    z.transform((webhook: Webhook) => ({ ...webhook, standardWebhooksSecret: standardFormOf(webhook.secretKey) })),
+  ),
+  WithSecret,
+);
+
 const Name = text(limits.name, 1);
 
 export const NewWebhook = named(
@@ -144,11 +167,18 @@ export type WebhookPatch = z.output<typeof WebhookPatch>;
 export const SecretChoice = named(
   "SecretChoice",
   z.object({ secretKey: z.optional(Secret) }),
-  "The new secret; without it the service makes one.",
+  "The new secret; without it the service creates one in the form of the old secret.",
 );
 export type SecretChoice = z.output<typeof SecretChoice>;
 
-/* @__PURE__ */ explain([Webhook, NewWebhook, WebhookPatch, SecretChoice], () => ({
+/* @__PURE__ */ explain([WithSecret], () => ({
+  fields: {
+    standardWebhooksSecret:
+      "The key of `webhook-signature` as `whsec_` and base64. The libraries of Standard Webhooks and Svix accept it unchanged. Equal to `secretKey` if that begins with `whsec_`.",
+  },
+}));
+
+/* @__PURE__ */ explain([Webhook, WithSecret, NewWebhook, WebhookPatch, SecretChoice], () => ({
   fields: {
     url: "Must be https and lead to public addresses only.",
     secretKey:

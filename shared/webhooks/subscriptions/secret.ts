@@ -1,4 +1,5 @@
 /** The secrets in a webhook's row. Each secret is encrypted for that row, and has a mask that can be read without a key. */
+import { randomBytes, randomUUID } from "node:crypto";
 import { type Condition, equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
@@ -22,6 +23,19 @@ export function maskOf(secret: string): string {
 }
 
 export const storedMask = ({ secretMask, secretKey }: StoredWebhook): string => secretMask ?? maskOf(plain(secretKey));
+
+/** The number of random bytes in a generated `whsec_` secret. Standard Webhooks recommends 24 to 64. */
+const STANDARD_BYTES = 24;
+
+/** A new random secret: a UUID, or a `whsec_` secret as in Standard Webhooks. */
+export const newSecret = (form: "uuid" | "standard"): string =>
+  form === "uuid" ? randomUUID() : `${STANDARD_PREFIX}${randomBytes(STANDARD_BYTES).toString("base64")}`;
+
+/** A new random secret in the form of the webhook's current secret, because its receiver can read that form. */
+export async function newSecretLike(secrets: Pick<Secrets, "open">, webhook: StoredWebhook): Promise<string> {
+  const current = await opened(secrets, webhook, webhook.sealedSecret, webhook.secretKey);
+  return newSecret(current.startsWith(STANDARD_PREFIX) ? "standard" : "uuid");
+}
 
 /** The fields that store a new secret in a row. */
 export async function sealedSecret(
@@ -55,15 +69,20 @@ export interface OpenedSecrets {
 }
 
 export async function openedSecrets(secrets: Pick<Secrets, "open">, webhook: StoredWebhook): Promise<OpenedSecrets> {
-  const { companyId, sealedSecret: sealed, secretKey, previousSecret } = webhook;
-  const opened = async (own: Uint8Array | undefined, plainText: string | undefined): Promise<string> =>
-    own === undefined ? plain(plainText) : secrets.open(companyId, keyOf(webhook), own);
+  const { sealedSecret: sealed, secretKey, previousSecret } = webhook;
   const previous = previousSecret && {
-    secretKey: await opened(previousSecret.sealed, previousSecret.secretKey),
+    secretKey: await opened(secrets, webhook, previousSecret.sealed, previousSecret.secretKey),
     until: previousSecret.until,
   };
-  return { secretKey: await opened(sealed, secretKey), previousSecret: previous };
+  return { secretKey: await opened(secrets, webhook, sealed, secretKey), previousSecret: previous };
 }
+
+const opened = async (
+  secrets: Pick<Secrets, "open">,
+  row: Row,
+  sealed: Uint8Array | undefined,
+  plainText: string | undefined,
+): Promise<string> => (sealed === undefined ? plain(plainText) : secrets.open(row.companyId, keyOf(row), sealed));
 
 /** The plain secret of a row that was written before encryption. */
 function plain(secretKey: string | undefined): string {

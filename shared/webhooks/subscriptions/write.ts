@@ -2,7 +2,6 @@
  * Creates and changes webhooks. This is a separate file from webhooks.ts, because only these writes need the rules for URLs and new
  * secrets.
  */
-import { randomUUID } from "node:crypto";
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -22,7 +21,13 @@ import {
   type Webhook,
   type WebhookPatch,
 } from "#shared/webhooks/subscriptions/schema.ts";
-import { asPreviousSecret, hasSecretOf, sealedSecret } from "#shared/webhooks/subscriptions/secret.ts";
+import {
+  asPreviousSecret,
+  hasSecretOf,
+  newSecret,
+  newSecretLike,
+  sealedSecret,
+} from "#shared/webhooks/subscriptions/secret.ts";
 import {
   maskedWebhook,
   presentWebhook,
@@ -38,7 +43,7 @@ export async function createWebhook(context: ApiContext, companyId: number, inpu
   const [id] = await Promise.all([context.ids.next(), assertTarget(input.url, setting("WEBHOOK_URL_POLICY"))]);
   const nowMs = context.clock.now();
   const now = iso(nowMs);
-  const secretKey = input.secretKey ?? randomUUID();
+  const secretKey = input.secretKey ?? newSecret("uuid");
   const registrations = await Promise.all(
     input.registrations.map(async (entry) => storedRegistration(companyId, id, await context.ids.next(), entry, now)),
   );
@@ -99,7 +104,7 @@ export function rotateSecret(
   return optimistic(async () => {
     const rows = await readWebhook(context, companyId, id);
     const { webhook } = rows;
-    const secretKey = choice.secretKey ?? randomUUID();
+    const secretKey = choice.secretKey ?? (await newSecretLike(context.secrets, webhook));
     const now = context.clock.now();
     const set = {
       ...(await sealedSecret(context.secrets, webhook, secretKey)),
