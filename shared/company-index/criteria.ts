@@ -1,26 +1,29 @@
-/** The criteria of a read of the index. Zone maps summarise the values of a segment, so that a read can skip segments without matches. */
+/**
+ * Filter criteria for reads of the company index, and zone maps. A zone map summarises the values of one segment (up to 4 096 rows), so
+ * that a read can skip segments without matches.
+ */
 import * as z from "zod/mini";
 import type { IndexRow } from "#shared/company-index/record.ts";
 
-/** Most values that a set of a zone map stores. If a segment has more, no set is stored, and the segment may hold any value. */
+/** Limits the size of a zone map. If a segment has more distinct values, the set is null, and every read must assume a match. */
 const MAX_SET = 24;
 
 const ValueSet = z.nullable(z.array(z.nullable(z.int())));
 
 export const Zone = z.object({
-  /** minLng, minLat, maxLng and maxLat of all rows with coordinates; null if no row has any. */
+  /** Bounding box of all rows with coordinates: minLng, minLat, maxLng, maxLat. Null if no row has coordinates. */
   box: z.nullable(z.tuple([z.number(), z.number(), z.number(), z.number()])),
-  /** First and last creation time, in milliseconds since the epoch. */
+  /** Earliest and latest creation time of the rows, in milliseconds since the epoch. */
   createdAt: z.tuple([z.number(), z.number()]),
   ids: z.tuple([z.number(), z.number()]),
-  /** The set of all status ids in the segment. Null means that the segment may hold any value. */
+  /** All status ids of the rows. Null if there are too many to store; the segment may then contain any status. */
   statusIds: ValueSet,
   assigneeIds: ValueSet,
 });
 export type Zone = z.infer<typeof Zone>;
 export type Box = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
-/** A segment or a geohash cell. `box` is null if no row of the segment has coordinates. */
+/** The extent of a segment or of a geohash cell. `box` is null for a segment without coordinates. */
 interface Area {
   readonly box: Box | null;
 }
@@ -51,7 +54,7 @@ function smallSet(values: readonly (number | null)[]): (number | null)[] | null 
   return distinct.size > MAX_SET ? null : [...distinct];
 }
 
-/** Whether a row of the area can be in the box. The box crosses the antimeridian if minLng is greater than maxLng. */
+/** Whether the box may contain a row of the area. The box crosses the antimeridian if minLng is greater than maxLng. */
 export function meetsBox({ box }: Area, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -70,7 +73,7 @@ export function withinBox({ box }: Area, [minLng, minLat, maxLng, maxLat]: Box):
 export const meetsSet = (zone: readonly (number | null)[] | null, wanted: ReadonlySet<number | null>): boolean =>
   zone === null || zone.some((value) => wanted.has(value));
 
-/** Whether `map` describes every row that `zone` describes. */
+/** Whether the ranges and sets of `map` include all values of `zone`. If they do not, reads wrongly skip the segment. */
 export function coversZone(map: Zone, zone: Zone): boolean {
   return (
     (zone.box === null || (map.box !== null && withinBox(zone, map.box))) &&
@@ -87,15 +90,19 @@ const coversRange = (map: readonly [number, number], [first, last]: readonly [nu
 const coversSet = (map: readonly (number | null)[] | null, values: readonly (number | null)[] | null): boolean =>
   map === null || values?.every((value) => map.includes(value)) === true;
 
-/** A word of a search: a text of the prospect or of a note contains `text`, or a phone number contains `digits` (unless empty). */
+/**
+ * One word of a search. A prospect matches if one of its texts or notes contains `text`, or if a phone number contains `digits`. Empty
+ * digits never match.
+ */
 export interface SearchWord {
-  /** The word is case-folded, contains no blank and is never empty. */
+  /** The text is case-folded, contains no blank and is never empty. */
   readonly text: string;
   readonly digits: string;
 }
 
 /**
- * The filters of a request, combined with the visibility of its caller. A row must pass all of them; an undefined filter passes every row.
+ * The filters of a request, including the limits of what its caller may see. A row must pass every filter. An undefined filter passes every
+ * row.
  */
 export interface Criteria {
   /** The box includes its edges. It crosses the antimeridian if minLng is greater than maxLng. */
@@ -105,17 +112,18 @@ export interface Criteria {
   readonly createdTo?: number | undefined;
   readonly statusIds?: ReadonlySet<number | null> | undefined;
   readonly assigneeIds?: ReadonlySet<number | null> | undefined;
-  /** A row passes if it has at least one of these tags. */
   readonly tagIds?: ReadonlySet<number> | undefined;
   /** City names, trimmed and case-folded. */
   readonly cities?: ReadonlySet<string> | undefined;
   /** If true, only rows with both coordinates pass. */
   readonly onMap?: boolean | undefined;
-  /** A row must match every word. */
+  /** The row must match every word. */
   readonly words: readonly SearchWord[];
 }
 
-/** Whether a row of a segment with this zone map can pass. Ignores the words, because a zone map does not describe texts. */
+/**
+ * Returns false if the zone map proves that no row of the segment can pass. Ignores the words, because a zone map does not describe texts.
+ */
 export function canMeet(zone: Zone, criteria: Criteria): boolean {
   const { box, onMap, createdFrom, createdTo, statusIds, assigneeIds } = criteria;
   const [first, last] = zone.createdAt;
@@ -129,13 +137,13 @@ export function canMeet(zone: Zone, criteria: Criteria): boolean {
   );
 }
 
-/** Whether the point is in the box. A point on an edge is inside. */
+/** A point on an edge of the box is inside. */
 export function insideBox([minLng, minLat, maxLng, maxLat]: Box, lat: number, lng: number): boolean {
   if (lat < minLat || lat > maxLat) return false;
   return minLng <= maxLng ? lng >= minLng && lng <= maxLng : lng >= minLng || lng <= maxLng;
 }
 
-/** Whether the row passes. `hasWord(i)` returns whether a note of the row contains word number i of the criteria. */
+/** Whether the row passes all criteria. `hasWord(i)` must return whether a note of the row contains the word with index i. */
 export function passes(criteria: Criteria, row: IndexRow, hasWord: (word: number) => boolean): boolean {
   const { box, createdFrom, createdTo, statusIds, assigneeIds, tagIds, cities, onMap, words } = criteria;
   if (box !== undefined || onMap === true) {

@@ -1,4 +1,7 @@
-/** The delta of the index. Each write adds an immutable entry to the delta, and a flush later moves the entry into a segment. */
+/**
+ * The delta of the company index: recent changes that are not in a segment yet. Each write adds an immutable entry, and a flush later moves
+ * the entries into segments.
+ */
 import * as z from "zod/mini";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
@@ -7,30 +10,32 @@ import type { Item, Write } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** The result of the one Query that brings a cached index up to date. */
+/** The head of the index and all unflushed entries, read by one Query. They bring a cached index up to date. */
 export interface Unflushed {
   readonly head: Head;
   readonly entries: readonly IndexEntry[];
   readonly notes: readonly NoteEntry[];
-  /** The keys of all entries of the result. */
   readonly keys: readonly Key[];
-  /** Sort keys of the entries whose texts are stored in separate rows. Such entries have empty texts here. */
+  /** Sort keys of the entries whose text is in a separate row. The text of such an entry is empty here. */
   readonly withLongText: ReadonlySet<string>;
-  /** The sum of `weightOf` over all entries. */
+  /** Sum of `weightOf` over all entries. A flush starts when it is large enough. */
   readonly weight: number;
 }
 
-/** Longest text, in bytes, that an entry stores itself, because every list reads all entries. A longer text is stored in a separate row. */
+/**
+ * Maximum size, in bytes, of a text inside an entry. Every list reads all entries, so a longer text goes to a separate row that only
+ * searches read.
+ */
 const TEXT_BYTES = 256;
-/** An entry up to this size, with its text, has weight 1 in the decision about the next flush. A larger entry has a higher weight. */
+/** Every 1 024 bytes of an entry, its text included, add 1 to its weight. */
 const ENTRY_BYTES = 1_024;
 
-/** The `type` attribute of an entry's item. The filter of the stream selects entries by this attribute. */
+/** The `type` attribute of a delta entry. The event filter of the flush function selects stream records by this value. */
 export const DELTA_TYPE = "delta";
 
 /**
- * Creation time, status, assignee, tags, city, latitude, longitude, text and phone digits. The tuple has no field names, because each read
- * is charged by the byte.
+ * Creation time, status, assignee, tags, city, latitude, longitude, text and phone digits. A tuple without field names is smaller, and
+ * DynamoDB charges reads by size.
  */
 const Fields = z.tuple([
   z.number(),
@@ -44,7 +49,10 @@ const Fields = z.tuple([
   z.string(),
 ]);
 
-/** These writes belong to the transaction that writes the prospect's row. */
+/**
+ * Returns the delta entry of a changed prospect. Write it in the transaction that writes the prospect's row, so that the index misses no
+ * change.
+ */
 export function prospectDelta(companyId: number, entry: IndexEntry): Write[] {
   const key = keys.prospectDelta(companyId, entry.id, entry.version);
   if (isTombstone(entry)) return [{ put: { ...key, type: DELTA_TYPE } }];
@@ -60,7 +68,7 @@ export function prospectDelta(companyId: number, entry: IndexEntry): Write[] {
   ];
 }
 
-/** These writes belong to the transaction that writes the note's row. */
+/** Returns the delta entry of a changed note. Write it in the transaction that writes the note's row. */
 export function noteDelta(companyId: number, { prospectId, noteId, version, text }: NoteEntry): Write[] {
   const key = keys.noteDelta(companyId, prospectId, noteId, version);
   if (text === null) return [{ put: { ...key, type: DELTA_TYPE } }];
@@ -73,8 +81,8 @@ export function noteDelta(companyId: number, { prospectId, noteId, version, text
 }
 
 /**
- * Removes each long text before its entry. A read recognises an entry without its text as flushed, but no read would find a text without
- * its entry.
+ * Removes entries after a flush, and each long text before its entry. If the process is killed in between, readers treat the entry without
+ * text as flushed. A text without an entry would never be found again.
  */
 export async function removeUnflushed(
   table: Table,
@@ -88,13 +96,13 @@ export async function removeUnflushed(
 
 type Entries = Pick<Unflushed, "keys" | "withLongText">;
 
-/** The weight of an entry in the decision about the next flush, at least 1. */
+/** Returns the weight of a stored entry, at least 1. The total weight of the unflushed entries decides when a flush starts. */
 export function weightOf(row: Item): number {
   const { row: fields = "", note = "", aside = 0 } = Weighed.parse(row);
   return 1 + Math.floor((fields.length + note.length + aside) / ENTRY_BYTES);
 }
 
-/** Reads the head and all unflushed entries by one strongly consistent Query. */
+/** Reads the head of the index and all unflushed entries with one strongly consistent Query. */
 export async function readUnflushed(table: Table, companyId: number): Promise<Unflushed> {
   const entries: IndexEntry[] = [];
   const notes: NoteEntry[] = [];
@@ -116,8 +124,8 @@ export async function readUnflushed(table: Table, companyId: number): Promise<Un
 }
 
 /**
- * The fields that decide the weight of an entry. `aside` is set only if a long text is stored in a separate row. It is the length of that
- * text in bytes, including the phone digits of a prospect.
+ * The attributes that determine the weight of an entry. `aside` is the size, in bytes, of a text in a separate row. It is undefined if the
+ * entry contains its text.
  */
 const Weighed = z.object({
   row: z.optional(z.string()),
@@ -159,25 +167,24 @@ function fieldsOf(row: string) {
 
 export interface Filled {
   readonly delta: Delta;
-  /** Number of entries whose texts are missing, because a flush is removing them or their write is still in progress. */
+  /** Number of entries without their long text. Either a flush is removing the text, or the write of the text is not visible yet. */
   readonly missing: number;
 }
 
 /**
- * A text in a separate row, under the sort key of its entry but in another partition, so that lists do not pay for text that only searches
- * read. The row is written with the entry and never changes.
+ * A long text of a delta entry. Its row has the sort key of the entry but is in another partition, so that lists do not pay for texts that
+ * only searches read.
  */
 interface LongText {
   readonly text: string;
   readonly phoneDigits: string;
 }
 
-/** Long texts by the sort key of their entry. */
 export type LongTexts = ReadonlyMap<string, LongText>;
 
 const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z._default(z.string(), "") });
 
-/** Reads all long texts, eventually consistent, which costs half the price. Callers read a missing text again by its key. */
+/** Reads all long texts with eventually consistent reads, which cost half. `withTexts` reads missing texts again by their keys. */
 export async function readLongTexts(table: Table, companyId: number): Promise<LongTexts> {
   const texts = new Map<string, LongText>();
   for await (const item of table.query({ ...keys.deltaTexts(companyId), consistency: "eventual" }))
@@ -191,8 +198,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to the entries. `withLongText` has the sort keys of the entries that need a long text. A flush removes the text
- * before the entry. An entry without its text is therefore dropped if the runs have its version, and otherwise counts as missing.
+ * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush removes a text before its entry. So if a text is
+ * missing, the entry is dropped if the runs of the index already contain its version; otherwise the entry counts as missing.
  */
 export async function withTexts(
   table: Table,
@@ -208,7 +215,7 @@ export async function withTexts(
   const left = wanted.filter((sk) => withLongText.has(sk) && !texts.has(sk));
   for (const item of await table.batchGet(left.map((sk) => keys.deltaText(companyId, sk)))) keepText(item, texts);
   let missing = 0;
-  /** Undefined if the entry needs a long text and the text is missing. */
+  /** Returns undefined if the long text of the entry is missing. */
   function filled<T extends { readonly version: number }>(entry: T, sk: string, flushed: number): T | undefined {
     const found = texts.get(sk);
     if (!withLongText.has(sk) || found !== undefined) return { ...entry, ...found };

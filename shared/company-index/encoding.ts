@@ -1,10 +1,10 @@
-/** Binary encoding of the index: variable-length integers, columns of one field, and compression with a checksum. */
+/** Binary encoding for the company index: variable-length integers, columns, and compression with a checksum. */
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** 2^28. Smaller integers fit 32-bit operations, even after a shift by seven bits. */
+/** 2^28. JavaScript's bit operations work on 32 bits only, so larger numbers need divisions. */
 const SMALL = 0x10000000;
 
 export class ByteWriter {
@@ -30,7 +30,10 @@ export class ByteWriter {
     this.#bytes[this.#length++] = rest;
   }
 
-  /** Writes a whole number between -2^52 and 2^52; small absolute values take few bytes. Throws a RangeError for any other number. */
+  /**
+   * Writes a whole number between -2^52 and 2^52 in zigzag encoding, so that small negative numbers take few bytes too. Throws a RangeError
+   * outside this range.
+   */
   signed(value: number): void {
     if (Math.abs(value) >= 2 ** 52) throw new RangeError(`${value} is beyond 2^52`);
     this.integer(value < 0 ? -2 * value - 1 : 2 * value);
@@ -42,7 +45,7 @@ export class ByteWriter {
     this.#length += 8;
   }
 
-  /** Writes the bytes without their length, so the reader must know the length. */
+  /** Writes the bytes without a length prefix, so the reader must know their length. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);
@@ -63,7 +66,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads values that a ByteWriter wrote. Throws a RangeError if the bytes end before the value. */
+/** Reads values that a ByteWriter wrote. Throws a RangeError if the bytes end too early. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -101,7 +104,7 @@ export class ByteReader {
     return value;
   }
 
-  /** Returns a view of the bytes and not a copy. */
+  /** Returns a view, not a copy. */
   raw(count: number): Uint8Array {
     if (this.#at + count > this.#bytes.length) throw new RangeError("the bytes end too soon");
     const bytes = this.#bytes.subarray(this.#at, this.#at + count);
@@ -120,7 +123,7 @@ export interface Coded<T> {
   readonly codes: Uint16Array;
 }
 
-/** Writes whole numbers, each as the difference from the number before it. */
+/** Writes whole numbers in delta encoding: each as its difference from the previous number. */
 export function writeNumbers(into: ByteWriter, values: readonly number[]): void {
   let previous = 0;
   for (const value of values) {
@@ -139,7 +142,7 @@ export function readNumbers(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** `key` must return equal keys for equal values. `writeValue` writes one distinct value. */
+/** Writes a dictionary-encoded column. `key` must return equal keys for equal values, and `writeValue` writes one distinct value. */
 export function writeCoded<T>(
   into: ByteWriter,
   values: readonly T[],
@@ -156,7 +159,7 @@ export function writeCoded<T>(
   });
   into.integer(distinct.length);
   for (const value of distinct) writeValue(value);
-  // Codes are not needed if all rows have the same value.
+  // A column with a single distinct value needs no codes.
   if (distinct.length > 1) for (const code of column) into.integer(code);
 }
 
@@ -167,7 +170,7 @@ export function readCoded<T>(from: ByteReader, count: number, readValue: () => T
   return { values, codes };
 }
 
-/** Factor that scales degrees to integers. Most coordinates have at most seven decimals, which is a precision of about a centimetre. */
+/** Coordinates are stored as integers of 1e-7 degrees, about a centimetre. Most coordinates have at most seven decimals. */
 const SCALE = 1e7;
 
 const scaled = (degrees: number): number | undefined => {
@@ -176,8 +179,8 @@ const scaled = (degrees: number): number | undefined => {
 };
 
 /**
- * Writes every value exactly. A scaled integer is stored as the difference from the row before, every other number as a double. Null stays
- * null.
+ * Writes coordinates without loss. A value of at most seven decimals is written as an integer difference from the previous row. Any other
+ * number is written as a double, and null as NaN.
  */
 export function writeDegrees(into: ByteWriter, values: readonly (number | null)[]): void {
   const others: [row: number, degrees: number][] = [];
@@ -195,7 +198,7 @@ export function writeDegrees(into: ByteWriter, values: readonly (number | null)[
   }
 }
 
-/** Returns degrees. NaN means that the row has no coordinate. */
+/** Returns degrees, or NaN for a row without a coordinate. */
 export function readDegrees(from: ByteReader, count: number): Float64Array {
   const values = readNumbers(from, count);
   for (let i = 0; i < count; i++) values[i] = (values[i] ?? 0) / SCALE;
@@ -203,13 +206,15 @@ export function readDegrees(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** Compression level of zstd. Higher levels save almost nothing on columns and take several times as long. */
+/** zstd level. Higher levels save almost nothing on columns and take several times as long. */
 const LEVEL = 9;
 
-/** Size of the output buffer of the decompression. With the default of 16 KB, the texts of a segment take 1.5 times as long. */
+/**
+ * Output buffer of the decompression, in bytes. With the default of 16 KB, decompressing the texts of a segment takes 1.5 times as long.
+ */
 const CHUNK_BYTES = 128 * 1024;
 
-/** A part of the index is missing or damaged. The rows of the prospects, from which the index can be rebuilt, are not affected. */
+/** A part of the index is missing or damaged. The index can be rebuilt from the rows of the prospects. */
 export class IndexUnreadable extends Error {
   override name = "IndexUnreadable";
 }
@@ -219,7 +224,7 @@ export const compress = (bytes: Uint8Array): Uint8Array =>
     params: { [constants.ZSTD_c_compressionLevel]: LEVEL, [constants.ZSTD_c_checksumFlag]: 1 },
   });
 
-/** Decompresses the bytes and passes the result to `read`. Throws IndexUnreadable with the label if the bytes are damaged. */
+/** Decompresses the bytes and decodes them with `read`. Throws IndexUnreadable with the label if the bytes are damaged. */
 export function decompress<T>(label: string, compressed: Uint8Array, read: (bytes: Uint8Array) => T): T {
   try {
     return read(zstdDecompressSync(compressed, { chunkSize: CHUNK_BYTES }));

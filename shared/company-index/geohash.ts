@@ -1,5 +1,5 @@
 /**
- * Geohashes as integers of 52 bits, and the ranges of geohashes that cover a bbox. The rows of a segment are sorted by geohash, so that a
+ * Geohashes as integers of 52 bits, and the geohash ranges that cover a bounding box. The rows of a segment are sorted by geohash, so a
  * binary search finds the rows of a range.
  */
 import ngeohash from "ngeohash";
@@ -7,13 +7,14 @@ import { type Box, meetsBox, withinBox } from "#shared/company-index/criteria.ts
 
 export const GEOHASH_BITS = 52;
 
-/** A range of geohashes that includes `from` but not `to`. */
 export interface GeohashRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** A geohash cell. `geohash` has the first `bits` bits of all geohashes in the cell, and `box` has the edges of the cell. */
+/**
+ * A geohash cell. All geohashes in the cell begin with the first `bits` bits, which `geohash` contains. `box` has the edges of the cell.
+ */
 interface Cell {
   readonly geohash: number;
   readonly bits: number;
@@ -23,11 +24,12 @@ interface Cell {
 const EARTH: Cell = { geohash: 0, bits: 0, box: [-180, -90, 180, 90] };
 
 /**
- * Upper bound of the number of cells on the edge of a bbox. With this many cells, the area outside the bbox is at most a sixth of the bbox.
+ * Maximum number of geohash cells on the edge of a bounding box. More cells fit the box better but produce more ranges. With 192, the
+ * covered area outside the box is at most a sixth of the box.
  */
 const EDGE_CELLS = 192;
 
-/** Returns sorted ranges that cover the whole box and little area outside. The box includes its edges and may cross the antimeridian. */
+/** Returns sorted ranges that cover the whole box and little area outside it. The box includes its edges and may cross the antimeridian. */
 export function geohashRanges(box: Box): GeohashRange[] {
   const inside: Cell[] = [];
   let edge = [EARTH];
@@ -66,7 +68,7 @@ function rangeOf({ geohash, bits }: Cell): GeohashRange {
   return { from: geohash * geohashes, to: (geohash + 1) * geohashes };
 }
 
-/** Joins each range with the range that begins at its end. */
+/** Joins adjacent ranges. */
 function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
   const long: GeohashRange[] = [];
   for (const { from, to } of ranges) {
@@ -77,6 +79,6 @@ function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
   return long;
 }
 
-/** Returns -1 without coordinates, so that rows without coordinates come first. */
+/** Returns -1 for a row without coordinates, so that such rows come first. */
 export const geohashAt = (lat: number | null, lng: number | null): number =>
   lat === null || lng === null ? -1 : ngeohash.encode_int(lat, lng, GEOHASH_BITS);

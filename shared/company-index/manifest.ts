@@ -1,6 +1,7 @@
 /**
- * The manifest lists the runs and segments of one version of a company's index. The head of the index has the ids of the runs. Each run has
- * a run manifest, which is written once and lists the segments of the run.
+ * The manifest lists the current runs of a company's index. A run is an immutable batch of rows, added by a flush, an import or a rebuild
+ * and divided into segments. The index head (one table row) has the ids of the runs. Each run has a run manifest, which is written once and
+ * lists the run's segments.
  */
 import * as z from "zod/mini";
 
@@ -13,23 +14,25 @@ import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Version number of the format of the head, the run manifests and all pieces of the index. Each incompatible change needs a new number. */
+/**
+ * Format version of everything that the index stores. Increase it with each incompatible change, so that other releases refuse the data.
+ */
 export const INDEX_FORMAT = 1;
 
-/** Throws IndexUnreadable for the format of another release, because this code would misread that format. */
+/** Throws IndexUnreadable if another release wrote the data in a different format, because this code would misread it. */
 export function checkFormat(label: string, format: number): void {
   if (format === INDEX_FORMAT) return;
   throw new IndexUnreadable(`${label} has format ${format}, and only format ${INDEX_FORMAT} is supported`);
 }
 
-/** Number of items that store a piece of the index; 0 if the piece is empty. */
+/** Number of table items that together store the data, because an item is limited to 400 KB. 0 if there is no data. */
 const Parts = z.int();
 
 export const SegmentEntry = z.object({
   id: z.string(),
   rows: z.int(),
   parts: z.object({ main: Parts, geo: Parts, text: Parts }),
-  /** Stored size of all parts, in bytes. */
+  /** Compressed size of the segment, in bytes. */
   bytes: z.int(),
   zone: Zone,
 });
@@ -45,22 +48,22 @@ const Content = z.object({
 
 export interface Run extends z.infer<typeof Content> {
   readonly id: string;
-  /** The version overrides of the run, if they are small enough for the run manifest. Larger overrides are stored in a separate item. */
+  /** Version overrides of the run (see `Overrides`) if they fit into the run manifest. Larger overrides have separate items. */
   readonly fewOverrides?: Uint8Array | undefined;
 }
 
-/** The runs of the index, oldest first. The position of a run is its age. */
+/** The current runs of the index, oldest first. The position of a run in this list is called its age, so a higher age means newer. */
 export interface Manifest {
   readonly runs: readonly Run[];
 }
 
-/** The item that describes a run. Its stored `type` is `runSheet`. */
+/** The table item that describes one run of the index. Its `type` attribute is `runSheet`. */
 export interface RunManifest {
   readonly runId: string;
   readonly format: number;
   /** Time when the run was published, in milliseconds since the epoch. */
   readonly at: number;
-  /** Ids of the runs that this run replaced. */
+  /** Ids of the older runs that this run replaced. Garbage collection removes them later. */
   readonly replaced: readonly string[];
   readonly bytes: Uint8Array;
   readonly fewOverrides: Uint8Array | undefined;
@@ -72,7 +75,7 @@ export function runManifestOf(run: Run, at: number, replaced: readonly string[])
   return { runId: id, format: INDEX_FORMAT, at, replaced, bytes, fewOverrides };
 }
 
-/** Throws IndexUnreadable if the run manifest is damaged or has an unknown format. */
+/** Decodes a run manifest. Throws IndexUnreadable if it is damaged or has an unknown format. */
 export function runOf(companyId: number, { runId, format, bytes, fewOverrides }: RunManifest): Run {
   const label = `the manifest of run ${runId} of company ${companyId}`;
   checkFormat(label, format);
@@ -80,19 +83,18 @@ export function runOf(companyId: number, { runId, format, bytes, fewOverrides }:
   return { id: runId, ...content, fewOverrides };
 }
 
-/** The `type` attribute of the head's item. */
 export const HEAD_TYPE = "indexHead";
 
 const Head = z.object({
-  /** Number of changes of the index so far; 0 means that no index exists yet. */
+  /** Increases with each change of the list of runs, for optimistic locking. 0 means that the company has no index yet. */
   version: z._default(z.int(), 0),
   /** Ids of the current runs, oldest first. */
   manifest: z._default(z.array(z.string()), []),
-  /** Number of changes of statuses, tags and users so far. Only the transactions of those changes write this attribute. */
+  /** Number of changes of statuses, tags and users so far. A reader compares it with the version of the names in its memory. */
   dictionaryVersion: z._default(z.int(), 0),
   /**
-   * Time when the compaction lock expires, in milliseconds since the epoch. The attribute has an old name, because renaming it would change
-   * stored data.
+   * Time when the compaction lock expires, in milliseconds since the epoch. The attribute keeps its old name, because a new name would need
+   * a migration of stored data.
    */
   mergesRestUntil: z._default(z.int(), 0),
   /** Id of the rebuild that holds the compaction lock. */
@@ -102,29 +104,35 @@ export type Head = z.infer<typeof Head>;
 
 const Stored = z.object({ format: z._default(z.int(), INDEX_FORMAT) });
 
-/** Reads the head from its item. Throws IndexUnreadable if a later release wrote the head. */
+/** Returns an empty head if the item is undefined. Throws IndexUnreadable if another release wrote the head in a different format. */
 export function readHead(item: Item | undefined): Head {
   checkFormat("the head of the index", Stored.parse(item ?? {}).format);
   return Head.parse(item ?? {});
 }
 
-/** Raises the dictionary version in the head. A read of the index therefore learns whether the names in memory are current. */
+/**
+ * Increments the dictionary version in the index head. Every change of a status, tag or user includes this write, so that readers notice
+ * outdated names.
+ */
 export const namesChangeInHead = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
   change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
 });
 
-/** The condition fails if a process has moved the head since `head` was read. */
+/** An optimistic lock: fails if another process has changed the list of runs since `head` was read. */
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 
-/** Writes the move of the head, and possibly other items in the same transaction. The move must be the first write of the transaction. */
+/**
+ * Makes the write `move`, which updates the index head, possibly in a transaction with other writes. `move` must be the first write,
+ * because `moveHead` looks for the failed condition at index 0.
+ */
 export type Commit = (move: Write) => Promise<unknown>;
 
 /**
- * Moves the head to `manifest`. Returns undefined after the move. Returns the current head if another process moved the head first, or if
- * this move succeeded, its reply was lost and later moves followed. Writes only version and manifest, because other processes change the
- * other attributes at the same time.
+ * Sets the list of runs in the index head, unless another process has changed the head since `from` was read. Returns undefined on success,
+ * and otherwise the current head. The current head is also returned if this update succeeded, its reply was lost, and the head changed
+ * again. Only two attributes are set, because other processes change the others at the same time.
  */
 export async function moveHead(
   table: Table,
@@ -154,7 +162,7 @@ const RunManifestItem = z.object({
   fewOverrides: z.optional(z.instanceof(Uint8Array)),
 });
 
-/** Run manifests by the id of their run. */
+/** The key is the run id. */
 export type RunManifests = ReadonlyMap<string, RunManifest>;
 
 export const runManifestItem = (companyId: number, { runId, fewOverrides, ...rest }: RunManifest): Key & Item => ({
@@ -164,15 +172,13 @@ export const runManifestItem = (companyId: number, { runId, fewOverrides, ...res
   ...(fewOverrides !== undefined && { fewOverrides }),
 });
 
-/** The attributes that the run manifests of all formats have. */
+/** All formats have these attributes, so garbage collection can read the run manifests of other releases. */
 function runManifestIn(item: Item): RunManifest {
   const { sk, fewOverrides, ...rest } = RunManifestItem.parse(item);
   return { runId: sk, ...rest, fewOverrides };
 }
 
-/**
- * Reads all run manifests of the company, namely those of current runs, of recently replaced runs and of runs that were never published.
- */
+/** Reads all run manifests of the company: of current runs, of recently replaced runs, and of runs that were never published. */
 export async function readRunManifests(
   table: Table,
   companyId: number,
@@ -186,13 +192,15 @@ export async function readRunManifests(
   return runManifests;
 }
 
-/** Run manifests and runs that the caller already has in memory. */
+/** Run manifests and runs that the caller has already read. */
 export interface AtHand {
   readonly runManifests?: RunManifests | undefined;
   readonly known?: readonly Run[];
 }
 
-/** Reads the runs that the caller does not have. Throws IndexUnreadable if a run manifest is missing, damaged, or of an unknown format. */
+/**
+ * Reads the runs that the caller does not have yet. Throws IndexUnreadable if a run manifest is missing, damaged, or of an unknown format.
+ */
 export async function readManifest(
   table: Table,
   companyId: number,

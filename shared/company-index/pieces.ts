@@ -1,6 +1,6 @@
 /**
- * Pieces of the index, for example a column group of a segment. A piece is an immutable sequence of bytes that is cut into items of the
- * table.
+ * Storage of the binary data of the index. A piece is one immutable sequence of bytes, for example a column group of a segment. It is cut
+ * into parts that fit into table items.
  */
 
 import { randomBytes } from "node:crypto";
@@ -14,15 +14,15 @@ import type { Item } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Most bytes of a piece in one item, because DynamoDB limits an item to 400 KB. */
+/** Maximum number of bytes in one table item, because DynamoDB limits an item to 400 KB. */
 const PART_BYTES = 380_000;
 
-/** Returns an id of 72 random bits. Two pieces never get the same id, so that no piece is overwritten. */
+/** Returns an id of 72 random bits, so that no piece overwrites another one. */
 export const newPieceId = (): string => randomBytes(9).toString("base64url");
 
-/** A named part of a segment or a run. */
+/** One binary object of a segment or run. `parts` is the number of table items that store it. */
 export interface Piece {
-  /** Id of the segment or run that the piece belongs to. */
+  /** Id of the segment or run. */
   readonly owner: string;
   readonly name: string;
   readonly parts: number;
@@ -49,8 +49,8 @@ const keysOf = (companyId: number, { owner, name, parts }: Piece): Key[] =>
 const PartItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(Uint8Array) });
 
 /**
- * Reads the pieces concurrently and returns their bytes in the given order. Eventually consistent reads suffice, because pieces are
- * immutable. Parts that an eventually consistent read does not find are read again. Throws IndexUnreadable if a part is missing.
+ * Reads the pieces and returns their bytes in the given order. Eventually consistent reads are cheaper and enough for immutable data. A
+ * part that they do not find yet is read again. Throws IndexUnreadable if a part is missing.
  */
 export async function readPieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
   const wanted = pieces.flatMap((piece) => keysOf(companyId, piece));
@@ -80,7 +80,6 @@ export function removePieces(table: Table, companyId: number, pieces: readonly P
   return table.batchRemove([...going.values()]);
 }
 
-/** Returns all pieces of the runs. */
 export const piecesOf = ({ runs }: Manifest): Piece[] =>
   runs.flatMap((run) => [...piecesOfRun(run), ...run.segments.flatMap(piecesOfSegment)]);
 
@@ -92,7 +91,7 @@ const piecesOfRun = ({ id, overrides, looseNotes }: Run): Piece[] => [
 export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
   Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
 
-/** The data that a run stores outside its segments, namely version overrides, and notes whose prospects are in other runs. */
+/** The data of a run outside its segments: version overrides (see `Overrides`), and notes whose prospects are in other runs. */
 export interface RunOverrides {
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
@@ -100,7 +99,6 @@ export interface RunOverrides {
 
 export const noRunOverrides: RunOverrides = { overrides: noOverrides, looseNotes: [] };
 
-/** Reads the overrides of all runs concurrently. */
 export async function readRunOverrides(table: Table, companyId: number, runs: readonly Run[]): Promise<RunOverrides[]> {
   const bytes = await readPieces(table, companyId, runs.flatMap(piecesOfRun));
   return runs.map((run, i) => runOverridesOf(run, bytes[2 * i], bytes[2 * i + 1]));
@@ -114,11 +112,10 @@ const runOverridesOf = (run: Run, overrides: Uint8Array | undefined, notes: Uint
   looseNotes: notes === undefined || run.looseNotes === 0 ? [] : decodeNotes(`notes of ${run.id}`, notes),
 });
 
-/** Decodes the overrides that are stored in the run manifest. */
 export const inlineOverridesOf = ({ id, fewOverrides }: Run): Overrides =>
   fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
 
-/** Returns a function for each segment that decodes the segment at every call, so that only compressed bytes stay in memory. */
+/** Returns a decoder for each segment. It decodes the segment again at every call, so that only compressed bytes stay in memory. */
 export async function readSegments(
   table: Table,
   companyId: number,

@@ -1,9 +1,8 @@
-/** The records of a company in the form that the index stores, and the reads of the table that a rebuild needs. */
+/** The records of a company in the form that the index stores, and the table reads that a rebuild of the index needs. */
 
-/** The searchable fields of a prospect. Entries may arrive in any order; the entry with the highest version counts. */
+/** The searchable fields of a prospect. The index may receive several versions in any order, and the highest version counts. */
 export interface IndexRow {
   readonly id: number;
-  /** The version of the prospect's row in the table. */
   readonly version: number;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
@@ -14,13 +13,13 @@ export interface IndexRow {
   readonly city: string | null;
   readonly lat: number | null;
   readonly lng: number | null;
-  /** All texts of the prospect that a search covers, except notes: case-folded, one text per line. */
+  /** All searchable texts of the prospect except notes. Case-folded, one text per line. */
   readonly text: string;
   /** The digits of both phone numbers, one number per line. */
   readonly phoneDigits: string;
 }
 
-/** A deleted prospect. The tombstone hides all lower versions of the prospect. */
+/** Marks a deleted prospect. It hides all lower versions of the prospect. */
 export interface Tombstone {
   readonly id: number;
   readonly version: number;
@@ -31,7 +30,7 @@ export type IndexEntry = IndexRow | Tombstone;
 
 export const isTombstone = (entry: IndexEntry): entry is Tombstone => "deleted" in entry;
 
-/** The text of a note, case-folded. */
+/** The case-folded text of a note. */
 export interface NoteText {
   readonly prospectId: number;
   readonly noteId: number;
@@ -39,10 +38,9 @@ export interface NoteText {
   readonly text: string;
 }
 
-/** A written note, or a deleted one if `text` is null. As for prospects, the entry with the highest version counts. */
+/** A changed note. `text` is null if the note was deleted. The highest version of a note counts. */
 export type NoteEntry = Omit<NoteText, "text"> & { readonly text: string | null };
 
-/** The ids of a note and its prospect. */
 export interface NoteRef {
   readonly prospectId: number;
   readonly noteId: number;
@@ -50,13 +48,15 @@ export interface NoteRef {
 
 export interface SomeRecords {
   readonly prospects: readonly IndexEntry[];
-  /** The notes that have a row, including notes of deleted prospects. A deleted note has no row. */
+  /** Notes of deleted prospects are included. A deleted note has no row and is not included. */
   readonly notes: readonly NoteText[];
 }
 
-/** Reads the records from the table. All reads are strongly consistent. */
+/** Reads records from the table. All reads are strongly consistent. */
 export interface Records {
-  /** Reads every prospect that has a row at the beginning, including deleted prospects. All notes of a prospect are in the same result. */
+  /**
+   * Reads every prospect that has a row when the read begins, including deleted prospects. All notes of a prospect are in the same result.
+   */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
   /** Reads the given records. Omits records without a row. */
   readSome(companyId: number, prospects: readonly number[], notes: readonly NoteRef[]): Promise<SomeRecords>;

@@ -1,6 +1,6 @@
 /**
- * A segment stores up to 4 096 rows that are close to each other on the map, as columns. Segments are immutable. The columns are in
- * separate groups, so that a read loads only the groups that its filters use.
+ * The binary format of a segment: up to 4 096 rows that are close to each other on the map. A segment is immutable. Its columns are stored
+ * in three groups, so that a read loads only the groups that its filters need.
  */
 import {
   ByteReader,
@@ -17,7 +17,7 @@ import {
 } from "#shared/company-index/encoding.ts";
 import type { IndexRow, NoteText } from "#shared/company-index/record.ts";
 
-/** A row with the notes that the writer of the segment has for this row. */
+/** A row with those of its notes that are stored in the same segment. */
 export interface RowWithNotes {
   readonly row: IndexRow;
   readonly notes: readonly NoteText[];
@@ -30,7 +30,6 @@ export interface MainColumns {
   readonly count: number;
   readonly ids: Float64Array;
   readonly versions: Float64Array;
-  /** Milliseconds since the epoch. */
   readonly createdAt: Float64Array;
   readonly statusId: Coded<number | null>;
   readonly assignedToUserId: Coded<number | null>;
@@ -38,25 +37,23 @@ export interface MainColumns {
   readonly tagIds: Coded<readonly number[]>;
 }
 
-/** Coordinates in degrees; NaN if the row has no coordinate. */
+/** Degrees; NaN for a row without a coordinate. */
 export interface GeoColumns {
   readonly lat: Float64Array;
   readonly lng: Float64Array;
 }
 
-/**
- * All texts of the segment in one sequence of UTF-8 bytes, each followed by a line break. A text is a row's own text or one of its notes.
- */
+/** All texts of the segment as UTF-8, each followed by a line break. The own text of each row is followed by the row's notes. */
 export interface TextColumns {
   readonly bytes: Buffer;
-  /** Start of each text, followed by the end of the last text. */
+  /** Byte position of each text, followed by the end of the last text. */
   readonly starts: Uint32Array;
   readonly rowOf: Uint16Array;
-  /** The note id of each text; 0 for the row's own text. */
+  /** The note id of each text. 0 marks the own text of a row. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   readonly digits: Buffer;
-  /** Start of each row's phone digits, followed by the end of the last digits. */
+  /** Byte position of each row's phone digits, followed by the end of the last digits. */
   readonly digitStarts: Uint32Array;
 }
 
@@ -187,7 +184,7 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
   });
 
 /**
- * Writes the lengths of all texts and then the texts, each followed by a line break. No search word contains a line break, so that no match
+ * Writes the lengths of all texts and then the texts, each followed by a line break. Search words contain no line break, so no match
  * extends over two texts.
  */
 export function writeTexts(into: ByteWriter, texts: readonly string[]): void {
@@ -208,7 +205,7 @@ export function readTexts(from: ByteReader, count: number): { bytes: Buffer; sta
 
 export const column = <T, K extends keyof T>(rows: readonly T[], field: K): T[K][] => rows.map((row) => row[field]);
 
-/** Yields the rows in stored order, each with the notes that the segment stores with the row. */
+/** Yields the rows in stored order, each with its notes from this segment. */
 export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithNotes> {
   let entry = 0;
   for (let row = 0; row < main.count; row++) {
@@ -238,7 +235,7 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
   }
 }
 
-/** The text without the line break at the end. */
+/** Returns the text without its line break. */
 const textOf = ({ bytes, starts }: TextColumns, entry: number): string =>
   bytes.toString("utf8", starts[entry], (starts[entry + 1] ?? 1) - 1);
 

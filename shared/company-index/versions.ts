@@ -1,4 +1,7 @@
-/** Finds the newest version of each record among the runs of the index and the unflushed entries. */
+/**
+ * Finds the newest version of each record. The index may contain a record several times: in several runs (batches of flushed rows) and
+ * among the unflushed entries.
+ */
 import {
   ByteReader,
   ByteWriter,
@@ -12,7 +15,7 @@ import { column, readTexts, writeTexts } from "#shared/company-index/segment.ts"
 
 const EMPTY = 0;
 
-/** The newest version of each record. A hash table with open addressing in typed arrays, because a million records then take only 26 MB. */
+/** The newest version of each record. The class is a hash table in typed arrays, because a million records then need only 26 MB. */
 export class NewestVersions {
   #ids = new Float64Array(64);
   #versions = new Float64Array(64);
@@ -23,7 +26,7 @@ export class NewestVersions {
     return this.#size;
   }
 
-  /** Adds a version. A higher `age` means a newer run, and decides between equal versions. */
+  /** `age` is the age of the run that contains this version; a higher age means a newer run. It decides between equal versions. */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
     const slot = this.#slotOf(id);
@@ -37,13 +40,13 @@ export class NewestVersions {
     this.#ages[slot] = age;
   }
 
-  /** Whether a newer entry exists than this version in the run with this age. */
+  /** Whether the index contains a newer entry than this version in the run with this age. */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id && isOlder(version, age, this.#versions[slot] ?? 0, this.#ages[slot] ?? 0);
   }
 
-  /** The newest version of the record; 0 if the record is unknown. */
+  /** Returns 0 for an unknown record. */
   versionOf(id: number): number {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id ? (this.#versions[slot] ?? 0) : 0;
@@ -57,7 +60,7 @@ export class NewestVersions {
 
   #slotOf(id: number): number {
     const mask = this.#ids.length - 1;
-    // Hash both halves of the id by multiplication, so that consecutive ids do not fill consecutive slots.
+    // Hash both halves of the id, so that consecutive ids do not fill consecutive slots.
     let slot = (Math.imul(id % 0x100000000, 0x9e3779b1) ^ Math.imul(id / 0x100000000, 0x85ebca6b)) >>> 7;
     for (slot &= mask; this.#ids[slot] !== EMPTY && this.#ids[slot] !== id; slot = (slot + 1) & mask);
     return slot;
@@ -81,15 +84,15 @@ export class NewestVersions {
 const isOlder = (version: number, age: number, thanVersion: number, thanAge: number): boolean =>
   version < thanVersion || (version === thanVersion && age < thanAge);
 
-/** Ids and versions of records, in parallel arrays. */
+/** Two parallel arrays: the record at a position has the id and the version at that position. */
 export interface Versions {
   readonly ids: Float64Array;
   readonly versions: Float64Array;
 }
 
 /**
- * Version overrides. Each run except the oldest lists the versions of all its rows, tombstones and notes. Lower versions of the same
- * records in older runs are dead.
+ * Version overrides: the ids and versions of all records in a run. Readers ignore lower versions of these records in older runs. The oldest
+ * run needs no overrides.
  */
 export interface Overrides {
   readonly prospects: Versions;
@@ -148,31 +151,30 @@ export const decodeNotes = (label: string, compressed: Uint8Array): NoteText[] =
     }));
   });
 
-/** Adds the versions of the run with this age. */
 export function addAll(into: NewestVersions, { ids, versions }: Versions, age: number): void {
   for (const [i, id] of ids.entries()) into.add(id, versions[i] ?? 0, age);
 }
 
-/** The newest unflushed entry of each prospect and note. */
+/** The newest unflushed entry of each prospect and note, by id. */
 export interface Delta {
   readonly prospects: ReadonlyMap<number, IndexEntry>;
   readonly notes: ReadonlyMap<number, NoteEntry>;
 }
 
-/** A note that is stored in a run without the row of its prospect. */
+/** A note that was flushed separately from its prospect, so that the prospect's row is in another run. */
 export interface LooseNote extends NoteText {
-  /** The age of the note's run. */
+  /** The age of the run that contains the note. */
   readonly age: number;
 }
 
-/** The newest flushed version of each record, and the loose notes of all runs. */
+/** The newest flushed version of each record, and all notes that are in other runs than their prospects. */
 export interface FlushedVersions {
   readonly prospectVersions: NewestVersions;
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
 }
 
-/** `runs` must be in the order of their ages, oldest first. */
+/** `runs` must be sorted from oldest to newest. */
 export function flushedVersions(
   runs: readonly { overrides: Overrides; looseNotes: readonly NoteText[] }[],
 ): FlushedVersions {
@@ -188,8 +190,8 @@ export function flushedVersions(
 }
 
 /**
- * The newest unflushed entry of each record. If a run has the same version, the unflushed entry counts. An entry that is older than the
- * runs remained after an earlier flush, and is dropped.
+ * Returns the newest unflushed entry of each record. An entry that is older than the runs remained after a flush and is ignored. An entry
+ * with the same version as the runs is used.
  */
 export function newestUnflushed(
   { prospectVersions, noteVersions }: FlushedVersions,
@@ -211,5 +213,5 @@ export function newestUnflushed(
   return { prospects, notes };
 }
 
-/** An age that is higher than that of every run. */
+/** Unflushed entries count as newer than every run. */
 const UNFLUSHED = Number.POSITIVE_INFINITY;

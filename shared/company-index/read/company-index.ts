@@ -1,4 +1,4 @@
-/** Reads of the company index. Each read takes one strongly consistent Query, and segments stay in memory between reads. */
+/** Reads of the company index. Each read makes one strongly consistent Query, and keeps segments in memory for later reads. */
 
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readLongTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -10,48 +10,48 @@ import { newestUnflushed } from "#shared/company-index/versions.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** Assumed memory of a process that is not a Lambda function, in MB. */
+/** Assumed memory, in MB, of a process that is not a Lambda function. */
 const USUAL_MB = 1_024;
 
 /**
- * Number of times that an index with a missing or damaged piece is read. The piece may belong to a run that was replaced meanwhile, and a
- * later read then uses the new run.
+ * Maximum number of reads of an index with a missing or damaged piece. The piece may belong to a run that was replaced during the read.
+ * Another read then uses the new run.
  */
 const UNREADABLE_TRIES = 3;
-/** Most snapshots that one `find` takes while flushes keep removing texts that the search needs. */
+/** Maximum number of snapshots in one `find`. A flush may remove texts that the search needs, so that the search needs a newer snapshot. */
 const SNAPSHOT_TRIES = 10;
 
-/** The rows or texts that a snapshot refers to have changed, so the reader must take a later snapshot. */
+/** The rows or texts of a snapshot have changed during the read, so the reader must take a newer snapshot. */
 export interface StaleSnapshot {
   readonly staleBecause: string;
 }
 
 export const isStale = (result: object): result is StaleSnapshot => "staleBecause" in result;
 
-/** A company's index as it was at one instant after the beginning of the read. */
+/** A company's index at one instant after the beginning of the read. */
 export interface IndexSnapshot {
-  /** The names for the matches must have this dictionary version or a later one. */
+  /** The reader must use names of statuses, tags and users of this version or a later one. */
   readonly dictionaryVersion: number;
-  /** Returns exactly the rows that pass. Throws IndexUnreadable. */
+  /** Returns exactly the matching rows. Throws IndexUnreadable. */
   find(criteria: Criteria): Promise<Matches | StaleSnapshot>;
 }
 
 export interface SnapshotOptions {
   /**
-   * Whether the criteria will contain words. The long texts of unflushed entries are then read in the same round trip if the last snapshot
-   * had long texts, and otherwise in a second round trip.
+   * Whether the criteria will contain search words. The long texts of unflushed entries are then read early, if the last snapshot had long
+   * texts. This saves a round trip.
    */
   readonly searches?: boolean;
 }
 
-/** The names of statuses, tags and users. `recent` prefers the names in memory, `fresh` reads the names from the table. */
+/** The names of statuses, tags and users. `recent` may return names from memory; `fresh` reads them from the table. */
 export interface NamesSource<Names extends { readonly version: number }> {
   readonly recent: () => Promise<Names>;
   readonly fresh: () => Promise<Names>;
 }
 
 export interface Found<Names> {
-  /** The names have the dictionary version of the snapshot or a later one. */
+  /** At least as new as the snapshot. */
   readonly names: Names;
   readonly criteria: Criteria;
   readonly matches: Matches;
@@ -60,11 +60,11 @@ export interface Found<Names> {
 export interface CompanyIndex {
   /** Estimated memory of the cached segments, in bytes. */
   readonly cachedBytes: number;
-  /** Takes a snapshot of the company's index. Throws IndexUnreadable. */
+  /** Reads the current state of a company's index. Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /**
-   * Reads the recent names and the index at the same time, and takes snapshots until one is not stale. Throws IndexUnreadable, and
-   * TableBusy after too many stale snapshots.
+   * Reads the names and the index concurrently, and repeats the read while the snapshot is stale. Throws IndexUnreadable, and TableBusy
+   * after too many stale snapshots.
    */
   find<Names extends { readonly version: number }>(
     companyId: number,
@@ -76,7 +76,7 @@ export interface CompanyIndex {
 
 const opened = new WeakMap<Table, CompanyIndex>();
 
-/** Returns the one index of the table, which all invocations of a warm function share. */
+/** Returns the index reader of the table, which all invocations of a warm function share. */
 export function companyIndex(table: Table): CompanyIndex {
   const known = opened.get(table) ?? openCompanyIndex(table);
   opened.set(table, known);
@@ -86,12 +86,12 @@ export function companyIndex(table: Table): CompanyIndex {
 const ownCacheBytes = (): number => cacheBytesOf(Number(process.env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE ?? USUAL_MB));
 
 export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): CompanyIndex {
-  /** Loaded indexes by company, least recently used first. */
+  /** The indexes in memory by company id, least recently used first. */
   const cache = new Map<number, LoadedIndex>();
 
   /**
-   * Companies whose last snapshot had long texts. Most companies have none, and a Query for long texts costs half a read unit even if it
-   * finds none.
+   * Ids of the companies whose last snapshot had long texts. Most companies have none, and a Query for long texts costs half a read unit
+   * even if it finds nothing.
    */
   const haveLongTexts = new Set<number>();
 
@@ -106,7 +106,7 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     cache.set(companyId, used);
     const others = [...cache].slice(0, -1);
     let excess = cachedBytes() - cacheBytes;
-    // Drop texts before any other columns: texts take three quarters of a company's memory, and lists and maps do not need them.
+    // Drop texts first: they take three quarters of a company's memory, and lists and maps do not need them.
     for (const [, snapshot] of others) if (excess > 0) excess -= snapshot.dropTexts();
     for (const [oldest, snapshot] of others) {
       if (excess <= 0) break;
@@ -127,7 +127,7 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     return new LoadedIndex(companyId, manifest, cached);
   }
 
-  /** Without an index in memory, reads the head and all run manifests in the same round trip. */
+  /** If the company's index is not in memory, reads the head and all run manifests in the same round trip. */
   async function snapshot(companyId: number, { searches = false }: SnapshotOptions = {}): Promise<IndexSnapshot> {
     const isCold = !cache.has(companyId);
     const [unflushed, runManifests, texts] = await Promise.all([
@@ -195,13 +195,13 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
 }
 
 const MB = 2 ** 20;
-/** Memory of Node.js, of the code of a function, and of one running read of a company with a million prospects, in MB. */
+/** Memory, in MB, that the cache must leave free for Node.js, the code, and one read of a company with a million prospects. */
 const RESERVED_MB = 460;
-/** The share of the memory that the cache may fill. The rest is lost to fragmentation and to garbage that is not yet collected. */
+/** Share of the remaining memory that the cache may fill. Fragmentation and garbage need the rest. */
 const SHARE = 0.85;
 /** Memory of a company of 100 000 prospects with its texts. With a smaller cache, each search would load all texts again. */
 const LEAST_BYTES = 20 * MB;
 
-/** Returns the size of the cache in bytes. `memoryMb` is the memory of the function, from `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. */
+/** Returns the cache size in bytes. `memoryMb` is the memory of the function, from `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. */
 export const cacheBytesOf = (memoryMb: number): number =>
   Math.max(LEAST_BYTES, Math.floor((memoryMb - RESERVED_MB) * MB * SHARE));

@@ -1,4 +1,4 @@
-/** One version of a company's index in memory. Contains only the pieces of the index that reads have needed. */
+/** One version of a company's index in memory. It contains only the parts of the index that reads have needed so far. */
 import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
@@ -35,13 +35,12 @@ export class LoadedIndex {
   readonly #dead = new Map<string, Uint8Array | undefined>();
   #bytes: number | undefined;
   #makesWords = false;
-  /** Number of reads in progress. */
   #readers = 0;
   #inView: readonly SegmentInView[] | undefined;
   #runs: FlushedVersions | undefined;
   #runsWithNotes: FlushedVersions | undefined;
 
-  /** Shares the pieces of the index that `earlier`, an earlier version, has in memory. */
+  /** Reuses the segments and other data that an earlier version of the index already has in memory. */
   constructor(companyId: number, manifest: Manifest, earlier: LoadedIndex | undefined) {
     this.#companyId = companyId;
     this.manifest = manifest;
@@ -53,20 +52,20 @@ export class LoadedIndex {
     }
   }
 
-  /** The overrides of the run. Inline overrides are decoded at their first use. */
+  /** Returns the version overrides of the run. If they are stored in the run manifest, they are decoded at the first use. */
   #overridesOf(run: Run): RunOverrides["overrides"] {
     const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
     this.#overrides.set(run.id, overrides);
     return overrides;
   }
 
-  /** Whether the index consists of exactly these runs. */
+  /** Whether the index has exactly the runs with these ids. */
   consistsOf(manifest: readonly string[]): boolean {
     const { runs } = this.manifest;
     return runs.length === manifest.length && runs.every(({ id }, age) => id === manifest[age]);
   }
 
-  /** Estimated memory of the index in bytes. */
+  /** Estimated memory in bytes. */
   get bytes(): number {
     this.#bytes ??= this.#countBytes();
     return this.#bytes;
@@ -81,7 +80,7 @@ export class LoadedIndex {
     return bytes;
   }
 
-  /** Keeps all pieces of the index in memory until the caller calls the returned function. */
+  /** Prevents `dropTexts` until the caller calls the returned function. */
   beginRead(): () => void {
     this.#readers++;
     return () => {
@@ -94,7 +93,7 @@ export class LoadedIndex {
     const hasTexts = this.#looseNotes.size > 0 || [...this.#segments.values()].some(({ text }) => text !== undefined);
     if (this.#readers > 0 || !hasTexts) return 0;
     const before = this.bytes;
-    // Replace the segments and do not change them, because reads of an earlier version of the index may share them.
+    // Replace the segment objects instead of changing them, because reads of an earlier version of the index may share them.
     for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
     this.#looseNotes.clear();
     this.#runsWithNotes = undefined;
@@ -103,17 +102,14 @@ export class LoadedIndex {
     return before - this.bytes;
   }
 
-  /** Counts the memory of the word indexes that the last search built for some segments. */
+  /** Counts the memory again if the last search built word indexes. */
   #countWords(): void {
     const grew = this.#makesWords;
     this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.unindexedBytes > 0);
     if (grew || this.#makesWords) this.#bytes = undefined;
   }
 
-  /**
-   * Loads the pieces of the index that the criteria need and that are not in memory. Reads them concurrently and decodes each batch while
-   * later batches are still being read.
-   */
+  /** Loads everything that the criteria need and that is not in memory yet. */
   async load(table: Table, criteria: Criteria): Promise<void> {
     if (criteria.words.length > 0) this.#countWords();
     const isMore = await loadAll(table, this.#companyId, this.#missing(criteria));
@@ -142,7 +138,6 @@ export class LoadedIndex {
     }
   }
 
-  /** Whether the segment in memory has all columns that the criteria can need. */
   #hasAllColumns(id: string, criteria: Criteria): boolean {
     const loaded = this.#segments.get(id);
     return (
@@ -164,7 +159,7 @@ export class LoadedIndex {
       yield {
         piece: { owner: id, name: "main", parts: parts.main },
         keep: (bytes, label) => {
-          // Another read may have loaded the segment with more columns meanwhile.
+          // A concurrent read may already have loaded this segment with more columns.
           if (!this.#segments.has(id)) this.#segments.set(id, new LoadedSegment(entry, decodeMain(label, bytes)));
         },
       };
@@ -187,7 +182,10 @@ export class LoadedIndex {
     }
   }
 
-  /** The index as one read sees it. A `load` with the same criteria must come first. The view may include segments without a match. */
+  /**
+   * Returns the index as one read sees it: segments plus unflushed entries. Call `load` with the same criteria first. Segments without a
+   * match may be included.
+   */
   view(criteria: Criteria, delta: Delta): IndexView {
     const runs = this.known(criteria);
     const flushed = this.#flushed(runs);
@@ -201,7 +199,7 @@ export class LoadedIndex {
     return { ...runs, segments, delta };
   }
 
-  /** All loaded segments, without regard to unflushed entries. All reads share the result until another piece of the index is loaded. */
+  /** Returns all loaded segments, without unflushed entries. Reads share this result until another segment is loaded. */
   #flushed(runs: FlushedVersions): readonly SegmentInView[] {
     if (this.#inView?.length === this.#segments.size) return this.#inView;
     const inView = this.manifest.runs.flatMap((run, age) =>
@@ -215,8 +213,8 @@ export class LoadedIndex {
   }
 
   /**
-   * The flushed versions. A `load` with the same criteria must come first. Loose notes are included only for searches, because no other
-   * read loads them.
+   * Returns the newest version of each record in the runs. Call `load` with the same criteria first. Only searches load notes that are
+   * stored apart from their prospects.
    */
   known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {
@@ -251,15 +249,14 @@ function reuse<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string):
   if (found !== undefined) to.set(id, found);
 }
 
-/** A piece of the index that is not in memory yet, and a function that decodes and keeps the piece. */
+/** Data of the index that must be loaded, and a function that decodes the bytes and keeps the result. */
 export interface Load {
   readonly piece: Piece;
   readonly keep: (bytes: Uint8Array, label: string) => void;
 }
 
 /**
- * Reads the pieces concurrently and decodes each batch while later batches are still being read. Returns false if there was nothing to
- * load.
+ * Reads the data concurrently, and decodes each batch while later batches are still being read. Returns false if there was nothing to load.
  */
 export async function loadAll(table: Table, companyId: number, loads: Iterable<Load>): Promise<boolean> {
   const batches = batchesOf(loads);
@@ -275,21 +272,21 @@ export async function loadAll(table: Table, companyId: number, loads: Iterable<L
 async function loadBatch(table: Table, companyId: number, loads: readonly Load[]): Promise<void> {
   const pieces = loads.map(({ piece }) => piece);
   const bytes = await readPieces(table, companyId, pieces);
-  // Keep the pieces in their order, because the main columns of a segment must be in memory before its other columns.
+  // Keep the order: the main columns of a segment must be in memory before its other columns.
   for (const [i, { piece, keep }] of loads.entries()) {
     keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${companyId}`);
-    // Free the stored bytes before the next piece is decoded.
+    // Release the stored bytes before the next piece is decoded, to save memory.
     bytes[i] = new Uint8Array();
   }
 }
 
-/** Most concurrent calls. Further calls would only wait for a socket. */
+/** Maximum number of concurrent calls. More calls would only wait for a socket. */
 const PARALLEL = 40;
 
-/** Most items in one call, which bounds the memory: the call holds all its items twice, stored and decoded. */
+/** Maximum number of items in one call, to limit memory. A call holds its items both compressed and decoded. */
 const BATCH_PARTS = 32;
 
-/** Groups the pieces into batches. All pieces of a segment are in the same batch. */
+/** Groups the data into batches. All data of a segment is in the same batch, so that `loadBatch` keeps its order. */
 function batchesOf(loads: Iterable<Load>): Load[][] {
   const batches: Load[][] = [];
   let parts = BATCH_PARTS;

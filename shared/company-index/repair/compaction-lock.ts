@@ -1,6 +1,6 @@
 /**
- * The compaction lock is a lease in the head that stops merges while a rebuild is about to replace runs. The lease expires if the rebuild
- * is killed.
+ * The compaction lock stops merges while a rebuild is about to replace the runs of an index. It is a lease in the index head, so it expires
+ * if the rebuild is killed.
  */
 import { HEAD_TYPE, type Head, isUnmoved, readHead } from "#shared/company-index/manifest.ts";
 import type { IndexContext } from "#shared/company-index/write/publish.ts";
@@ -8,12 +8,12 @@ import { equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** The lease ends after this time unless its rebuild renews it. */
+/** Duration of the lease, in milliseconds. The rebuild renews it until it ends. */
 export const COMPACTION_LOCK_MS = 60_000;
 
 /**
- * Takes the lock and returns the new head, or undefined if another process moved the head first. Taking the lock raises the version of the
- * head, so that a merge in progress fails.
+ * Takes the lock and returns the changed head, or undefined if another process changed the head first. Taking the lock increments the
+ * version of the head, so that a merge in progress fails.
  */
 export async function takeCompactionLock(
   { table, clock }: IndexContext,
@@ -27,7 +27,7 @@ export async function takeCompactionLock(
     await table.write({ update: keys.indexHead(companyId), change, when: isUnmoved(from) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
-    // The reply to the first try may have been lost, and another process may have moved the head after the try.
+    // The reply to the first attempt may have been lost, and another process may have changed the head since.
     if (readHead(error.failed[0]?.item).rebuildId !== rebuildId) return undefined;
   }
   return { ...from, ...taken };
@@ -43,7 +43,7 @@ export async function renewCompactionLock(
   await table.write({ update: keys.indexHead(companyId), change: { set }, when: equals("rebuildId", rebuildId) });
 }
 
-/** Releases the lock. Ignores failures, because the lease expires anyway and another rebuild may have taken the lock. */
+/** Releases the lock. Ignores failures, because the lease expires anyway. */
 export async function releaseCompactionLock(
   { table }: IndexContext,
   companyId: number,

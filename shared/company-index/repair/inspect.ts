@@ -1,4 +1,4 @@
-/** Reads the whole index of a company. Passes each live record to a visitor, and reports contradictions between the parts of the index. */
+/** Reads the whole index of a company, passes each live record to a visitor, and reports contradictions between the parts of the index. */
 
 import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -11,7 +11,7 @@ import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } fr
 import { atGeohash, byGeohash } from "#shared/company-index/write/order.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Is called with each live record of the index, once for each time that the index contains the record. */
+/** Called with each live record. A record is passed twice if the index wrongly contains it twice. */
 export interface RecordVisitor {
   prospect(row: IndexRow): void;
   note(note: NoteText): void;
@@ -21,16 +21,14 @@ export interface Inspection {
   readonly runs: number;
   readonly segments: number;
   readonly unflushed: number;
-  /** Contradictions within the index, as one sentence each. */
+  /** One sentence for each contradiction within the index. */
   readonly faults: readonly string[];
-  /** False if no record could be read. */
   readonly isReadable: boolean;
 }
 
-/** Number of segments that are read concurrently. */
+/** Segments are read four at a time, to limit memory. */
 const PARALLEL = 4;
 
-/** Inspects the index. Keeps only a few segments in memory at a time. */
 export async function inspectIndex(table: Table, companyId: number, visitor: RecordVisitor): Promise<Inspection> {
   const faults: string[] = [];
   const unflushed = await orFault(faults, () => readUnflushed(table, companyId));
@@ -65,7 +63,7 @@ async function orFault<T>(faults: string[], read: () => Promise<T> | T): Promise
   }
 }
 
-/** The manifest; undefined if a run manifest cannot be read. Adds a fault for each unreadable run manifest. */
+/** Returns undefined if a run manifest cannot be read. Adds a fault for each unreadable run manifest. */
 async function manifestOf(
   table: Table,
   companyId: number,
@@ -99,7 +97,7 @@ function faultsOfHead({ head }: Unflushed, { runs }: Manifest): string[] {
   return twice.map((id) => `version ${head.version} of the index contains ${id} twice`);
 }
 
-/** Returns a visitor that passes on only the records that no newer run and no unflushed entry replaces. */
+/** Returns a visitor that skips records that a newer run or an unflushed entry replaces. */
 function liveOnly({ prospectVersions, noteVersions }: FlushedVersions, delta: Delta, visitor: RecordVisitor) {
   return ({ row, notes }: { row: IndexRow | undefined; notes: readonly NoteText[] }, age: number): void => {
     if (row !== undefined && !delta.prospects.has(row.id) && !prospectVersions.supersedes(row.id, row.version, age)) {

@@ -1,7 +1,7 @@
 /**
- * The rebuild builds one run from the rows of the table. One move of the head then replaces all runs that existed at the start of the
- * rebuild. Reads, writes and flushes continue meanwhile. Runs that are flushed meanwhile stay and are newer than the rebuilt run, and the
- * highest version of a record wins.
+ * Rebuilds the index of a company from the rows of the table. The rebuild stores one new run. One update of the index head then replaces
+ * all runs that existed when the rebuild began. Reads, writes and flushes continue meanwhile. Runs that are flushed during the rebuild
+ * stay, and the highest version of a record wins.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
@@ -33,11 +33,11 @@ import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Pause that is longer than a Query takes, and longer than all rows of a transaction take to become visible. */
+/** Pause in milliseconds. It is longer than a Query takes, and longer than all rows of a transaction take to become visible. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
-/** The rebuild has changed nothing, so the operator may start it again. */
+/** The rebuild was stopped and has changed nothing, so the operator may start it again. */
 export class RebuildRefused extends Error {
   override name = "RebuildRefused";
 }
@@ -51,13 +51,15 @@ export interface Rebuilt {
   readonly prospects: number;
   readonly notes: number;
   readonly segments: number;
-  /** Number of runs that the new run replaced. */
+  /** Number of old runs that the new run replaced. */
   readonly replaced: number;
-  /** Number of runs that were flushed during the rebuild and stay in the index. */
+  /** Number of runs that were flushed during the rebuild and remain in the index. */
   readonly staying: number;
 }
 
-/** Rebuilds the index of a company. A rebuild that is killed leaves the index unchanged or completely replaced. Throws RebuildRefused. */
+/**
+ * Rebuilds the index of a company. If the process is killed, the index is either unchanged or completely replaced. Throws RebuildRefused.
+ */
 export async function rebuild(
   context: IndexContext,
   records: Records,
@@ -86,7 +88,7 @@ export async function rebuild(
   }
 }
 
-/** Takes the compaction lock and returns the head. No process merges runs from then on. */
+/** Takes the compaction lock and returns the head. While the lock is held, no process merges runs. */
 async function acquireLock(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(context.table, companyId);
@@ -111,7 +113,7 @@ interface Lease {
   stop(): Promise<void>;
 }
 
-/** Renews the lease in the background. The lease is longer than several renewal intervals, so that a single renewal may fail. */
+/** Renews the lease in the background. The lease is four renewal intervals long, so that a single renewal may fail. */
 function keepLocked(context: IndexContext, companyId: number, rebuildId: string): Lease {
   let lost = false;
   let last: Promise<void> = Promise.resolve();
@@ -171,12 +173,12 @@ interface Job {
   readonly context: IndexContext;
   readonly records: Records;
   readonly companyId: number;
-  /** Ids of the runs to replace, oldest first. */
+  /** Ids of the old runs that the rebuild replaces, oldest first. */
   readonly replaced: readonly string[];
   readonly known: KnownVersions;
-  /** Notes that were deleted before the rebuild could read them. */
+  /** Ids of notes that were deleted before the rebuild could read them. */
   readonly deletedNotes: Set<number>;
-  /** The unflushed entries at the start of the rebuild. */
+  /** The unflushed entries when the rebuild began. */
   readonly before: Unflushed;
   readonly segments: SegmentEntry[];
   readonly settleMs: number;
@@ -184,8 +186,8 @@ interface Job {
 }
 
 /**
- * Returns the number of newer runs that stay. A refused rebuild removes its segments. After any other error the segments are kept, because
- * the index may use them.
+ * Returns the number of newer runs that remain. A refused rebuild removes its new segments. After any other error the segments are kept,
+ * because the update of the head may have succeeded.
  */
 async function replaceRuns(job: Job): Promise<number> {
   try {
@@ -201,7 +203,7 @@ async function replaceRuns(job: Job): Promise<number> {
   }
 }
 
-/** Returns the number of newer runs that stay; undefined if another process moved the head meanwhile. */
+/** Returns the number of newer runs that remain, or undefined if another process changed the head meanwhile. */
 async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
   const unflushed = await readUnflushed(context.table, companyId);
@@ -222,7 +224,7 @@ async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
 const removeSegments = ({ context, companyId, segments }: Job): Promise<void> =>
   removePieces(context.table, companyId, segments.flatMap(piecesOfSegment));
 
-/** Returns the runs that were published since the beginning of the rebuild. */
+/** Returns the runs that were added since the rebuild began. */
 async function newerRuns({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
   if (replaced.some((id, age) => manifest[age] !== id)) {
     throw new RebuildRefused("another rebuild or a merge has already replaced the old runs");
@@ -231,18 +233,15 @@ async function newerRuns({ context, companyId, replaced }: Job, { manifest }: He
 }
 
 /**
- * Throws RebuildRefused if an import was completed during the rebuild. The overrides of an imported run do not list its rows, so the
- * rebuild cannot know which rows of the run it has already read.
+ * Throws RebuildRefused if an import was completed during the rebuild. An imported run has no version overrides, so the rebuild cannot know
+ * which of its rows it has already read.
  */
 function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
   if (isImported) throw new RebuildRefused("an import was completed meanwhile");
 }
 
-/**
- * Removes the entries that were unflushed at the start of the rebuild, because the rebuilt run contains their records. The rebuilt run must
- * already be in the index.
- */
+/** Removes the entries that were unflushed when the rebuild began. The new run contains their records and must already be in the index. */
 export async function removeFlushedEntries(
   table: Table,
   records: Records,
@@ -259,7 +258,8 @@ export async function removeFlushedEntries(
   );
   const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
   const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
-  // Keep an entry whose row was written after the rebuild read the rows. Remove an entry without such a row, because no write belongs to it.
+  // Keep an entry if its row was written after the rebuild read the rows. Remove an entry whose row does not exist, because no write
+  // belongs to it.
   const staying = new Set([
     ...newer
       .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)
@@ -283,16 +283,16 @@ export interface ListedOverrides {
   readonly notes: readonly Versioned[];
 }
 
-/** Unflushed entries and newer runs, which mention records that the rebuilt run may contain too. */
+/** The unflushed entries and newer runs, which may contain other versions of the rebuilt records. */
 export interface OtherSources {
   readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
   readonly runOverrides: readonly RunOverrides[];
 }
 
 /**
- * The overrides of the rebuilt run. The rebuild reads rows while writes continue, so a row may be newer than the same record in a later run
- * or an unflushed entry. The rebuilt run therefore lists its own version of each record that the other sources mention. `deletedNotes` has
- * notes that were deleted before the rebuild read them.
+ * Returns the version overrides of the new run. Writes continue during the rebuild, so the new run may contain a newer version of a record
+ * than a run that was flushed later. It therefore lists its version of each record that the other sources contain. `deletedNotes` has notes
+ * that were deleted before the rebuild read them.
  */
 export function overridesToList(
   known: KnownVersions,
@@ -307,7 +307,7 @@ export function overridesToList(
     for (const id of overrides.notes.ids) noteIds.add(id);
   }
   const deletions = new NewestVersions();
-  // The deletion has the next version. It was listed in a run that the rebuilt run replaces.
+  // A deletion has the next version. The run that listed the deletion is one of the replaced runs.
   for (const { noteId, version } of claims) if (deletedNotes.has(noteId)) deletions.add(noteId, version + 1, 0);
   return {
     prospects: listed(known.prospects, prospects),
@@ -327,9 +327,9 @@ const noteClaims = ({ unflushed, runOverrides }: OtherSources): NoteEntry[] => [
 ];
 
 /**
- * Adds to `deletedNotes` the notes that other sources mention and that were deleted before the rebuild could read them. A note without a
- * row may also have been written after the rebuild read its block of ids. The entry of such a note can become visible before its row, so a
- * second read follows after a pause.
+ * Finds notes that the other sources contain but that were deleted before the rebuild read them, and adds them to `deletedNotes`. A missing
+ * row does not prove a deletion, because the entry of a new note can become visible before the note's row. So rows that are missing are
+ * read again after a pause.
  */
 export async function findDeletedNotes(
   records: Records,

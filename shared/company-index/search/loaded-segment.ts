@@ -1,7 +1,4 @@
-/**
- * Segments in memory in the form that reads use. A segment has the column groups that reads have needed, row orders, texts, and marks for
- * dead rows.
- */
+/** A segment of the index in memory: its columns, sort orders, texts, and the marks for rows that newer versions replace. */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
 import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
@@ -10,7 +7,7 @@ import { Words } from "#shared/company-index/search/words.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
 import type { Delta, LooseNote, NewestVersions } from "#shared/company-index/versions.ts";
 
-/** Columns that get postings when a filter uses the column for the first time. */
+/** For these columns, postings lists are built when a filter first uses the column. */
 export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
 
 export class LoadedSegment {
@@ -18,7 +15,7 @@ export class LoadedSegment {
   readonly main: MainColumns;
   geo: GeoColumns | undefined;
   text: SegmentTexts | undefined;
-  /** Whether a read has used the segment. */
+  /** Whether a read has already used the segment. */
   isRead = false;
   #byId: Uint16Array | undefined;
   #newest: Uint16Array | undefined;
@@ -33,7 +30,7 @@ export class LoadedSegment {
     return this.main.count;
   }
 
-  /** Returns a segment with the same columns and orders but without texts. Returns the segment itself if it has no texts. */
+  /** Returns a copy without texts that shares all other data, or the segment itself if it has no texts. */
   withoutText(): LoadedSegment {
     if (this.text === undefined) return this;
     const other = new LoadedSegment(this.entry, this.main);
@@ -45,13 +42,14 @@ export class LoadedSegment {
     return other;
   }
 
-  /** Row numbers in list order; undefined until `sortForLists`. */
+  /** Row numbers in list order, or undefined before `sortForLists`. */
   get newest(): Uint16Array | undefined {
     return this.#newest;
   }
 
   /**
-   * Number of rows that are not in list order yet. It is 0 before the first read, because a cold read must answer soon and does not sort.
+   * Number of rows that still have to be sorted into list order. 0 before the first read of the segment, because a cold read must answer
+   * soon and does not sort.
    */
   get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;
@@ -70,7 +68,7 @@ export class LoadedSegment {
     return made;
   }
 
-  /** Returns the row number of the prospect, or -1 if the segment does not contain the prospect. */
+  /** Returns the row number, or -1 if the segment does not contain the prospect. */
   rowOf(id: number): number {
     const [first, last] = this.entry.zone.ids;
     if (id < first || id > last) return -1;
@@ -89,7 +87,7 @@ export class LoadedSegment {
     return -1;
   }
 
-  /** Estimated memory in bytes, including the orders and postings that later reads will build. */
+  /** Estimated memory in bytes, including sort orders and postings lists that later reads will build. */
   get bytes(): number {
     const { geo, text, count, main } = this;
     const columns = [main.statusId, main.assignedToUserId, main.city, main.tagIds];
@@ -99,18 +97,17 @@ export class LoadedSegment {
 }
 
 /**
- * The texts of a segment. The first search scans the stored texts. Later searches build a word index, which takes some time to build but
- * less memory than the texts, and answers almost immediately. Texts are numbered in the order of the rows: a row's own text comes first,
- * then the row's notes.
+ * The texts of a segment. The first search scans the stored texts. Later searches build a word index, which takes time once but then
+ * answers almost immediately and needs less memory. Texts are numbered by row: the own text of a row comes first, then the notes of the
+ * row.
  */
 export class SegmentTexts {
   /** The row number of each text. */
   readonly rowOf: Uint16Array;
-  /** The note id of each note. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   #texts: PlainTexts | Words;
-  /** The phone digits of each row. Each phone number is one word. */
+  /** The phone digits of each row, one word for each phone number. */
   #digits: PlainTexts | Words;
   #isSearched = false;
 
@@ -123,26 +120,26 @@ export class SegmentTexts {
     this.#texts = new PlainTexts(bytes, starts);
   }
 
-  /** May visit a text several times. */
+  /** May call `visit` several times with the same text. */
   visitTextsWith(word: Buffer, visit: (text: number) => void): void {
     this.#isSearched = true;
     this.#texts.visitTextsWith(word, visit);
   }
 
-  /** May visit a row several times. */
+  /** May call `visit` several times with the same row. */
   visitRowsWithDigits(digits: Buffer, visit: (row: number) => void): void {
     this.#digits.visitTextsWith(digits, visit);
   }
 
-  /** Returns the number of the note among the notes of the segment, or -1 for a row's own text. */
+  /** Returns the position of a note in `noteIds`, or -1 for the own text of a row. */
   noteOf(text: number): number {
     const row = this.rowOf[text] ?? 0;
     return text > 0 && this.rowOf[text - 1] === row ? text - row - 1 : -1;
   }
 
   /**
-   * Number of bytes of text that the next search can put into a word index. It is 0 before the first search, because a cold search must
-   * answer soon.
+   * Number of bytes of text that a word index could replace. 0 before the first search, because a cold search must answer soon and builds
+   * no word index.
    */
   get unindexedBytes(): number {
     return this.#isSearched && this.#texts instanceof PlainTexts ? this.#texts.bytes.length : 0;
@@ -165,7 +162,7 @@ const EXACT_BITS = 53;
 /** Row numbers sorted by prospect id. */
 export const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, rowNumbers(ids.length));
 
-/** Row numbers in list order: newest first, and the higher id first among rows with the same creation time. Each takes two bytes. */
+/** Row numbers in list order: newest first, and the higher id first among equal creation times. 16-bit numbers save memory. */
 export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Float64Array }): Uint16Array {
   const byId = idOrder(ids);
   const ranks = new Uint16Array(ids.length);
@@ -176,8 +173,8 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
 }
 
 /**
- * Returns `low` of each row, sorted by the row's value and then by `low`. Packs both into one number if they fit into 53 bits, because
- * sorting plain numbers takes half the time.
+ * Returns `low` of each row, sorted by the row's value and then by `low`. If both fit into 53 bits, they are packed into one number,
+ * because sorting plain numbers takes half the time.
  */
 function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));
@@ -214,26 +211,26 @@ function rowNumbers(count: number): Uint16Array {
 
 export interface SegmentInView {
   readonly segment: LoadedSegment;
-  /** The age of the segment's run. A higher age is newer. */
+  /** The age of the run that contains the segment. A higher age means newer. */
   readonly age: number;
-  /** 1 for each row that a newer run or an unflushed entry replaces or deletes; undefined if there is no such row. */
+  /** 1 for each row that a newer run or an unflushed entry replaces or deletes. Undefined if there is no such row. */
   readonly dead: Uint8Array | undefined;
 }
 
 export interface IndexView {
   readonly segments: readonly SegmentInView[];
-  /** The newest versions of the notes in all runs. */
+  /** The newest flushed version of each note. */
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
   readonly delta: Delta;
 }
 
-/** The unflushed prospects that are not deleted. */
+/** Yields the unflushed prospects that are not deleted. */
 export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }
 
-/** Returns marks for the rows that newer runs replace. */
+/** Marks the rows that newer runs replace. Returns undefined if there are none. */
 export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;
@@ -245,7 +242,7 @@ export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVer
   return dead;
 }
 
-/** Adds marks for the rows that unflushed entries replace. Returns `dead` itself if there are no such rows. */
+/** Also marks the rows that unflushed entries replace. Returns `dead` itself if there are none. */
 export function deadUnder(
   segment: LoadedSegment,
   dead: Uint8Array | undefined,

@@ -1,4 +1,4 @@
-/** Finds all prospects that pass the criteria, among the rows of the segments and among the unflushed prospects. */
+/** Finds all prospects that pass the criteria, in the segments of the index and among its unflushed entries. */
 import { type Criteria, canMeet, passes, withinBox } from "#shared/company-index/criteria.ts";
 import { type GeohashRange, geohashRanges } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
@@ -22,25 +22,24 @@ import { buildSomeWords, findWords, type WordHits } from "#shared/company-index/
 
 export interface SegmentMatches {
   readonly inView: SegmentInView;
-  /** Numbers of the rows that pass. Callers must not change the array. */
+  /** Row numbers. Callers must not change the array, because segments share it. */
   readonly rows: Uint16Array;
-  /** Whether the rows are in list order, newest first. If not, their order is undefined. */
+  /** If false, the order of the rows is undefined. */
   readonly inListOrder: boolean;
 }
 
 export interface Matches {
-  /** The segments with at least one match. */
   readonly segments: readonly SegmentMatches[];
-  /** Unflushed prospects that pass. Their order is undefined. */
+  /** The order is undefined. */
   readonly unflushed: readonly IndexRow[];
-  /** Exact number of matches. */
+  /** Exact number of matches in `segments` and `unflushed`. */
   readonly total: number;
-  /** Number of rows that the search for a bbox examined, either one by one or as a whole segment. Benchmarks report it. */
+  /** Number of rows that a search with a bounding box examined. Benchmarks report it. */
   readonly looked: number;
 }
 
 /**
- * The view must contain every segment that can meet the criteria, with the columns that the criteria use. For criteria with words, the view
+ * The view must contain every segment whose zone map allows a match, with the columns that the criteria use. For criteria with words, it
  * must contain every segment.
  */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
@@ -63,7 +62,9 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   return { segments, unflushed, total: total + unflushed.length, looked: search.looked };
 }
 
-/** Number of rows that one read sorts for lists, which takes about 10 ms. In a sorted segment, a page examines only few matches. */
+/**
+ * Maximum number of rows that one read sorts for later reads. Sorting them takes about 10 ms. Pages of sorted segments examine few matches.
+ */
 const SORTED_AT_ONCE = 100_000;
 
 function sortSome({ segments }: IndexView): void {
@@ -93,8 +94,8 @@ class Search {
   }
 
   /**
-   * `at` is the number of the segment in the view. The filter with the fewest rows comes first, because the other filters test only the
-   * rows of the first.
+   * `at` is the index of the segment in the view. The filter with the fewest rows comes first, because the other filters test only its
+   * rows.
    */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;
@@ -114,7 +115,7 @@ class Search {
     return { inView, rows, inListOrder: narrowest?.inListOrder === true };
   }
 
-  /** The filter by the bbox; undefined if all rows with coordinates are in the box. */
+  /** Returns undefined if all rows with coordinates are inside the box. */
   #bboxFilterIn({ geo, entry }: LoadedSegment): BboxFilter | undefined {
     const { box } = this.#criteria;
     if (box === undefined || withinBox(entry.zone, box)) return undefined;
@@ -124,7 +125,7 @@ class Search {
   }
 }
 
-/** Returns the filters by status, assignee, city and tags, without those that all rows of the segment pass. */
+/** Returns the filters by status, assignee, tags and city. Omits filters that every row of the segment passes. */
 function codedFilters(segment: LoadedSegment, criteria: Criteria): RowFilter[] {
   const filters: RowFilter[] = [];
   const add = (column: PostedColumn, wanted: ReadonlySet<Wanted> | undefined): void => {
@@ -149,7 +150,7 @@ function keepCreated(rows: Uint16Array, { main, entry }: LoadedSegment, criteria
   });
 }
 
-/** Drops rows without coordinates if the criteria need coordinates. */
+/** Drops rows without coordinates if the criteria require coordinates. */
 function keepOnMap(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
   if (box === undefined && onMap !== true) return rows;
   if (geo === undefined) throw coordinatesMissing();
@@ -159,7 +160,7 @@ function keepOnMap(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Cr
 
 const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
 
-/** Returns the assignee of each live prospect in `ids`. `matches` must come from criteria without filters. */
+/** Returns the assignee of each prospect in `ids` that is not deleted. `matches` must come from criteria without filters. */
 export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<number>): Map<number, number | null> {
   const wanted = new Set(ids);
   const found = new Map<number, number | null>();

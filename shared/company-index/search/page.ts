@@ -1,16 +1,16 @@
-/** Returns one page of matches or all matches in list order: newest first, and the higher id first among equal creation times. */
+/** Returns one page of matches, or all matches, in list order: newest first, and the higher id first among equal creation times. */
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 
 export interface ProspectRef {
   readonly id: number;
-  /** The version of the prospect's row that the index contains. */
+  /** The version of the prospect in the index. If its row has another version, the index read or the row read was outdated. */
   readonly version: number;
   readonly createdAt: number;
 }
 
 const inListOrder = (a: ProspectRef, b: ProspectRef): number => b.createdAt - a.createdAt || b.id - a.id;
 
-/** Returns at most `count` matches from `offset` on. Sorts only the page and not the matches before or after the page. */
+/** Returns at most `count` matches from `offset` on. Sorts only these matches. */
 export function pageOf(matches: Matches, offset: number, count: number): ProspectRef[] {
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
@@ -22,18 +22,20 @@ export function pageOf(matches: Matches, offset: number, count: number): Prospec
 }
 
 /**
- * Returns the rows in list order if that is already known. If all rows of a sorted segment match, the list order of the segment applies.
+ * Returns the rows, in list order if that order is already known. If all rows of a sorted segment match, they have the order of the
+ * segment.
  */
 function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMatches, "rows" | "inListOrder"> {
   const { count, newest } = inView.segment;
   return newest !== undefined && rows.length === count ? { rows: newest, inListOrder: true } : { rows, inListOrder };
 }
 
-/** Additional room for rows, so that the selection runs less often. */
+/** Additional capacity, so that surplus rows are discarded less often. */
 const SPARE = 512;
 
 /**
- * Keeps the matches that come first in list order. Parallel typed arrays save memory, because the last page needs all rows before it.
+ * Keeps the first `wanted` rows in list order among all offered rows. Parallel typed arrays save memory, because the last page needs all
+ * rows before it.
  */
 class FirstRefs {
   readonly #wanted: number;
@@ -41,7 +43,7 @@ class FirstRefs {
   readonly #ids: Float64Array;
   readonly #versions: Float64Array;
   #size = 0;
-  /** Rows that were created before this time are not wanted. */
+  /** Rows with an earlier creation time are rejected. Milliseconds since the epoch. */
   #earliest = Number.NEGATIVE_INFINITY;
 
   constructor(wanted: number, offered: number) {
@@ -52,10 +54,7 @@ class FirstRefs {
     this.#versions = new Float64Array(room);
   }
 
-  /**
-   * Offers the rows of a segment. If they are in list order, reads at most the wanted number of rows and stops at the first row that is too
-   * old.
-   */
+  /** Offers all matches of a segment. If they are in list order, stops at the first row that is too old. */
   offerAll(matches: SegmentMatches): void {
     const { main, entry } = matches.inView.segment;
     const { ids, versions, createdAt } = main;
@@ -84,7 +83,7 @@ class FirstRefs {
     this.#size++;
   }
 
-  /** Returns the wanted matches in list order, without the first `offset`. */
+  /** Returns the kept rows in list order, without the first `offset` rows. */
   from(offset: number): ProspectRef[] {
     this.#keepWanted();
     this.#part(offset);
@@ -103,7 +102,7 @@ class FirstRefs {
   }
 
   /**
-   * Hoare's selection: moves the element that belongs at index `nth` to that index, all earlier elements before it, and all later elements
+   * Quickselect with Hoare's partition scheme: moves the row with rank `nth` to the index `nth`, earlier rows before it and later rows
    * behind it.
    */
   #part(nth: number): void {

@@ -1,9 +1,9 @@
-/** Substring search over bytes. Contains plain texts, the runs of letters in words, and trigram filters that exclude parts of a text. */
+/** Substring search in UTF-8 texts. Trigram filters exclude most of the text from the search. */
 
-/** Texts in one sequence of UTF-8 bytes, each followed by a line break. */
+/** Texts in one buffer of UTF-8 bytes, each followed by a line break. */
 export class PlainTexts {
   readonly bytes: Buffer;
-  /** Start of each text, followed by the end of the last text. */
+  /** Byte position of each text, followed by the end of the last text. */
   readonly starts: Uint32Array;
 
   constructor(bytes: Buffer, starts: Uint32Array) {
@@ -15,7 +15,7 @@ export class PlainTexts {
     return this.bytes.byteLength + this.starts.byteLength;
   }
 
-  /** Visits each text that contains the bytes, exactly once. */
+  /** Calls `visit` once for each text that contains the bytes. */
   visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
     const { bytes, starts } = this;
     let text = 0;
@@ -28,8 +28,7 @@ export class PlainTexts {
 }
 
 /**
- * Returns the number of the text that contains the byte position. An exponential search precedes the binary search, because the next hit is
- * often near.
+ * Returns the number of the text at a byte position. Exponential search comes before binary search, because the next match is often near.
  */
 function textAt(starts: Uint32Array, at: number, from: number): number {
   let low = from;
@@ -50,18 +49,18 @@ function textAt(starts: Uint32Array, at: number, from: number): number {
 const BLANK = 0x20;
 const LINE_BREAK = 0x0a;
 
-/** All bytes of characters outside ASCII count as letters. */
+/** Bytes of characters outside ASCII count as letters. */
 const isLetter = (byte: number): boolean =>
   byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
 /**
- * Whether a search word consists of letters only. Another word contains such a search word exactly if one of its runs of letters does; an
- * e-mail address has runs such as `rita`, `cole`, `example` and `com`. Even if all words are distinct, few of their runs are.
+ * Whether a search word consists of letters only. Such a word matches within one letter sequence of a text, for example `rita`, `cole`,
+ * `example` or `com` in an e-mail address. There are far fewer distinct letter sequences than distinct words.
  */
 export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
 
 /**
- * Replaces each word by its runs of letters, in the order of the words. `starts` has the start of each word, followed by the end of the
+ * Replaces each word by its letter sequences, separated by blanks. `starts` has the byte position of each word, followed by the end of the
  * last word.
  */
 export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
@@ -83,22 +82,22 @@ export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   return new PlainTexts(runs.subarray(0, end), runStarts);
 }
 
-/** Number of parts of a text. A set of parts is a bit mask of two 32-bit numbers. */
+/** Number of parts into which a filter divides its text. A set of parts is a bit mask of two 32-bit numbers. */
 export const PARTS = 64;
 const GRAM = 3;
 
 /**
- * The byte trigrams of each part of a text. A part can contain a word only if the part has all trigrams of the word. A part with all
- * trigrams probably contains the word, but need not, because several trigrams share a bucket.
+ * A trigram filter: which parts of a text contain which sequences of three bytes. A part can contain a word only if it has all trigrams of
+ * the word. Like a Bloom filter, it has false positives, because several trigrams share a bucket.
  */
 export class Grams {
   /** A bit mask of parts for each bucket, stored as two numbers. */
   readonly #masks: Uint32Array;
   readonly #buckets: number;
 
-  /** `starts` has the start of each part, followed by the end of the last part. */
+  /** `starts` has the byte position of each part, followed by the end of the last part. */
   constructor(bytes: Uint8Array, starts: Uint32Array) {
-    // There are as many buckets as a part has bytes, because most trigrams of a part are distinct.
+    // One bucket for each byte of a part, because most trigrams of a part are distinct.
     this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));
     this.#masks = new Uint32Array(2 * this.#buckets);
     for (let part = 0; part + 1 < starts.length; part++)
@@ -123,7 +122,7 @@ export class Grams {
     }
   }
 
-  /** Returns the parts that can contain the word as a bit mask of two numbers. A word of fewer than three bytes can be in any part. */
+  /** Returns a bit mask (two numbers) of the parts that can contain the word. A word of fewer than three bytes can be in any part. */
   partsWith(word: Uint8Array): [low: number, high: number] {
     const last = this.#buckets - 1;
     let low = -1;

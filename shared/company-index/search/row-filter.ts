@@ -1,4 +1,4 @@
-/** Filters for the rows of one segment. A filter uses the postings of a column, a bbox, or row numbers that a text search has collected. */
+/** Filters for the rows of one segment: by the values of a column, by a bounding box, or by the result of a text search. */
 
 import type { Box } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
@@ -6,11 +6,10 @@ import { type GeohashRange, geohashAt } from "#shared/company-index/geohash.ts";
 import type { GeoColumns } from "#shared/company-index/segment.ts";
 
 export interface RowFilter {
-  /** Number of rows that pass, including dead rows. The filter with the smallest number is applied first. */
+  /** Number of rows that pass, including rows that newer versions replace. The filter with the smallest number is applied first. */
   readonly size: number;
-  /** Whether `rows` are in list order, newest first. */
   readonly inListOrder: boolean;
-  /** The rows that pass, without duplicates. Callers must not change the array. */
+  /** The row numbers without duplicates. Callers must not change the array. */
   rows(): Uint16Array;
   has(row: number): boolean;
 }
@@ -19,13 +18,12 @@ export const noRows: RowFilter = { size: 0, inListOrder: true, rows: () => new U
 
 let numbers = new Uint16Array();
 
-/** Returns the row numbers from 0 on. Callers must not change the array, because all segments share it. */
+/** Returns the numbers from 0 to `count` - 1. Callers must not change the array, because all segments share it. */
 export function allRows(count: number): Uint16Array {
   if (numbers.length < count) numbers = Uint16Array.from({ length: count }, (_, row) => row);
   return numbers.subarray(0, count);
 }
 
-/** Keeps the rows for which `isKept` is true, in their order. */
 export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): Uint16Array {
   const kept = new Uint16Array(rows.length);
   let size = 0;
@@ -36,20 +34,16 @@ export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): U
   return kept.subarray(0, size);
 }
 
-/**
- * Up to this number of collected rows, a linear search costs less than a bit mask for all rows of the segment. Rare words match only few
- * rows.
- */
+/** Up to this number of rows, a linear search is cheaper than a bit mask for the whole segment. Rare search words match only few rows. */
 const FEW = 8;
 
-/** Collects rows and ignores duplicates. */
 export class RowSet implements RowFilter {
   readonly inListOrder = false;
   readonly #count: number;
   readonly #rows: number[] = [];
   #bits: Uint32Array | undefined;
 
-  /** `count` is the number of rows of the segment. */
+  /** `count` is the number of rows in the segment. */
   constructor(count: number) {
     this.#count = count;
   }
@@ -86,24 +80,27 @@ function mark(bits: Uint32Array, row: number): void {
   bits[row >>> 5] = (bits[row >>> 5] ?? 0) | (1 << (row & 31));
 }
 
-/** A value that a filter wants: an id, null for unassigned, or a city. */
+/** An id, null for unassigned, or a city name. */
 export type Wanted = number | string | null;
 
-/** The rows of each value of a column, so that a filter reads only the rows of its values. */
+/** Postings lists of a column: the row numbers for each value. A filter then reads only the rows of the values that it wants. */
 export interface Postings {
-  /** The codes that contain each value. A code of the tags column represents several tags and occurs under each of them. */
+  /**
+   * Codes of the dictionary-encoded column for each value. In the tags column, one code stands for a list of tags and is listed under each
+   * of these tags.
+   */
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
-  /** Start of the rows of each code, followed by the end of the last rows. */
+  /** For each code, the start of its rows in `rows`, followed by the end of the last rows. */
   readonly starts: Uint32Array;
-  /** Row numbers, grouped by code. Within a code the rows are in list order if `inListOrder` is true. */
+  /** Row numbers, grouped by code. Within a code they are in list order if `inListOrder` is true. */
   readonly rows: Uint16Array;
   readonly inListOrder: boolean;
 }
 
-/** A value of a column. A filter matches a list if it wants any element of the list. */
+/** A list matches a filter if it contains any wanted value. */
 export type Value = Wanted | readonly number[];
 
-/** `order` has all row numbers in list order; undefined if the segment is not sorted. */
+/** `order` has all row numbers in list order. It is undefined if the segment is not sorted. */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
   const starts = new Uint32Array(values.length + 1);
   for (let row = 0; row < codes.length; row++) starts[(codes[row] ?? 0) + 1] = (starts[(codes[row] ?? 0) + 1] ?? 0) + 1;
@@ -134,7 +131,7 @@ function codesOf(values: readonly Value[]): Map<Wanted, number[]> {
 
 const isList = (value: Value): value is readonly number[] => typeof value === "object" && value !== null;
 
-/** The filter by a column; undefined if every row passes. */
+/** Returns undefined if every row passes. */
 export function codedFilter(
   { values, codes }: Coded<Value>,
   postings: Postings,
@@ -154,7 +151,7 @@ export function codedFilter(
   };
 }
 
-/** Returns the codes of the wanted values. Iterates over the smaller of both collections. */
+/** Returns the codes of the wanted values. Iterates over the smaller of the two collections. */
 function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): readonly number[] {
   const found: (readonly number[])[] = [];
   if (wanted.size <= codes.size) for (const one of wanted) found.push(codes.get(one) ?? []);
@@ -163,7 +160,7 @@ function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): rea
   return more.length === 0 ? first : [...new Set(found.flat())];
 }
 
-/** Returns a function that tests whether a row has a chosen code. The table of chosen codes is built at the first call. */
+/** Returns a test for rows with a chosen code. Builds its lookup table at the first call. */
 function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number) => boolean {
   let isChosen: Uint8Array | undefined;
   return (row) => {
@@ -187,14 +184,13 @@ function joined(lists: readonly Uint16Array[]): Uint16Array {
   return rows;
 }
 
-/** The rows of one segment that are in the box. */
 export class BboxFilter implements RowFilter {
   readonly inListOrder = false;
   readonly #geo: GeoColumns;
   readonly #box: Box;
-  /** The first row in each geohash range, and the first row after it. */
+  /** The rows of each geohash range: first row, and first row after the range. */
   readonly #spans: readonly (readonly [first: number, end: number])[];
-  /** Number of rows in the geohash ranges. Rows near the edges of the box may be outside the box. */
+  /** Number of rows in the geohash ranges. Some of them may be outside the box, near its edges. */
   readonly size: number;
   #compared = 0;
 
@@ -205,7 +201,7 @@ export class BboxFilter implements RowFilter {
     this.size = this.#spans.reduce((sum, [first, end]) => sum + end - first, 0);
   }
 
-  /** Number of rows whose coordinates were compared with the box so far. */
+  /** Number of rows that were compared with the box so far. */
   get compared(): number {
     return this.#compared;
   }
@@ -219,7 +215,7 @@ export class BboxFilter implements RowFilter {
     return rows.subarray(0, size);
   }
 
-  /** Rows without coordinates never pass, because their coordinates are NaN and each comparison with NaN is false. */
+  /** Rows without coordinates never pass, because a comparison with NaN is always false. */
   has(row: number): boolean {
     this.#compared++;
     const [minLng, minLat, maxLng, maxLat] = this.#box;
@@ -236,7 +232,7 @@ function spansOf({ lat, lng }: GeoColumns, ranges: readonly GeohashRange[]): [nu
     const [y = Number.NaN, x = Number.NaN] = [lat[row], lng[row]];
     return Number.isNaN(y) || Number.isNaN(x) ? -1 : geohashAt(y, x);
   };
-  /** Returns the first row, from `from` on, whose geohash is not less than `geohash`. */
+  /** Returns the first row, from `from` on, whose geohash is at least `geohash`. */
   const rowAt = (geohash: number, from: number): number => {
     let [low, high] = [from, count];
     while (low < high) {

@@ -1,23 +1,23 @@
-/** Substring search over the texts of segments and over loose notes, one word after the other. */
+/** Substring search for words in the texts and notes of a company's index. */
 import { type Criteria, canMeet, type SearchWord } from "#shared/company-index/criteria.ts";
 import type { IndexView, SegmentInView } from "#shared/company-index/search/loaded-segment.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
 
-/** The matches of one word. */
+/** The matches of one search word. */
 export interface WordHits {
-  /** For each segment of the view, the live rows whose texts contain the word; undefined for a segment without a match. */
+  /** For each segment of the view, the rows whose texts or notes contain the word. Undefined for a segment without a match. */
   readonly rows: readonly (RowSet | undefined)[];
-  /** Unflushed prospects whose notes contain the word. */
+  /** Ids of unflushed prospects whose notes contain the word. */
   readonly unflushed: ReadonlySet<number>;
 }
 
 /**
- * Number of text bytes that one search puts into word indexes, which takes about 100 ms. Two searches index all texts of 100 000 prospects,
- * and fifteen searches index all texts of a million.
+ * Maximum number of bytes of text that one search adds to word indexes, which takes about 100 ms. Two searches index all texts of 100 000
+ * prospects, and fifteen searches index those of a million.
  */
 const WORDS_AT_ONCE = 8_000_000;
 
-/** Builds the word indexes of some segments. The first search of a function builds no index, because no segment has been searched yet. */
+/** Builds the word indexes of some segments. The first search of a cold function builds none, so that it answers sooner. */
 export function buildSomeWords({ segments }: IndexView): void {
   let bytes = 0;
   for (const { segment } of segments) {
@@ -30,9 +30,9 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * Returns the matches of each word, in the order of the criteria. Searches for the longest word first, and then for each next word only
- * among the rows of the word before. All rows of a segment with dead rows are searched, because its notes may belong to rows of other
- * segments.
+ * Returns the matches of each word, in the order of the criteria. Searches for the longest word first, and for each other word only among
+ * the matches of the previous word. A segment with replaced rows is always searched completely, because its notes may belong to rows of
+ * other segments.
  */
 export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   const { words } = criteria;
@@ -51,10 +51,10 @@ export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   return found;
 }
 
-/** The rows of a segment that can still match; undefined if no row can match. */
+/** The rows of a segment that can still match; undefined if none can. */
 type Among = RowSet | "all" | undefined;
 
-/** Finds the matches of one word. `amongIn` returns the rows of segment number `at` of the view that can still match. */
+/** Finds the matches of one word. `amongIn` returns the rows of the segment with index `at` that can still match. */
 export function findWord(
   view: IndexView,
   word: SearchWord,
@@ -83,8 +83,8 @@ interface WordBytes {
 }
 
 /**
- * Returns the live rows whose texts contain the word. If a live note is stored with a dead row, adds the prospect to `strays`; the caller
- * finds the prospect's live row in another segment.
+ * Returns the rows of the segment that contain the word and are not replaced. A matching note may be stored with a replaced row. Its
+ * prospect is then added to `strays`, and the caller finds the newest row of the prospect.
  */
 function hitsIn(
   view: IndexView,

@@ -1,31 +1,28 @@
 /**
- * The word index of a segment contains each distinct word once, with the texts that contain the word.
+ * The word index of a segment: each distinct word, with the numbers of the texts that contain it.
  *
- * A search word contains no blank, so a text contains the search word exactly if one of the text's words does. Most words that occur in a
- * single text are numbers and e-mail addresses, while most search words consist of letters. A second index therefore contains only the runs
- * of letters of the words that occur in a single text.
+ * A search word contains no blank, so a text contains it only if one of the text's words does. Words that occur in a single text are mostly
+ * numbers and e-mail addresses, while search words are mostly letters. A second index therefore has only the letter sequences of these
+ * words, because few of the sequences are distinct.
  */
 import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 
 export class Words {
   /** All words, each followed by a line break. Words that occur in several texts come first. */
   readonly #bytes: Buffer;
-  /** Start of each word, followed by the end of the last word. */
+  /** Byte position of each word, followed by the end of the last word. */
   readonly #starts: Uint32Array;
-  /** Text numbers, grouped by word. */
+  /** Numbers of texts, grouped by word. */
   readonly #texts: Uint16Array | Uint32Array;
   /**
-   * For each word that occurs in several texts, the start of its texts in `#texts`. The last element is the start for all further words,
-   * which have one text each.
+   * For each word that occurs in several texts, the start of its text numbers in `#texts`. The last element is where the text numbers of
+   * single-text words begin.
    */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
   /** Number of words in each part of the trigram filter. */
   readonly #wordsOfPart: number;
-  /**
-   * Index of the runs of letters of the words that occur in a single text, numbered from the first such word. Undefined in the index of
-   * runs itself.
-   */
+  /** The second index, over the letter sequences of single-text words. Undefined in the second index itself. */
   readonly #runs: Words | undefined;
 
   constructor(texts: PlainTexts, areRuns = false) {
@@ -50,7 +47,7 @@ export class Words {
     return own.reduce((sum, part) => sum + (part?.byteLength ?? 0), 0);
   }
 
-  /** Visits the texts that contain the bytes. May visit a text several times. */
+  /** May call `visit` several times with the same text. */
   visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
     const byRuns = this.#runs !== undefined && areLetters(wanted);
     this.#visitWords(byRuns ? this.#shared : this.#starts.length - 1, wanted, visit);
@@ -64,7 +61,7 @@ export class Words {
     return this.#textStarts.length - 1;
   }
 
-  /** Searches the first `size` words. */
+  /** Searches among the first `size` words. */
   #visitWords(size: number, wanted: Buffer, visit: (text: number) => void): void {
     const [low, high] = this.#grams.partsWith(wanted);
     if (low === 0 && high === 0) return;
@@ -101,7 +98,7 @@ export class Words {
     return this.#starts[Math.min(word, this.#starts.length - 1)] ?? 0;
   }
 
-  /** Returns the word that contains the byte position `place`. The word must be between `from` and `end`. */
+  /** Returns the number of the word at a byte position. The word must be between `from` and `end`. */
   #wordAt(place: number, from: number, end: number): number {
     let low = from;
     let high = end;
@@ -117,7 +114,7 @@ export class Words {
 const hasBit = (low: number, high: number, part: number): boolean =>
   (((part < 32 ? low : high) >>> (part & 31)) & 1) === 1;
 
-/** Number of texts of each word. */
+/** Returns the number of texts for each word. */
 function countsOf(list: WordList): Uint32Array {
   const counts = new Uint32Array(list.size);
   const { words } = list.pairs;
@@ -125,13 +122,12 @@ function countsOf(list: WordList): Uint32Array {
   return counts;
 }
 
-/** Number of leading bytes that determine the order of words. */
+/** Words are sorted by this number of leading bytes. */
 const ORDERED = 3;
 
 /**
- * Sorts the words of the list. The `shared` words that occur in several texts come first, and each group is sorted by leading bytes.
- * Similar words are therefore in the same part of the trigram filter. Few parts then contain the trigrams of a number, and no part that
- * consists of numbers contains the trigrams of a name.
+ * Puts the words that occur in several texts first, and sorts each group by leading bytes. Similar words are then in the same part of the
+ * trigram filter, so a search word has to be searched for in few parts. For example, parts of numbers contain no trigrams of names.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
   let order: Uint32Array = new Uint32Array(counts.length);
@@ -143,7 +139,7 @@ function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { o
   return { order, shared: counts.reduce((sum, count) => sum + (count === 1 ? 0 : 1), 0) };
 }
 
-/** Sorts stably by one byte of each word. */
+/** Stable sort by one byte of each word. */
 function sortedBy(words: Uint32Array, byteOf: (word: number) => number): Uint32Array {
   const bytes = new Uint8Array(words.length);
   const next = new Uint32Array(257);
@@ -205,28 +201,29 @@ function textsOf(list: WordList, order: Uint32Array, starts: Uint32Array, count:
 
 const BLANK = 0x20;
 const LINE_BREAK = 0x0a;
-/** Value of a free slot. */
+/** Marks a free slot. */
 const FREE = 0xffffffff;
 const NO_TEXT = 0xffffffff;
 
 /**
- * Distinct words in the order of their first occurrence, with the texts of each word. A hash table with open addressing in typed arrays.
+ * Collects distinct words in the order of their first occurrence, with the texts of each word. It is a hash table with open addressing in
+ * typed arrays.
  */
 export class WordList {
   readonly #bytes: Uint8Array;
-  /** Word number of each slot. At least half of the slots are free. */
+  /** Word number in each slot. At least half of the slots are free. */
   #slots: Uint32Array;
   #size = 0;
-  /** For each word, the position of its first occurrence, its length, and the last text that contained the word. */
+  /** For each word: the byte position of its first occurrence, its length, and the last text that contains it. */
   #froms: Uint32Array;
   #lengths: Uint32Array;
   #lastTexts: Uint32Array;
-  /** Pairs of a word and a text in parallel arrays. Each pair occurs once. */
+  /** Pairs of a word and a text that contains it, in parallel arrays, without duplicates. */
   #pairWords: Uint32Array;
   #pairTexts: Uint32Array;
   #pairs = 0;
 
-  /** `bytes` is UTF-8 text with a blank or a line break after each word. */
+  /** `bytes` must be UTF-8 text with a blank or a line break after each word. */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     const room = 2 ** Math.ceil(Math.log2(bytes.length / 32 + 32));
@@ -242,7 +239,7 @@ export class WordList {
     return this.#size;
   }
 
-  /** Adds the words between two byte positions to the text with number `text`. */
+  /** Adds the words between two byte positions as words of the text with number `text`. */
   addText(from: number, to: number, text: number): void {
     const bytes = this.#bytes;
     let first = from;
@@ -263,12 +260,12 @@ export class WordList {
     return this.#froms[word] ?? 0;
   }
 
-  /** Returns the length of the word in bytes. */
+  /** Returns the length in bytes. */
   lengthOf(word: number): number {
     return this.#lengths[word] ?? 0;
   }
 
-  /** All pairs of a word and a text in parallel arrays, in the order of the texts. Each pair occurs once. */
+  /** Pairs of a word and a text that contains it, in the order of the texts, without duplicates. */
   get pairs(): { words: Uint32Array; texts: Uint32Array } {
     return { words: this.#pairWords.subarray(0, this.#pairs), texts: this.#pairTexts.subarray(0, this.#pairs) };
   }
@@ -323,7 +320,7 @@ function isSame(bytes: Uint8Array, a: number, b: number, length: number): boolea
 
 const hashed = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
 
-/** Mixes high bits of the hash into its low bits, because the low bits depend only on the last letters. */
+/** Mixes high bits into the low bits, because the low bits depend only on the last letters of a word. */
 const spread = (hash: number): number => hash ^ (hash >>> 15);
 
 function doubled(values: Uint32Array): Uint32Array {

@@ -1,4 +1,7 @@
-/** The flush moves unflushed entries into a new run, and merges runs of similar size. */
+/**
+ * The flush moves unflushed entries of a company's index into a new run, which is an immutable batch of rows. It also merges runs of
+ * similar size.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import { readUnflushed, removeUnflushed, type Unflushed, weightOf, withTexts } from "#shared/company-index/delta.ts";
@@ -16,28 +19,30 @@ import type { Table } from "#shared/db/table.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /**
- * Least weight of entries that justifies a flush. Fewer entries cost each read only a few kilobytes, while a flush writes at least six
- * items.
+ * Minimum weight of the unflushed entries for a flush. Below it, entries cost each read only a few kilobytes, while a flush writes at least
+ * six items.
  */
 export const FLUSH_ENTRIES = 128;
 
-/** Most reads of a text that is not visible yet. */
+/** Maximum number of attempts to read a text that is not visible yet. */
 const TEXT_TRIES = 5;
 
-/** Pause before the removal of flushed entries. A Query that ran while the head moved may still need them. */
+/**
+ * Pause, in milliseconds, before flushed entries are removed. A Query that began before the flush changed the index head may still need
+ * them.
+ */
 const SETTLE_MS = 250;
 
 export interface Flushed {
-  /** Number of entries that this flush moved into segments. */
   readonly entries: number;
-  /** Weight of the remaining entries, which are too few for a flush or belong to another flush. */
+  /** Weight of the remaining entries. They are too few for a flush, or another flush handles them. */
   readonly left: number;
   readonly merges: number;
 }
 
 /**
- * Flushes the entries of a company. The flush may be repeated, killed at any point, or run twice at the same time: the later flush then
- * finds fewer entries or none.
+ * Flushes the unflushed entries of a company. The flush is idempotent: it may be killed at any point, repeated, or run twice at the same
+ * time.
  */
 export async function flush(
   context: IndexContext,
@@ -60,7 +65,7 @@ export async function flush(
   await sleep(settleMs);
   await removeUnflushed(table, companyId, unflushed);
   if (after.state !== before) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
-  // Remove the entries before a merge, because the merge may drop the deletions that hide older entries.
+  // Remove the entries before a merge, because the merge may drop the deletion markers that hide older entries.
   return { entries, left: 0, merges: after.merges + (await mergeAll(context, companyId, after.state)) };
 }
 
@@ -70,8 +75,8 @@ interface Put {
 }
 
 /**
- * Merges the new entries directly with the runs that would be merged next, so that the entries need no separate run for a minute. Never
- * merges with the oldest run. Returns undefined if another flush was faster.
+ * Adds the new entries to the index. If a merge would be due afterwards, the entries are merged directly with those older runs, which saves
+ * writing a separate run. Never merges with the oldest run here. Returns undefined if another flush was faster.
  */
 async function putNewRun(
   context: IndexContext,
@@ -93,11 +98,11 @@ async function putNewRun(
   return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
-/** Whether a rebuild is about to replace runs. A merge must not mix those runs with newer runs. */
+/** A merge must not mix the runs that a rebuild is about to replace with newer runs. */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
 
-/** Merges as long as a merge is due. Returns the number of merges. */
+/** Repeats merges until none is due. Returns the number of merges. */
 async function mergeAll(context: IndexContext, companyId: number, before: IndexState): Promise<number> {
   let state: IndexState | undefined = before;
   for (let merges = 0; ; merges++) {
@@ -118,7 +123,7 @@ interface BuiltRun extends NewRun {
   readonly rows: readonly RowWithNotes[];
 }
 
-/** The new run; undefined if all unflushed entries have already been flushed. */
+/** Returns undefined if all entries have already been flushed. */
 async function newRun(
   table: Table,
   companyId: number,
@@ -141,8 +146,8 @@ async function newRun(
 }
 
 /**
- * Adds the long texts, and tries again if some are missing. A Query is no snapshot of a transaction, so a text may become visible after its
- * entry.
+ * Adds the long texts to the entries, and retries while some are missing. A Query is not isolated from transactions, so a text may become
+ * visible later than its entry.
  */
 async function withSettledTexts(
   table: Table,
@@ -177,17 +182,17 @@ async function putRun(
 }
 
 /**
- * Newer runs are merged into a run if together they have at least this many times the run's rows. A higher ratio means more runs but fewer
- * rewrites, because each merge rewrites all rows of the run.
+ * A run is merged with all newer runs if these together have at least this many times its rows. A higher ratio means more runs for readers
+ * but fewer rewrites, because each merge rewrites all rows of the run.
  */
 export const MERGE_RATIO = 5;
 
 /**
- * Age of the oldest run to merge with all newer runs; undefined if no merge is due.
+ * Returns the age of the oldest run to merge with all newer runs, or undefined if no merge is due.
  *
- * The size of runs grows sixfold from one level to the next, with up to five runs on each level. The number of runs therefore stays small,
- * and a row is rewritten only once on each level. The oldest run has most of the rows and is merged only when all other runs together have
- * as many rows. Waiting longer would make cold reads more expensive, because they load both the old rows and the rows that replace them.
+ * Run sizes grow sixfold from level to level, as in an LSM tree, with up to five runs on each level. The number of runs therefore stays
+ * small, and a row is rewritten once for each level. The oldest run has most of the rows. It is merged when all other runs together have as
+ * many rows. Later merges would make cold reads more expensive, because cold reads load replaced rows too.
  */
 export function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
@@ -202,7 +207,7 @@ export function mergeable(runs: readonly Sized[]): number | undefined {
 
 type Sized = Pick<Run, "rows">;
 
-/** A run that contains only deletions and notes counts as one row. */
+/** A run with only deletions and notes counts as one row. */
 const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 
 async function merge(
@@ -217,8 +222,9 @@ async function merge(
 }
 
 /**
- * Whether an entry remains that is older than the runs. A flush may have missed the entry, because its Query was no snapshot. If a merge
- * dropped the deletion that hides such an entry, the deleted record would appear again. The next flush removes the entry.
+ * Whether an unflushed entry is older than the runs. A flush may have missed the entry, because its Query was not isolated from writes. A
+ * merge must then keep the deletion that hides this entry. Otherwise the deleted record would appear again. The next flush removes the
+ * entry.
  */
 async function hasRemainders(
   table: Table,
@@ -226,7 +232,7 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // If there are long texts, an entry with the same version as the runs counts too, because a flush may have removed its text.
+  // If there are long texts, an entry with the same version as the runs counts too, because a flush may already have removed its text.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
@@ -235,11 +241,12 @@ async function hasRemainders(
 }
 
 /**
- * Handles a batch of stream records: adds up the weight of the new entries of each company, and flushes the companies with enough weight.
+ * Handles a batch of stream records: adds up the weight of the new entries of each company, and flushes each company whose weight is high
+ * enough.
  *
- * A warm function remembers the weight since the last flush and reads the table only if a flush may be due. A cold function reads the table
- * at the first record of a company. A failed flush does not delay other companies, because its first record is reported only after all
- * companies have been handled.
+ * A warm function remembers the weight since the last flush, and reads the table only if a flush may be due. A cold function reads the
+ * table at the first record of a company. A failed flush does not stop the flushes of other companies: failures are reported after all
+ * companies.
  */
 export function flushStream(
   context: () => IndexContext,
@@ -268,14 +275,14 @@ export function flushStream(
   };
 }
 
-/** Flushes the company and returns the weight of the remaining entries. */
+/** Returns the weight of the remaining entries. */
 async function flushCompany(context: IndexContext, companyId: number): Promise<number> {
   const { left, ...done } = await flush(context, companyId);
   if (done.entries > 0) log.info("index flushed", done);
   return left;
 }
 
-/** Returns the company id from the partition key of an entry, which has the form `C#<company>#X`. */
+/** Reads the company id from the partition key of an entry, `C#<company>#X`. */
 function companyOf({ dynamodb }: DynamoDBRecord): number {
   const [, companyId] = /^C#(\d+)#X$/.exec(dynamodb?.Keys?.pk?.S ?? "") ?? [];
   if (companyId === undefined) throw new Error("the stream record is not a delta entry");

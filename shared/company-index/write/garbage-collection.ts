@@ -1,6 +1,6 @@
 /**
- * Removes replaced runs when no reader can use them any more. Each run manifest contains the time of publication and the ids of the
- * replaced runs, so that the head does not need to list replaced runs.
+ * Removes the runs of an index that newer runs have replaced, when no reader can use them any more. Each run manifest lists the runs that
+ * its run replaced, so the index head does not need to.
  */
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Run, type RunManifests, runOf } from "#shared/company-index/manifest.ts";
@@ -8,16 +8,13 @@ import { piecesOf, removePieces } from "#shared/company-index/pieces.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/**
- * Replaced runs are kept for this time, because readers that started before the replacement still use them. No request takes half of this
- * time.
- */
+/** Replaced runs are kept for this time, because readers that started earlier still use them. No request takes half as long. */
 export const RETIRED_MS = 60_000;
 
-/** An unpublished run manifest of at least this age belongs to a process that was killed. */
+/** A run manifest that is this old and not in the index belongs to a process that was killed. */
 const ORPHAN_MS = 24 * 3_600_000;
 
-/** Returns the runs that the current runs replaced, directly or through other replaced runs, with the time when each was replaced. */
+/** Returns all runs that the current runs replaced, directly or through runs in between, with the time of each replacement. */
 export function retiredIn(manifest: readonly string[], runManifests: RunManifests): Map<string, number> {
   const retired = new Map<string, number>();
   const successors = [...manifest];
@@ -33,9 +30,9 @@ export function retiredIn(manifest: readonly string[], runManifests: RunManifest
 }
 
 /**
- * Removes the runs that are no longer needed. `manifest` and `runManifests` must come from the same instant, and the caller must have moved
- * the head since then. Another process that read the head at that instant therefore fails to move the head, so that no new manifest can
- * contain the removed runs. The run manifests are removed last, so that a later garbage collection repeats one that was killed.
+ * Removes the runs that are no longer needed. `manifest` and `runManifests` must have been read together, and the caller must have changed
+ * the index head since then. A process that read the older head can therefore not publish a list that contains removed runs. Run manifests
+ * are removed last, so that the next garbage collection can finish one that was killed.
  */
 export async function collectGarbage(
   table: Table,
@@ -57,7 +54,7 @@ export async function collectGarbage(
   await table.batchRemove(going.map(({ runId }) => keys.runManifest(companyId, runId)));
 }
 
-/** Returns no run if the run manifest is unreadable, because the ids of its pieces are unknown; the pieces stay in the table. */
+/** Returns nothing if the run manifest is unreadable. The ids of its data are then unknown, so the data stays in the table. */
 function readable(read: () => Run): Run[] {
   try {
     return [read()];

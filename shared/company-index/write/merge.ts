@@ -1,6 +1,6 @@
 /**
- * Merges several runs into one, in geohash order, with the newest version of each prospect and note. Many small segments become few full
- * segments. Only one segment of each run is decoded at a time.
+ * Merges several runs of the index into one, sorted by geohash, with the newest version of each prospect and note. Only one segment of each
+ * run is decoded at a time, to limit memory.
  */
 
 import type { Run } from "#shared/company-index/manifest.ts";
@@ -27,13 +27,13 @@ import type { Table } from "#shared/db/table.ts";
 export interface RunToMerge {
   /** A higher age means a newer run. */
   readonly age: number;
-  /** The segments in geohash order. Each call of a function decodes the segment again. */
+  /** Decoders of the segments, in geohash order. Each call decodes the segment again. */
   readonly segments: readonly (() => SegmentColumns)[];
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
 }
 
-/** Returns a run that is only in memory. */
+/** Returns a run that is not stored. */
 export function inMemory({ rows, prospects, notes, looseNotes }: NewRun, age: number): RunToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
@@ -45,8 +45,8 @@ const sideBySide = (records: readonly Versioned[]): Versions => ({
 });
 
 /**
- * `isOldest` is true if the index has no older run. The merge then drops deletions and writes no overrides, because no older run has
- * versions to hide. The rows of the result may be read only once.
+ * `isOldest` is true if no older run exists. The merge then drops deletions and version overrides, because there are no older versions to
+ * hide. The rows of the result are a generator and can be read only once.
  */
 export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRun {
   const prospects = new NewestVersions();
@@ -65,8 +65,8 @@ export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRu
 }
 
 /**
- * Returns two things: a map from prospects to the notes that are not stored with the prospect's live row, and the set of prospects with a
- * live row in these runs.
+ * Returns a map from prospects to their notes that are not stored with the prospect's newest row, and the set of prospects whose newest row
+ * is in these runs.
  */
 function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
@@ -115,7 +115,7 @@ function* liveRowsOf(
   return undefined;
 }
 
-/** Reads stored runs for a merge. The age of the first run is 0. */
+/** Reads stored runs for a merge. The first run gets the age 0. */
 export async function runsToMerge(table: Table, companyId: number, runs: readonly Run[]): Promise<RunToMerge[]> {
   const runOverrides = await readRunOverrides(table, companyId, runs);
   const toMerge: RunToMerge[] = [];

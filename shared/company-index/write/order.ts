@@ -4,20 +4,20 @@ import { GEOHASH_BITS, geohashAt } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
 
-/** Most rows of a segment. Row numbers then fit 16 bits, and a column group usually fits one item. */
+/** Maximum number of rows in a segment. Row numbers then fit into 16 bits, and a column group usually fits into one table item. */
 export const SEGMENT_ROWS = 4_096;
-/** Most characters of the texts of a segment, including all notes. */
+/** Maximum number of characters of all texts in a segment. */
 const SEGMENT_TEXT = 2_000_000;
 
-/** Returns -1 without coordinates, so that rows without coordinates come first. */
+/** Returns -1 for a row without coordinates, so that such rows come first. */
 export const geohashOf = ({ lat, lng }: IndexRow): number => geohashAt(lat, lng);
 
 export const byGeohash = (a: { geohash: number; id: number }, b: { geohash: number; id: number }): number =>
   a.geohash - b.geohash || a.id - b.id;
 
 /**
- * Cuts sorted rows into segments at the largest steps of the geohash. A segment that ends at the edge of a large geohash cell covers a
- * compact area, so that a bbox meets few segments.
+ * Cuts sorted rows into segments where consecutive geohashes differ most. A segment then ends at the edge of a large geohash cell and
+ * covers a compact area, so that a bounding box meets few segments.
  */
 export function* cutIntoSegments(
   sorted: Iterable<RowWithNotes>,
@@ -38,11 +38,12 @@ export function* cutIntoSegments(
   if (waiting.length > 0) yield waiting;
 }
 
-/** Least share of the maximum number of rows in a segment, because many small segments make the manifest long. */
+/** Minimum size of a segment, as a share of the maximum. Many small segments would make the manifest long. */
 const LEAST_PART = 1 / 4;
 
 /**
- * Returns the number of rows before the largest step, or before the last of several largest steps. `next` is the first row after `rows`.
+ * Returns the number of rows before the position where consecutive geohashes differ most. Of equal positions, the last one counts. `next`
+ * is the first row after `rows`.
  */
 function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number {
   let best = rows.length;
@@ -65,7 +66,7 @@ const geohashAtRow = (rows: readonly RowWithNotes[], at: number): number => {
 
 const LOW = 2 ** 26;
 
-/** Size in bits of the smallest geohash cell that contains both geohashes. */
+/** Size, in bits, of the smallest geohash cell that contains both geohashes. */
 function stepBetween(geohash: number, following: number): number {
   if (geohash < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
   const high = Math.floor(geohash / LOW) ^ Math.floor(following / LOW);
@@ -84,7 +85,7 @@ export const sortedByGeohash = (entries: readonly RowWithNotes[]): RowWithNotes[
     .sort(byGeohash)
     .map(({ entry }) => entry);
 
-/** Merges streams of rows, each in geohash order, into one stream. */
+/** Merges sorted streams of rows into one sorted stream. */
 export function* mergeSorted(streams: readonly Iterator<RowAtGeohash, undefined>[]): Generator<RowWithNotes> {
   const heads = streams.map((stream) => stream.next());
   for (;;) {
@@ -114,14 +115,14 @@ export const atGeohash = (entry: RowWithNotes): RowAtGeohash => ({
   entry,
 });
 
-/** Number of rows that are sorted in memory at the same time, which take some tens of megabytes. */
+/** Number of rows that are sorted in memory together. They need some tens of megabytes. */
 const CHUNK_ROWS = 32_768;
-/** Most characters of the texts of these rows, including all notes. */
+/** Maximum number of characters of all texts in a chunk of rows. */
 const CHUNK_TEXT = 16_000_000;
 
 type Packed = Record<Group, Uint8Array>;
 
-/** Sorts any number of rows: sorts them in chunks, keeps the chunks compressed as segments, and merges the chunks. */
+/** External sort for any number of rows. It sorts chunks of rows, keeps each chunk compressed, and merges the chunks. */
 export class RowSorter {
   #waiting: RowWithNotes[] = [];
   #length = 0;
@@ -133,7 +134,7 @@ export class RowSorter {
     if (this.#waiting.length >= CHUNK_ROWS || this.#length >= CHUNK_TEXT) this.#pack();
   }
 
-  /** Yields all added rows in geohash order. The result may be read only once. */
+  /** Yields all added rows in geohash order. The rows can be read only once. */
   *sorted(): Generator<RowWithNotes> {
     this.#pack();
     yield* mergeSorted(this.#chunks.map(decodedRows));

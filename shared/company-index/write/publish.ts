@@ -1,4 +1,4 @@
-/** Publishes runs: stores the pieces of a run, and adds the run to a company's index by one move of the head. */
+/** Adds runs to a company's index: stores the data of a run, and then makes it visible by one update of the index head. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Zone, zoneOf } from "#shared/company-index/criteria.ts";
@@ -24,13 +24,13 @@ import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** Largest overrides, in bytes, that are stored in the run manifest. A separate item would cost another write and later a delete. */
+/** Maximum size, in bytes, of version overrides inside the run manifest. A separate item would cost another write and later a delete. */
 const INLINE_BYTES = 2_048;
 
 export type IndexContext = Pick<AppContext, "table" | "clock">;
 
 export interface NewRun {
-  /** The rows in geohash order. */
+  /** Sorted by geohash. */
   readonly rows: Iterable<RowWithNotes>;
   readonly looseNotes: readonly NoteText[];
   /** Versions of prospects that hide lower versions in older runs. */
@@ -38,14 +38,11 @@ export interface NewRun {
   readonly notes: readonly Versioned[];
 }
 
-/**
- * Stores the pieces of a run, one segment after the other. The run is not in the index yet. `newId` creates the ids of the run and of each
- * segment.
- */
+/** Stores the data of a run without adding the run to the index. `newId` creates the ids of the run and of its segments. */
 export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
   completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
-/** Stores the rows as segments. `rows` must be in geohash order. Awaits `between` before each segment. */
+/** Stores the rows as segments. `rows` must be sorted by geohash. Calls and awaits `between` before it stores a segment. */
 export async function storeSegments(
   table: Table,
   companyId: number,
@@ -68,7 +65,7 @@ export async function storeSegments(
   return segments;
 }
 
-/** Stores overrides and loose notes, and returns the run that consists of them and the given segments. */
+/** Stores the version overrides and separate notes, and returns the run that consists of them and the given segments. */
 export async function completeRun(
   table: Table,
   companyId: number,
@@ -87,7 +84,7 @@ export async function completeRun(
   return { id, rows, overrides, looseNotes, segments, fewOverrides: isInline ? encoded.overrides : undefined };
 }
 
-/** Stores a piece of the index and returns the number of its parts. */
+/** Returns the number of table items that store the bytes. */
 async function storePiece(
   table: Table,
   companyId: number,
@@ -102,8 +99,9 @@ async function storePiece(
 }
 
 /**
- * Replaces the manifest in the head by `manifest`, which contains this run. The run manifest lists the replaced runs for the garbage
- * collection. Returns the new head. Returns undefined if another process moved the head first; the run is then not in the index.
+ * Makes `manifest`, which contains the new run, the list of current runs in the index head. Returns the new head. Returns undefined if
+ * another process changed the head first; the run is then not in the index. The run manifest lists the replaced runs for the garbage
+ * collection.
  */
 export async function publish(
   { table, clock }: IndexContext,
@@ -127,7 +125,7 @@ async function wasPublished(table: Table, companyId: number, { manifest }: Head,
   return retiredIn(manifest, await readRunManifests(table, companyId, "strong")).has(runId);
 }
 
-/** Removes the pieces and the run manifest of a run that is in no manifest and will never be in one. */
+/** Removes the data of a run that is not in the index and never will be. */
 export async function discardRun(table: Table, companyId: number, run: Run): Promise<void> {
   await removePieces(table, companyId, piecesOf({ runs: [run] }));
   await table.batchRemove([keys.runManifest(companyId, run.id)]);
@@ -139,14 +137,13 @@ export interface BuiltSegment {
   readonly groups: Record<Group, Uint8Array>;
 }
 
-/** Builds segments from rows in geohash order. Only one segment is in memory at a time, so that a run may be larger than memory. */
+/** Builds segments from sorted rows. Only one segment is in memory at a time, so a run may be larger than memory. */
 export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_ROWS): Generator<BuiltSegment> {
   for (const entries of cutIntoSegments(rows, maxRows)) {
     yield { rows: entries.length, zone: zoneOf(entries.map(({ row }) => row)), groups: encodeSegment(entries) };
   }
 }
 
-/** The encoded overrides; undefined if there are none. */
 export const encodeRunOverrides = (
   prospects: readonly Versioned[],
   notes: readonly Versioned[],
@@ -159,13 +156,13 @@ export const encodeRunOverrides = (
 const TRIES = 20;
 
 export interface ImportedOptions {
-  /** Creates the ids of the stored pieces. The caller can then find the pieces even if the run is never published. */
+  /** Creates the ids of the stored data. The caller can then find and remove the data even if the run is never published. */
   readonly newId?: () => string;
-  /** Commits the move of the head, together with other writes of the caller. */
+  /** Updates the index head, together with other writes of the caller. */
   readonly commit?: Commit;
 }
 
-/** Adds rows of new prospects, with their notes, as one run and without delta entries. All rows become visible at the same time. */
+/** Adds new prospects with their notes as one run, without delta entries. All rows become visible at the same time. */
 export async function addImported(
   context: IndexContext,
   companyId: number,
@@ -176,7 +173,7 @@ export async function addImported(
   await addRun(context, companyId, await storeRun(context.table, companyId, built, newId), commit);
 }
 
-/** Adds a run whose pieces are already stored. Removes the pieces if the run cannot be added. */
+/** Adds a run whose data is already stored. Removes the data if the run cannot be added. Throws TableBusy. */
 export async function addRun(context: IndexContext, companyId: number, run: Run, commit?: Commit): Promise<void> {
   const { table } = context;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
