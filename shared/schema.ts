@@ -88,7 +88,8 @@ export const WebUrl = z.url({ error: malformed("must be a valid URL") }).check(a
 export const Timestamp = z.iso.datetime({ precision: 3 });
 export type Timestamp = z.infer<typeof Timestamp>;
 
-const [day, time] = [z.regexes.date, z.regexes.time({})].map(({ source }) => source.slice(1, -1));
+// `z.regexes` has the same patterns, but a use of it puts all patterns of zod into each bundle (6 KB).
+const [day, time] = [z.iso.date(), z.iso.time()].map(({ def }) => def.pattern?.source.slice(1, -1));
 
 /**
  * A time or a day in ISO 8601. Seconds are optional, an offset may omit its colon, and a time without an offset is UTC. Days that do not
