@@ -1,4 +1,4 @@
-/** Consumes the queues of import and export jobs. Each message names one or more jobs, and each of these jobs gets one run. */
+/** Consumes the queues of import and export jobs. A message names one or more jobs, and the consumer works on each of them. */
 import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
 import type * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -10,12 +10,12 @@ import { openTable } from "#shared/db/table.ts";
 import { LeaseLost } from "#shared/jobs/lease.ts";
 import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 
-/** DynamoDB calls are tried this many times, for up to 15 seconds. The retries may be slow, because no client waits for an answer. */
+/** A call to DynamoDB is tried this many times, over at most 15 seconds. Slow retries are acceptable because no client waits for a job. */
 const ATTEMPTS = 5;
 
 let opened: JobContext | undefined;
 
-/** Creates the context at the first message, so that loading this module makes no AWS client. */
+/** Creates the context at the first message, so that importing this module creates no AWS client. */
 function jobContext(): JobContext {
   opened ??= {
     ...contextOn(openTable(setting("TABLE_NAME"), dynamoClient({ attempts: ATTEMPTS }))),
@@ -27,7 +27,7 @@ function jobContext(): JobContext {
 
 type Run = (context: JobContext, key: JobId, remainingMs: () => number) => Promise<void>;
 
-/** `messages` parses a message into the keys of the jobs that it names. Most messages name one job. */
+/** `messages` parses a queue message into the keys of its jobs, usually one. */
 export const jobConsumer = (
   kind: JobMessage["kind"],
   messages: z.ZodMiniType<JobId[]>,
@@ -41,7 +41,10 @@ export const jobConsumer = (
     (receiptHandle, seconds) => jobContext().jobs.returnIn(kind, receiptHandle, seconds),
   );
 
-/** A run that lost its lease has processed its message, because another run has the job or has ended the job. */
+/**
+ * Counts a lost lease as success, because then another invocation works on the job or has ended it. A retry of the message would do
+ * nothing.
+ */
 async function unlessLost(work: Promise<void>): Promise<void> {
   try {
     await work;

@@ -1,4 +1,4 @@
-/** The schema of a link to a file in the bucket, as imports and exports return it. The link is a presigned URL, so it needs no token. */
+/** A link to a file in the bucket, as imports and exports return it. It is a presigned URL, so it works without a token. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { named, Timestamp } from "#shared/schema.ts";

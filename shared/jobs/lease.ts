@@ -1,4 +1,7 @@
-/** The lease by which one run holds a job, stored in the job's row, and the sweep that sends a message for each job without a live run. */
+/**
+ * The lease by which one invocation owns a job (an import or export), and the sweep that resends lost messages of jobs. The lease is stored
+ * in the job's row.
+ */
 import * as z from "zod/mini";
 import { type Clock, iso } from "#shared/clock.ts";
 import type { AppContext } from "#shared/context.ts";
@@ -9,20 +12,18 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, isTransient } from "#shared/errors.ts";
 
 /**
- * A lease that is not renewed expires after this time. Each single call of a run takes less time, so a live run can always renew its
+ * A lease expires if it is not renewed within this time. Each single call of the work takes less time, so working code can always renew its
  * lease.
  */
 export const LEASE_MS = 120_000;
-/**
- * The default interval of heartbeats. It is short enough to show clients progress, and its writes are few compared with those of the rows.
- */
+/** A heartbeat writes at most this often. That shows clients progress, and costs few writes compared with the rows. */
 const HEARTBEAT_MS = 3_000;
-/** A run hands over to another run when less than this time remains before the timeout of the function. */
+/** An invocation stops when less than this time remains before its timeout, and a new invocation continues the job. */
 const RESERVE_MS = 60_000;
-/** A job fails after this many consecutive runs that died, or failed by an error of our own code, without progress. */
+/** A job fails after this many consecutive invocations that made no progress, because they were killed or met an error in the code. */
 export const MAX_FRUITLESS_RUNS = 10;
 
-/** The run has lost its lease, because another run has written the row of the job or the job has ended. */
+/** Thrown if another invocation has taken the job, or if the job has ended. */
 export class LeaseLost extends Error {
   override readonly name = "LeaseLost";
 }
@@ -33,20 +34,20 @@ interface Row {
 
 type Update = Extract<Write, { update: Key }>;
 
-/** The write that ends a job. The sweep does not find the job afterwards. The write fails if another run has written the row. */
+/** The write that ends a job and makes it invisible for the sweeper. It fails if another invocation has changed the row. */
 export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Update => ({
   update: key,
   change: { set: { ...set, updatedAt: iso(nowMs) }, remove: ["dueShard", "dueAt"], add: { version: 1 } },
   when: equals("version", version),
 });
 
-/** Returns the number of runs without progress after this error. A transient error of AWS does not count as a run. */
+/** Returns the number of invocations without progress. An invocation that ended by a transient error of AWS does not count. */
 export const fruitlessRuns = (runs: number, error: unknown): number =>
   isTransient(error) ? Math.max(0, runs - 1) : runs;
 
 /**
- * The lease of a run. `S` is the row of the job. Each write renews the lease and fails if another run has written the row. The attribute
- * `runsUntil` is the end of the lease, and `dueAt` is the time when the sweep looks at the row.
+ * The lease on a job, whose row has the type `S`. Each write renews the lease, and fails if another invocation has changed the row.
+ * `runsUntil` is the end of the lease. The sweeper looks at the row at `dueAt`.
  */
 export class JobLease<S extends Row> {
   readonly #table: Table;
@@ -76,7 +77,7 @@ export class JobLease<S extends Row> {
     return this.#stored;
   }
 
-  /** Whether this run should hand over before work that takes `forMs` milliseconds. */
+  /** Whether too little time remains for work that takes `forMs` milliseconds. */
   isLate(forMs = 0): boolean {
     return this.#remainingMs() < RESERVE_MS + forMs;
   }
@@ -87,12 +88,12 @@ export class JobLease<S extends Row> {
     await this.#write({ ...set, runsUntil: until, dueShard: keys.jobShard, dueAt: iso(until) });
   }
 
-  /** Does nothing if the lease was renewed within `everyMs` milliseconds, and saves otherwise. Throws LeaseLost. */
+  /** Renews the lease unless that was done within the last `everyMs` milliseconds. Throws LeaseLost. */
   async heartbeat(set: Partial<S> & Item, everyMs = HEARTBEAT_MS): Promise<void> {
     if (this.#clock.now() - this.#renewedAt >= everyMs) await this.save(set);
   }
 
-  /** Ends the lease and makes the job due now. Throws LeaseLost. */
+  /** Gives up the lease, so that another invocation can continue the job now. Throws LeaseLost. */
   async release(set: Partial<S> & Item): Promise<void> {
     const now = this.#clock.now();
     await this.#write({ ...set, runsUntil: now, dueShard: keys.jobShard, dueAt: iso(now) });
@@ -119,14 +120,14 @@ export class JobLease<S extends Row> {
   }
 }
 
-/** The sweep skips jobs that became due within this time, because the job's own message may still be in the queue. */
+/** The sweeper skips jobs that became due within this time, because the job's own message is probably still in the queue. */
 const GRACE_MS = 15_000;
-/** After the sweep has sent a message, it skips the job for this time. */
+/** The sweeper waits this long before it sends another message for the same job. */
 const RESEND_MS = 5 * 60_000;
 
 const DueRow = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
 
-/** Sends a message for each import and export that is due. Returns the number of messages. */
+/** Sends a message for each due import and export. Returns the number of messages. */
 export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table" | "clock" | "jobs">): Promise<number> {
   const now = clock.now();
   let sent = 0;
@@ -134,7 +135,7 @@ export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table"
     const { pk, sk, dueAt } = DueRow.parse(item);
     const job = keys.jobAt({ pk, sk });
     if (job === undefined) continue;
-    // The condition fails if another sweep has sent the message, or if a run has begun since the query.
+    // The condition fails if another sweep has sent the message, or if an invocation has renewed its lease since the query.
     const postponed = { set: { dueAt: iso(now + RESEND_MS) } };
     try {
       await table.write({ update: { pk, sk }, change: postponed, when: equals("dueAt", dueAt) });

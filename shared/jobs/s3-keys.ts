@@ -1,28 +1,27 @@
 /** The S3 keys of the files of imports and exports. */
 
 export const importKeys = {
-  /** The file of an import within one request. */
+  /** The copy of a file that was imported within one request. */
   sent: (companyId: number, id: number): string => `imports/${companyId}/${id}.csv`,
-  /** The file that a client uploads. S3 sends a notification to the import queue for each new key with this prefix. */
+  /** The file that a client uploads. S3 notifies the import queue of each new key with this prefix. */
   uploaded: (companyId: number, id: number): string => `uploads/${companyId}/${id}.csv`,
-  /** Returns the ids in a key of `uploaded`, or undefined for any other key. */
+  /** Returns the ids in a key of `uploaded`, or undefined for another key. */
   uploadAt: (key: string): { companyId: number; id: number } | undefined => {
     const [, companyId, id] = /^uploads\/([1-9]\d{0,15})\/([1-9]\d{0,15})\.csv$/.exec(key) ?? [];
     return id === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
   },
-  /** The statuses, users and tags of the company at the time when the import began. */
+  /** The company's statuses, users and tags at the beginning of the import. */
   names: (companyId: number, id: number): string => `imports/${companyId}/${id}/names.json`,
-  /** One chunk of sorted index rows. */
+  /** A chunk of sorted index rows. */
   chunk: (companyId: number, id: number, number: number): string => `imports/${companyId}/${id}/rows-${number}`,
-  /** The errors up to this row that are not yet in a part of the report. */
+  /** The errors up to this row that are not yet in an uploaded part of the report. */
   faults: (companyId: number, id: number, row: number): string => `imports/${companyId}/${id}/errors-${row}`,
   /** The report of all errors, as CSV. */
   report: (companyId: number, id: number): string => `imports/${companyId}/${id}/errors.csv`,
 } as const;
 
 export const exportKeys = {
-  /** The exported file that users download. */
   file: (companyId: number, id: number): string => `exports/${companyId}/${id}.csv`,
-  /** The ids of the selected prospects in the order of the file. */
+  /** The ids of the selected prospects, in the order of the file. */
   order: (companyId: number, id: number): string => `exports/${companyId}/${id}.order`,
 } as const;

@@ -1,6 +1,6 @@
 /**
- * Resolves the host names of webhook receivers with c-ares. `dns.lookup` would block one of libuv's four threads while a name server does
- * not answer, and such a look-up cannot be cancelled. c-ares waits on a socket and has a time limit.
+ * Resolves the host names of webhook receivers with c-ares, because `dns.lookup` occupies one of libuv's four threads for as long as a name
+ * server does not answer, and cannot be cancelled.
  */
 import type { LookupAddress, RecordWithTtl } from "node:dns";
 import { Resolver } from "node:dns/promises";
@@ -10,40 +10,39 @@ import { performance } from "node:perf_hooks";
 import { limits } from "#shared/limits.ts";
 
 /**
- * Returns all addresses of a host. IPv4 comes first, because a Lambda function outside a VPC has no IPv6 route. Throws NoAddress and
- * LookupFailed.
+ * Returns all addresses of a host, IPv4 first, because a Lambda function outside a VPC has no IPv6 route. Throws NoAddress or LookupFailed.
  */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
-/** A name server answered that the name does not exist or has no address. Only the receiver's owner can correct that. */
+/** A name server answered that the name does not exist or has no address, so the receiver is at fault. */
 export class NoAddress extends Error {
   override readonly name = "NoAddress";
 }
 
-/** No name server answered in time. The receiver may still be healthy. */
+/** No name server answered in time. The receiver may be healthy. */
 export class LookupFailed extends Error {
   override readonly name = "LookupFailed";
 }
 
 export interface ResolverSettings {
-  /** The default is the system's list of name servers. */
+  /** The name servers to ask. The default is the system's list. */
   readonly servers?: readonly string[];
-  /** The hosts file of this machine. Names in this file, and names under `localhost`, are resolved without a name server. */
+  /** The path of a hosts file. Names in this file are resolved without a name server. */
   readonly hostsFile?: string;
   readonly lookupMs?: number;
-  /** Returns the milliseconds of a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
 
-/** A cached result, which is either the addresses or the error to throw. */
+/** A cached result: the addresses, or the error to throw. */
 interface Cached {
   readonly outcome: readonly LookupAddress[] | NoAddress | LookupFailed;
   readonly untilMs: number;
 }
 
 /**
- * Makes a resolver with a cache. Concurrent requests for the same host share one look-up. A company has at most 40 hosts, so one company
- * alone cannot exhaust the limit of concurrent look-ups.
+ * Makes a resolver with a cache. Concurrent requests for one host share one lookup. One company cannot use up all concurrent lookups,
+ * because it has at most 40 hosts.
  */
 export function createResolver(settings: ResolverSettings = {}): Resolve {
   const { now = () => performance.now() } = settings;
@@ -106,7 +105,7 @@ const LOOPBACK: readonly LookupAddress[] = [
   { address: "::1", family: 6 },
 ];
 
-/** The addresses that this machine itself has for a name. By RFC 6761, `localhost` and all names under it are loopback addresses. */
+/** Returns the addresses that the hosts file has for a name. `localhost` and names under it are always loopback addresses (RFC 6761). */
 async function localAddresses(name: string, hostsFile: string): Promise<readonly LookupAddress[]> {
   if (/(?:^|\.)localhost$/.test(name)) return LOOPBACK;
   const lines = (await readFile(hostsFile, "utf8").catch(() => "")).split("\n");
@@ -117,10 +116,10 @@ async function localAddresses(name: string, hostsFile: string): Promise<readonly
   });
 }
 
-/** The reply for one address family: the records, "none" if the name has no such records, or a failure with its error code. */
+/** The answer for one address family: records, "none" if the name has no such records, or a failure with its error code. */
 type Reply = readonly RecordWithTtl[] | "none" | { readonly failure: string };
 
-/** How long to wait for the second address family after the first has returned records. RFC 8305 suggests 50 ms for interactive clients. */
+/** How long to wait for the second address family after the first one has answered. RFC 8305 suggests 50 ms for interactive clients. */
 const SECOND_FAMILY_MS = 250;
 
 async function askServers(name: string, { servers, lookupMs = limits.lookupMs }: ResolverSettings): Promise<Found> {
@@ -145,13 +144,13 @@ async function askServers(name: string, { servers, lookupMs = limits.lookupMs }:
   }
 }
 
-/** Turns an error into a reply. NXDOMAIN and an empty record set are valid replies. Every other error means that no server answered. */
+/** Turns an error into a reply. A name without records is a valid reply, and every other error means that no server answered. */
 function replyOfError(error: unknown): Reply {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   return code === "ENOTFOUND" || code === "ENODATA" ? "none" : { failure: code };
 }
 
-/** The largest number of addresses used from one DNS answer, which may hold thousands. */
+/** At most this many addresses of a DNS answer are used. A hostile answer may have thousands. */
 const ADDRESSES = 64;
 
 function foundIn(name: string, v4: Reply, v6: Reply): Found {

@@ -1,6 +1,6 @@
 /**
- * Sends one POST to a vetted address of a receiver, with one deadline for the whole exchange. Limits the size of the answer and follows no
- * redirects.
+ * Sends one POST to a receiver, and connects only to addresses that the URL policy permits. One deadline limits the whole exchange.
+ * Redirects are not followed, and only the beginning of the answer is read.
  */
 import { Agent as HttpAgent, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
@@ -12,14 +12,14 @@ import { LookupFailed, type Resolve } from "#shared/outbound/dns.ts";
 import { addressesFault, parseTarget, resolverFor } from "#shared/outbound/public-url.ts";
 
 export interface Exchange {
-  /** The HTTP status of the answer, or null if there was no answer. */
+  /** The HTTP status, or null without an answer. */
   readonly status: number | null;
   readonly error: string | null;
-  /** The beginning of the answer's body as text. */
+  /** The beginning of the answer's body. */
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
-  /** Set if the request never left this process. The fault is then in the service, and the receiver may still be healthy. */
+  /** Set if the request never left this process. The service is then at fault, and the receiver may be healthy. */
   readonly isUnsent?: true;
 }
 
@@ -29,7 +29,7 @@ export interface Post {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Makes one exchange. Never throws: the result also describes a failure, and whether the request left this process. */
+/** Sends the request and describes the result. Never throws, because a failed exchange is also a result. */
 export async function post(
   { url, body, headers }: Post,
   policy: UrlPolicy,
@@ -61,14 +61,14 @@ export async function post(
   }
 }
 
-/** Thrown for a request that Node's client refuses to build. */
+/** Thrown if Node's HTTP client rejects the request before it is sent, for example because of an invalid header. */
 class NotBuilt extends Error {
   override readonly name = "NotBuilt";
 }
 
 /**
- * Error codes for faults of this machine, which has no free socket, no free port or no route. The list contains no errors of the receiver
- * or of the network path.
+ * Error codes that blame this machine: no free socket, no free port or no route. Errors of the receiver or the network path are not in this
+ * list.
  */
 const ownFaults = new Set([
   ...["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EACCES", "EPERM"],
@@ -77,7 +77,7 @@ const ownFaults = new Set([
 
 function neverLeft(error: unknown): boolean {
   if (error instanceof LookupFailed || error instanceof NotBuilt) return true;
-  // An AggregateError holds one error for each address that was tried.
+  // Node throws an AggregateError with one error for each address that it tried.
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(neverLeft);
   if (!(error instanceof Error && "code" in error && "syscall" in error)) return false;
   return error.syscall === "connect" && ownFaults.has(String(error.code));
@@ -86,9 +86,9 @@ function neverLeft(error: unknown): boolean {
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
 /**
- * Consecutive requests to the same URL share a connection, whose address was vetted when the connection was opened. Different URLs never
- * share a connection, so that an unsolicited response cannot answer the request of another webhook. Node's global agents are not used,
- * because they may use a proxy from the environment, and a proxy would resolve the name itself.
+ * Requests to one URL reuse a connection, whose address was checked when it was opened. Different URLs never share a connection. Otherwise
+ * an unsolicited response could answer the request of another webhook. Node's global agents are not used, because they may use a proxy from
+ * the environment, which would resolve the name without our checks.
  */
 const keepAlive = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
 const secure = { request: requestHttps, agent: perUrl(new HttpsAgent({ ...keepAlive, maxCachedSessions: 0 })) };
@@ -96,14 +96,14 @@ const plain = { request: requestHttp, agent: perUrl(new HttpAgent(keepAlive)) };
 
 type PoolOptions = Parameters<HttpAgent["getName"]>[0] & { readonly poolUrl?: string };
 
-/** Adds the `poolUrl` of the request to the name of the agent's connection pool. */
+/** Makes the agent pool connections by `poolUrl`, the full URL of the request, and not only by host and port. */
 function perUrl<A extends HttpAgent>(agent: A): A {
   const nameOf = agent.getName.bind(agent);
   agent.getName = (options?: PoolOptions) => `${nameOf(options)} ${options?.poolUrl ?? ""}`;
   return agent;
 }
 
-/** The time at which each connection was opened. */
+/** The time at which each connection was opened, in milliseconds of a monotonic clock. */
 const openedAt = new WeakMap<Socket, number>();
 
 interface Sending {
@@ -114,7 +114,10 @@ interface Sending {
   readonly signal: AbortSignal;
 }
 
-/** Thrown if a reused connection ended without a byte of an answer, because the receiver had closed it before the request arrived. */
+/**
+ * Thrown if a reused connection ended without a byte of an answer. The receiver had probably closed it before the request arrived, so the
+ * request is sent again on a new connection.
+ */
 class StaleConnection extends Error {}
 
 async function send(sending: Sending): Promise<Answer> {
@@ -149,7 +152,7 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
     sent.on("error", (error) =>
       reject(sent.reusedSocket && isSilent() && isClosed(error) ? new StaleConnection() : error),
     );
-    // The exchange ends when the connection ends, even after a switch to another protocol.
+    // End the exchange when the connection closes, even if the receiver has switched to another protocol.
     sent.on("close", () => reject(new Error("the connection closed without an answer")));
     sent.on("response", (response) => {
       const chunks: Buffer[] = [];
@@ -170,7 +173,7 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
       response.on("end", () => {
         finish();
         const { socket } = sent;
-        // Close an old connection, because the name may have another address in the meantime.
+        // Close an old connection, because the name may have another address by now.
         if (socket !== null && performance.now() - (openedAt.get(socket) ?? 0) > limits.connectionAgeMs)
           socket.destroy();
       });
@@ -189,7 +192,10 @@ function built<T>(build: () => T): T {
   }
 }
 
-/** Makes a lookup that returns only vetted addresses to the socket, so that DNS rebinding has no effect. */
+/**
+ * Makes a lookup that returns only permitted addresses to the socket. A name that changes its address after the check (DNS rebinding) is
+ * therefore harmless.
+ */
 function vettedLookup(policy: UrlPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     const refuse = (error: Error): void => callback(error, "", 4);

@@ -1,6 +1,6 @@
 /**
- * Encrypts secrets with one data key for each company. KMS wraps the data keys. A warm function caches the unwrapped keys, so it calls KMS
- * once an hour for each company.
+ * Encrypts secrets with one data key for each company, which KMS encrypts in turn. A warm function caches the decrypted data keys, so it
+ * calls KMS only once an hour for each company.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
@@ -18,7 +18,7 @@ import { limits } from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 import { PURPOSE, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 
-/** Enables the use of the deployment's KMS key. A function that may use the key calls this while it is loaded. */
+/** Permits this function to seal and open secrets. Call it while the function's module loads. */
 export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
 
@@ -36,7 +36,7 @@ interface CachedKey {
   readonly untilMs: number;
 }
 
-/** Reads nothing and opens no connection before the first secret. `now` is a monotonic clock in milliseconds. */
+/** Reads nothing and connects to nothing before the first secret. `now` is a monotonic clock in milliseconds. */
 export function openSecrets(table: Table, connect: () => Kms, now: () => number = () => performance.now()): Secrets {
   const cache = new Map<number, CachedKey>();
   let connected: Kms | undefined;
@@ -70,7 +70,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
     return keyObject(await kms().unwrap(wrapped, contextOf(companyId)));
   }
 
-  /** Creates a company's data key. If several functions do this at the same time, all of them use the data key that was written first. */
+  /** Creates a company's data key. If several functions do this at the same time, all of them use the key that was stored first. */
   async function createKey(companyId: number): Promise<KeyObject> {
     const { plain, wrapped } = await kms().generateDataKey(contextOf(companyId));
     const row: z.infer<typeof StoredDataKey> = {
@@ -105,26 +105,26 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
   };
 }
 
-/** Makes a KeyObject, whose content does not appear in a heap dump, and overwrites the plain bytes. */
+/** Makes a KeyObject, because its content does not appear in a heap dump, and overwrites the plain bytes. */
 function keyObject(plain: Uint8Array): KeyObject {
   const key = createSecretKey(plain);
   plain.fill(0);
   return key;
 }
 
-/** The first byte of a sealed text, which is the version of its format. */
+/** The first byte of a sealed text, which is the version of the format. */
 const VERSION = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 
 /**
- * The authenticated data of a sealed text. It contains the key of the row, so a sealed text that was copied to another row cannot be opened
- * there.
+ * The authenticated data of the encryption. It contains the key of the table row, so that a sealed text which was copied to another row
+ * cannot be opened.
  */
 const authenticatedData = ({ pk, sk }: Key): Buffer => Buffer.from(JSON.stringify([VERSION, pk, sk]));
 
-/** Encrypts the text for this row by AES-256-GCM. */
+/** Encrypts a text for one table row by AES-256-GCM. */
 export function seal(key: KeyObject, row: Key, text: string): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES }).setAAD(authenticatedData(row));
@@ -132,7 +132,7 @@ export function seal(key: KeyObject, row: Key, text: string): Uint8Array {
   return new Uint8Array(Buffer.concat([Buffer.from([VERSION]), nonce, cipher.getAuthTag(), encrypted]));
 }
 
-/** Throws if the bytes were not sealed with this key for this row, or if a single bit differs. */
+/** Throws if the bytes were sealed with another key or for another row, or were changed. */
 export function open(key: KeyObject, row: Key, sealed: Uint8Array): string {
   const bytes = Buffer.from(sealed);
   if (bytes[0] !== VERSION || bytes.length < HEAD_BYTES) throw new Error("the bytes are not sealed text");

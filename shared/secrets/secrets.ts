@@ -1,18 +1,18 @@
 /**
- * The interface for stored secrets. A function that may use the key service provides the implementation when the function is loaded
- * (key-service.ts). The bundles of all other functions contain no KMS client.
+ * The interface for sealing and opening secrets. Functions that need it load the implementation (key-service.ts). The bundles of all other
+ * functions contain no KMS client.
  */
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface Secrets {
-  /** Encrypts a text for one row of the company. Sealing the company's first secret creates the company's data key. */
+  /** Encrypts a text for one row of the company. Creates the company's data key at the first call. */
   seal(companyId: number, row: Key, text: string): Promise<Uint8Array>;
   /** Decrypts a text. Throws if the bytes were not sealed for this row. */
   open(companyId: number, row: Key, sealed: Uint8Array): Promise<string>;
 }
 
-/** The KMS encryption context of data keys. The functions' policies require it (infra/rights.ts). */
+/** A value of the KMS encryption context. The IAM policies of the functions require it (infra/rights.ts). */
 export const PURPOSE = "webhook-secrets";
 
 let provider: ((table: Table) => Secrets) | undefined;
@@ -21,7 +21,7 @@ export function provideSecrets(provide: (table: Table) => Secrets): void {
   provider = provide;
 }
 
-/** Connects to nothing before the first secret. Throws at the first secret if no implementation was provided. */
+/** Connects to nothing before the first secret. The first use throws if this function has not loaded the implementation. */
 export function secretsOn(table: Table): Secrets {
   let secrets: Secrets | undefined;
   const opened = async (): Promise<Secrets> => {

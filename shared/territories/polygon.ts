@@ -1,20 +1,24 @@
-/** Packs polygons for the table without loss. A packed point takes 4 to 13 bytes, while its JSON text takes about 40. */
+/** Packs polygons for the table without loss. A packed point has 4 to 13 bytes, and its JSON text about 40. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 
 export type Polygon = readonly (readonly [number, number])[];
 
 /**
- * Most decimals of coordinates that are stored as integers. No position needs more decimals, and the scaled coordinates stay below 2^52.
+ * Coordinates with at most this many decimals are stored as integers. No real position needs more, and the integers stay below 2^52, where
+ * doubles are exact.
  */
 const MOST_DECIMALS = 13;
-/** Value of the first number if the coordinates are stored as doubles. Otherwise the first number is the number of decimals. */
+/**
+ * The first number of a packed polygon if its coordinates are stored as doubles. In any other polygon, the first number is the number of
+ * decimals.
+ */
 const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 
 /**
- * Packs a polygon. Coordinates with few decimals are stored as integers, each as the difference from the previous point. All other
- * coordinates are stored as doubles.
+ * Coordinates with few decimals are stored as integers, each as the difference from the previous point. Other coordinates are stored as
+ * doubles.
  */
 export function packPolygon(polygon: Polygon): Uint8Array<ArrayBuffer> {
   const into = new ByteWriter();
@@ -35,7 +39,7 @@ export function unpackPolygon(packed: Uint8Array): [number, number][] {
     : readScaled(from, count, 10 ** decimals);
 }
 
-/** Returns the number of decimals that represents every coordinate exactly; undefined if it would exceed the maximum. */
+/** Returns the number of decimals that represents every coordinate exactly, or undefined if that is more than 13. */
 function decimalsOf(polygon: Polygon): number | undefined {
   let decimals = 0;
   for (const point of polygon) {
@@ -70,7 +74,8 @@ function readScaled(from: ByteReader, count: number, scale: number): [number, nu
 }
 
 /**
- * Writes all first bytes, then all second bytes, and so on. The first bytes of neighbouring points are equal and therefore compress well.
+ * Writes the first byte of every value, then the second byte of every value, and so on. Neighbouring points have equal first bytes, which
+ * compress well.
  */
 function shuffled(values: readonly number[]): Uint8Array {
   const plain = new DataView(new ArrayBuffer(values.length * DOUBLE_BYTES));

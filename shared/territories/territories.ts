@@ -15,7 +15,7 @@ import { isActiveUser } from "#shared/reference/users.ts";
 import { Id, named, Timestamp, text } from "#shared/schema.ts";
 import { type Polygon, packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";
 
-/** `[lng, lat]` in degrees. The numbers are not rounded, because a polygon is returned exactly as it was sent. */
+/** `[lng, lat]` in degrees. Do not round the numbers, because the API returns a polygon exactly as it was sent. */
 const Point = z.tuple([
   z.number().check(z.minimum(-180), z.maximum(180)),
   z.number().check(z.minimum(-90), z.maximum(90)),
@@ -46,7 +46,7 @@ export const NewTerritory = named(
   "NewTerritory",
   z.object({
     name: z._default(text(limits.name), "Untitled Territory"),
-    /** Without this field, the territory has no polygon, and the API shows `[]`. An explicit `[]` is rejected. */
+    /** A territory may have no polygon, and the API then returns `[]`. A request with `[]` is rejected. */
     polygon: z.optional(RingInput),
     totalProperties: z._default(Count, 0),
     assignedToUserId: z._default(z.nullable(Id), null),
@@ -92,13 +92,12 @@ export type TerritoryPatch = z.output<typeof TerritoryPatch>;
 
 export const StoredTerritory = z.extend(Territory, {
   type: z.literal("territory"),
-  /** The polygon, packed by polygon.ts. */
   polygon: z.instanceof(Uint8Array),
-  /** Length of the polygon as JSON text, in bytes. The company's limit of polygon bytes applies to the sum of these lengths. */
+  /** The length of the polygon as JSON text, in bytes. The sum over a company's polygons is limited. */
   polygonBytes: z.int(),
   createdBy: Id,
   updatedBy: Id,
-  /** Number of writes of this row. The condition of the next write checks this version, and event ids contain it. */
+  /** The number of writes of this row. It serves as optimistic lock, and is part of the ids of the row's events. */
   version: z.int(),
   deletedAt: z.optional(Timestamp),
 });
@@ -109,7 +108,9 @@ export const presentTerritory = (stored: StoredTerritory): Territory => ({
   polygon: unpackPolygon(stored.polygon),
 });
 
-/** Yields all territories of the company, newest first. Reads one page after the other and unpacks only one polygon at a time. */
+/**
+ * Yields all territories of the company, newest first. Only one polygon is unpacked at a time, because all of them may not fit into memory.
+ */
 export async function* listTerritories({ table }: ApiContext, companyId: number): AsyncGenerator<Territory> {
   for await (const item of table.query({ ...keys.territories(companyId), newestFirst: true })) {
     yield presentTerritory(StoredTerritory.parse(item));
@@ -151,7 +152,7 @@ export async function createTerritory(context: ApiContext, caller: Caller, input
   return made;
 }
 
-/** Inserts a territory. The first write fails its condition if the company has reached its limits. */
+/** The writes that insert a territory. The first write fails its condition if the company has reached its limits. */
 export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
   countWrite(territory.companyId, 1, territory.polygonBytes),
   { put: { ...keyOf(territory), ...territory }, when: absent },
@@ -171,7 +172,7 @@ export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "pol
   polygonBytes: JSON.stringify(polygon).length,
 });
 
-/** Adds to the number of territories and to the number of polygon bytes. Fails its condition if the sum exceeds the limits of a company. */
+/** Adds to the company's counts of territories and polygon bytes. The condition fails if a count would exceed its limit. */
 function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
   const { territoriesPerCompany, polygonBytesPerCompany } = limits;
   const isRoom = all(
@@ -185,10 +186,7 @@ function countWrite(companyId: number, territories: number, polygonBytes: number
   };
 }
 
-/**
- * Converts a failed condition of the counts into the error for too many territories. In each transaction that raises the counts, the write
- * of the counts comes first.
- */
+/** Turns a failed condition of the counts into a `conflict` error. The write of the counts must be the first write of each transaction. */
 function refuseTooMany(error: unknown): never {
   if (!(error instanceof ConditionFailed) || !error.failed.some(({ index }) => index === 0)) throw error;
   const megabytes = limits.polygonBytesPerCompany / 1_000_000;
@@ -198,7 +196,7 @@ function refuseTooMany(error: unknown): never {
   );
 }
 
-/** Changes only the fields in the patch. Writes nothing if the patch changes nothing. */
+/** Changes only the fields in the patch. Writes nothing if no value differs. */
 export function updateTerritory(
   context: ApiContext,
   caller: Caller,
@@ -227,7 +225,7 @@ function rethrown(error: unknown): never {
   throw error;
 }
 
-/** Hides the territory from every read by moving its row to a key that no read uses. */
+/** Soft-deletes the territory by moving its row to a key that no read uses. */
 export function deleteTerritory(context: ApiContext, { companyId, userId }: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const current = await readTerritory(context, companyId, id);

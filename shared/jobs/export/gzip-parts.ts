@@ -1,14 +1,14 @@
 /**
- * Compresses a gzip file in parts that different runs can make. Each part is compressed separately, but all parts form one gzip member,
- * because some programs read only the first member of a file. See RFC 1951 and RFC 1952.
+ * Compresses a gzip file in parts, because an export may take several Lambda invocations. All parts form one gzip member (RFC 1952),
+ * because some programs read only the first member of a file.
  */
 import { constants, crc32, createDeflateRaw, type DeflateRaw } from "node:zlib";
 
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
-/** An empty deflate block that is marked as the last one. */
+/** An empty deflate block with the mark of the last block (RFC 1951). It ends the compressed data. */
 const end = Buffer.from([3, 0]);
 
-/** The checksum and the length of the uncompressed text of all parts so far. */
+/** The checksum and the length of the text in all parts so far. The gzip trailer contains both. */
 export interface GzipState {
   readonly crc: number;
   readonly textBytes: number;
@@ -21,7 +21,7 @@ export class GzipPart {
   readonly #chunks: Buffer[] = [];
   #crc: number;
   #textBytes: number;
-  /** The number of compressed bytes so far. The compressor buffers more bytes, which `finish` adds. */
+  /** The number of compressed bytes so far. `finish` adds the bytes that the compressor still buffers. */
   bytes = 0;
 
   constructor({ crc, textBytes }: GzipState) {
@@ -45,8 +45,8 @@ export class GzipPart {
   }
 
   /**
-   * Returns the bytes of the part. They end with a full flush, so the part ends at a whole byte and the next part refers to no earlier
-   * text.
+   * Returns the bytes of the part. A full flush ends the part at a byte boundary and clears the compressor's history, so that the next part
+   * can begin with a new compressor.
    */
   async finish(isLast: boolean): Promise<Buffer> {
     await new Promise<void>((resolve) => this.#deflate.flush(constants.Z_FULL_FLUSH, resolve));

@@ -1,4 +1,7 @@
-/** One run of an export job. The run selects the prospects or continues an earlier run, and writes the file in parts. */
+/**
+ * Works on an export job for one Lambda invocation: selects the prospects, or continues where an earlier invocation stopped, and writes the
+ * file in parts.
+ */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { FileHeaders } from "#shared/aws/s3.ts";
@@ -21,13 +24,10 @@ import {
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 
-/** A message of the export queue. Messages come from the request, from a run that hands over, and from the sweep. */
+/** A message of the export queue. The senders are the API request, an invocation that runs out of time, and the sweeper. */
 export const ExportMessage = oneJob("export");
 
-/**
- * A part of the file is full at this size. S3 demands 5 MB for each part but the last, and the compressor adds the bytes that it has
- * buffered.
- */
+/** A part is uploaded at this size. S3 requires 5 MB for each part except the last one. */
 const PART_BYTES = 5_300_000;
 
 const headers: FileHeaders = {
@@ -36,7 +36,7 @@ const headers: FileHeaders = {
   contentDisposition: 'attachment; filename="prospects.csv"',
 };
 
-/** Runs an export job. The run may be repeated, killed at any point, or run twice at the same time. Throws LeaseLost. */
+/** Works on an export job. The function may be killed at any point, and called again or twice at the same time. Throws LeaseLost. */
 export async function runExport(
   context: JobContext,
   { companyId, id }: JobId,
@@ -60,20 +60,23 @@ export async function runExport(
     await work(context, lease, caller, partBytes);
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
-    // Release the lease, so that the next run does not wait until the lease expires.
+    // Release the lease, so that a retry does not have to wait until the lease expires.
     await lease.release({ runs: fruitlessRuns(lease.stored.runs, error) }).catch(() => undefined);
     throw error;
   }
 }
 
-/** Returns the user with the rights that the user has now, or undefined if the user may no longer see the prospects of the export. */
+/**
+ * Returns the user who began the export, with the rights that the user has now. Returns undefined if the user may no longer see these
+ * prospects.
+ */
 async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Caller | undefined> {
   const { companyId, createdBy, assignee } = stored;
   const user = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
   const caller = { companyId, userId: user.id, role: user.role, permissions: user.permissions };
   const visible = visibleAssignee(caller) ?? null;
   if (!user.isActive || (visible !== null && visible !== assignee)) return undefined;
-  // If the user may see more prospects now than at the time of the request, the export still holds only the prospects of the request.
+  // Keep the restriction to one assignee, even if the user may see more prospects now than at the time of the request.
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 
@@ -91,7 +94,7 @@ async function work(context: JobContext, lease: Lease, caller: Caller, partBytes
   await context.jobs.send({ kind: "export", companyId: caller.companyId, id: lease.stored.id });
 }
 
-/** The first run selects the prospects and stores their order in the bucket. Later runs read the stored order. */
+/** Selects the prospects and stores their ids, in order, in the bucket. A later invocation of the job reads the stored ids. */
 async function select(context: JobContext, lease: Lease, caller: Caller): Promise<Selection> {
   const { companyId, id, total, filter } = lease.stored;
   const key = exportKeys.order(companyId, id);
@@ -113,7 +116,7 @@ async function beginFile({ objects }: JobContext, lease: Lease): Promise<Parts> 
   return parts;
 }
 
-/** Writes the parts of the file. Returns false if the run must hand over to another run before the file is complete. */
+/** Writes the parts of the file. Returns false if the invocation runs out of time before the file is complete. */
 async function writeParts(
   context: JobContext,
   lease: Lease,
@@ -158,7 +161,7 @@ async function putPart(
   return { upload, tags: [...tags, tag], ...part.state, fileBytes: fileBytes + bytes.length };
 }
 
-/** Ends the job, then removes the stored order. If the removal fails, the bucket's lifecycle rule removes the order later. */
+/** Ends the job, then removes the file of selected ids. If the removal fails, the bucket's lifecycle rule removes that file later. */
 async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExport>): Promise<void> {
   const { companyId, id } = lease.stored;
   await lease.end(set);
@@ -168,8 +171,8 @@ async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExp
 }
 
 /**
- * Handles a missing multipart upload or a missing order. If an earlier run completed the file and died before it ended the job, this
- * completes the export. Otherwise the export starts again.
+ * Handles a missing multipart upload or a missing file of selected ids. If the exported file exists, an earlier invocation was killed
+ * between completing the file and ending the job, so this only ends the job. Otherwise the export starts again.
  */
 async function recover(context: JobContext, lease: Lease, error: FileGone): Promise<void> {
   const { companyId, id, total, parts } = lease.stored;

@@ -1,4 +1,4 @@
-/** The schemas of exports into a file, for the API and for the table. */
+/** The schemas of exports into a file: API requests and answers, and the stored row. */
 
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
@@ -41,7 +41,7 @@ export type Export = z.infer<typeof Export>;
 
 const Parameter = z.optional(z.string().check(z.maxLength(limits.queryParameter)));
 
-/** The filters of the prospect list as query texts. The table stores the texts as they were sent, and the first run parses them. */
+/** The filters of the prospect list as query texts. They are stored as sent and parsed when the job starts. */
 export const NewExport = named(
   "NewExport",
   z.object({
@@ -64,12 +64,12 @@ export type NewExport = z.infer<typeof NewExport>;
   example: { status: "New,Go Back", dateFrom: "2026-06-01" },
 }));
 
-/** The parts of the file that are in the bucket, with the state of the gzip stream after the last of these parts. */
+/** The uploaded parts of the file, and the state of the gzip stream after the last of them. */
 const Parts = z.object({
-  /** The id of the multipart upload. */
+  /** The id of the S3 multipart upload. */
   upload: z.string(),
   tags: z.array(z.string()),
-  /** The checksum and the length of the uncompressed text so far. A gzip file ends with both. */
+  /** The checksum and the length of the text so far. The gzip trailer contains both. */
   crc: z.number(),
   textBytes: z.number(),
   fileBytes: z.int(),
@@ -83,22 +83,22 @@ export const StoredExport = z.object({
   state,
   filter: z.record(z.string(), z.string()),
   createdBy: Id,
-  /** The id of the assignee whose prospects the file holds. Null means the prospects of the whole company. */
+  /** If set, the file contains only prospects that are assigned to this user. Null means all prospects of the company. */
   assignee: z.nullable(Id),
-  /** The number of selected prospects. It is null until the first run has selected them. */
+  /** The number of selected prospects. It is null until the job has selected them. */
   total: z.nullable(z.int()),
-  /** The number of prospects in finished parts. A new run continues after these prospects. */
+  /** The number of prospects in uploaded parts. The next invocation continues after them. */
   processed: z.int(),
-  /** The number of prospects read so far, which clients see as progress. Some of these prospects may not be in a part yet. */
+  /** The number of prospects read so far, which clients see as progress. It may exceed `processed`. */
   read: z.optional(z.int()),
   parts: z.nullable(Parts),
   failure: z.optional(z.string()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   version: z.int(),
-  /** The end of the lease, in milliseconds since the epoch. */
+  /** The end of the lease, in milliseconds since 1970. */
   runsUntil: z.int(),
-  /** The number of runs since the last progress. */
+  /** The number of invocations since the last uploaded part. The job fails if this number becomes too high. */
   runs: z.int(),
 });
 export type StoredExport = z.infer<typeof StoredExport>;

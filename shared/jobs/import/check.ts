@@ -1,4 +1,4 @@
-/** Checks an uploaded file before any row is written. The check finds every error, counts the records, and writes the error report. */
+/** Checks an uploaded file before any row is written: finds every error, counts the records, and writes the error report. */
 import * as z from "zod/mini";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
@@ -13,7 +13,7 @@ import { limits } from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 
-/** Checks the file. Returns false if the run must hand over to another run before the end of the file. Throws BadFile. */
+/** Checks the file. Returns false if the invocation runs out of time before the end of the file. Throws BadFile. */
 export async function checkFile(
   { objects }: JobContext,
   lease: ImportLease,
@@ -24,7 +24,7 @@ export async function checkFile(
   const tags = new NewTags(dictionary, job.progress.newTags);
   const report = await ErrorReport.open(objects, { companyId, id }, job.progress.report);
   const shown = unpacked(z.array(RowFault), lease.stored.errors);
-  // Continue the counts of the checkpoint. The counts in the table row may be higher, because heartbeats update them between checkpoints.
+  // Start from the counts of the checkpoint. The row's other counts may be higher, because heartbeats update them between checkpoints.
   let { done, row, skipped } = job.progress;
   let processed = done.prospect + skipped;
   const bytes = objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
@@ -54,7 +54,7 @@ export async function checkFile(
   return true;
 }
 
-/** The size at which a part of the report is uploaded. S3 demands at least 5 MB for every part but the last. */
+/** A part of the report is uploaded at this size. S3 requires at least 5 MB for each part except the last one. */
 const PART_BYTES = 6_000_000;
 
 type ReportState = NonNullable<Progress["report"]>;
@@ -64,14 +64,13 @@ const headers = {
   contentDisposition: 'attachment; filename="errors.csv"',
 };
 
-/** A CSV file of all errors. The report is uploaded in parts, because all errors together may not fit into memory. */
+/** A CSV file of all errors. It is uploaded in parts, because the errors of a large file may not fit into memory. */
 class ErrorReport {
   readonly #objects: Objects;
   readonly #job: JobId;
   readonly #key: string;
   #upload: string | null;
   readonly #tags: string[];
-  /** The lines of the next part. */
   #pending: string[] = [];
   #bytes = 0;
 
@@ -83,7 +82,7 @@ class ErrorReport {
     this.#tags = [...tags];
   }
 
-  /** Opens a report, or continues a report that `pause` has stored. */
+  /** Begins a report, or continues the report that `pause` stored in an earlier invocation. */
   static async open(objects: Objects, job: JobId, state: ReportState | null): Promise<ErrorReport> {
     const report = new ErrorReport(objects, job, state ?? { upload: null, tags: [] });
     if (state === null) report.#push(csvText([["row", "message"]]));
@@ -97,7 +96,7 @@ class ErrorReport {
     if (this.#bytes >= PART_BYTES) await this.#putPart();
   }
 
-  /** Stores the lines that are not yet in a part, so that another run can continue the report after this row. */
+  /** Stores the lines that are not uploaded yet, so that another invocation can continue the report after this row. */
   async pause(row: number): Promise<ReportState> {
     const { companyId, id } = this.#job;
     const rest = importKeys.faults(companyId, id, row);

@@ -1,6 +1,6 @@
 /**
- * Imports a file within one request. The rows of the file are written under ids that are marked, and reads skip marked ids. Then one
- * transaction moves the head of the company index, completes the import and removes the marks, so that all rows become visible together.
+ * Imports a file within one request. Prospects are first written in id ranges that carry a mark, and reads skip marked ranges. One
+ * transaction then removes the marks and adds the prospects to the company index, so that all of them become visible together.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/s3.ts";
@@ -30,16 +30,16 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { ensureTags } from "#shared/reference/tags.ts";
 
-/** An import within one request stores a copy of the file in the bucket. */
+/** The bucket receives a copy of each imported file. */
 export type ImportContext = ApiContext & { readonly objects: Pick<Objects, "put"> };
 
 export interface ImportOptions {
   readonly mapping?: Mapping | undefined;
-  /** True checks the file and writes nothing. */
+  /** If true, the file is checked and nothing is written. */
   readonly dryRun?: boolean | undefined;
 }
 
-/** Imports the file. Throws payload_too_large or validation_failed before anything is written. */
+/** Imports the file. Throws `payload_too_large` or `validation_failed` before anything is written. */
 export async function importFile(
   context: ImportContext,
   caller: Caller,
@@ -55,11 +55,11 @@ export async function importFile(
 export interface ReadFile {
   readonly drafts: readonly Draft[];
   readonly faults: readonly RowFault[];
-  /** The tags that the file names and the company lacks. */
+  /** The tags in the file that the company does not have yet. */
   readonly newTags: readonly string[];
 }
 
-/** Reads the whole file. Throws payload_too_large if the file has too many rows, and validation_failed if the file is not CSV. */
+/** Reads and checks the whole file. Throws `payload_too_large` for too many rows, and `validation_failed` for a file that is not CSV. */
 export async function readFile(bytes: Uint8Array, dictionary: Dictionary, mapping?: Mapping): Promise<ReadFile> {
   const tags = new NewTags(dictionary);
   const drafts: Draft[] = [];
@@ -120,7 +120,8 @@ async function writeFile(
     const commit = (move: Write) => context.commit([move, ...completion(stored, {}, context.clock.now())], result);
     await addImported(context, companyId, indexed, { newId: pieceNames(id), commit });
   } catch (error) {
-    // The transaction may have succeeded although its reply was lost. If it failed, remove as many of the written rows as the table allows.
+    // The transaction may have succeeded although its answer was lost. If it has not, remove the written rows as far as possible. Invisible
+    // rows that remain are removed by the next import.
     const isCompleted = await abandon(context, stored).catch(() => false);
     if (!isCompleted) throw error;
   }

@@ -1,6 +1,6 @@
 /**
- * One run of an import by upload. The run finds the uploaded file, checks it, and writes and publishes its rows. The run of a failed
- * import removes what the import has written.
+ * Works on an import by upload for one Lambda invocation: finds the uploaded file, checks it, writes its rows and makes them visible. For a
+ * failed import, removes the rows instead.
  */
 import * as z from "zod/mini";
 import { may } from "#shared/auth/caller.ts";
@@ -23,7 +23,7 @@ import { limits } from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
-/** The notification that S3 sends after an upload. */
+/** The message that S3 sends to the queue after an upload. */
 const Uploaded = z.pipe(
   z.object({
     Records: z.array(
@@ -33,23 +33,23 @@ const Uploaded = z.pipe(
   z.transform(({ Records }) => Records.flatMap(({ s3 }) => jobOfUpload(s3.object.key))),
 );
 
-/** A test message that S3 sends when the notification is configured. It names no job. */
+/** The test message that S3 sends when the notification is configured. It names no job. */
 const TestEvent = z.pipe(
   z.object({ Event: z.literal("s3:TestEvent") }),
   z.transform((): JobId[] => []),
 );
 
-/** A message of the import queue. Messages come from S3, from a run that hands over, and from the sweep. */
+/** A message of the import queue. The senders are S3 after an upload, an invocation that runs out of time, and the sweeper. */
 export const ImportMessage = z.union([oneJob("import"), Uploaded, TestEvent]);
 
 function jobOfUpload(key: string): JobId[] {
-  // S3 encodes the key like a form value, in which a plus sign means a blank.
+  // S3 encodes keys in notifications like form values, in which a plus sign means a blank.
   const found = importKeys.uploadAt(decodeURIComponent(key.replaceAll("+", " ")));
   if (found === undefined) log.warn("upload without an import");
   return found === undefined ? [] : [found];
 }
 
-/** Runs an import job. The run may be repeated, killed at any point, or run twice at the same time. Throws LeaseLost. */
+/** Works on an import job. The function may be killed at any point, and called again or twice at the same time. Throws LeaseLost. */
 export async function runImport(
   context: JobContext,
   { companyId, id }: JobId,
@@ -68,7 +68,7 @@ export async function runImport(
   await work(context, lease);
 }
 
-/** Looks for the uploaded file. Returns false if the file is missing and may still be uploaded. */
+/** Looks for the uploaded file. Returns false if the file is missing but may still arrive. */
 async function takeUpload({ objects, clock }: JobContext, lease: ImportLease, job: StoredJob): Promise<boolean> {
   const { companyId, id } = lease.stored;
   const file = await objects.info(importKeys.uploaded(companyId, id));
@@ -100,7 +100,7 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     if (!(error instanceof BadFile || error instanceof FileGone)) {
-      // Release the lease, so that the next run does not wait until the lease expires.
+      // Release the lease, so that a retry does not have to wait until the lease expires.
       await lease.release({ job: { ...lease.job, runs: fruitlessRuns(lease.job.runs, error) } }).catch(() => undefined);
       throw error;
     }
@@ -109,13 +109,13 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
   }
 }
 
-/** Whether the user may still import. The rights may have changed, because the upload link is valid for up to an hour. */
+/** Whether the user who began the import may still import. The user may have lost the right since then. */
 async function mayImport({ table }: JobContext, { companyId, createdBy }: StoredImport): Promise<boolean> {
   const user = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
   return user.isActive && may({ ...user, userId: user.id }, "canManageProspects");
 }
 
-/** Runs the steps of the import while the run has enough time left. */
+/** Runs the steps of the import that are not done yet, as far as the time of this invocation allows. */
 async function runSteps(context: JobContext, lease: ImportLease): Promise<void> {
   const names = await jobNames(context, lease.stored);
   if (lease.job.progress.step === "check" && !(await checkFile(context, lease, names))) return handOver(context, lease);
@@ -137,15 +137,15 @@ async function runSteps(context: JobContext, lease: ImportLease): Promise<void> 
   await removeWorkFiles(context, lease.stored);
 }
 
-/** Sends a message that starts the next run. The sweep replaces the message if it is lost. */
+/** Sends a message that continues the job in a new invocation. The sweeper replaces the message if it is lost. */
 async function handOver({ jobs }: JobContext, { stored: { companyId, id } }: ImportLease): Promise<void> {
   await jobs.send({ kind: "import", companyId, id });
 }
 
-/** Publishing takes less time than this, even if a million index rows must be sorted and stored. */
+/** An upper bound for the time to publish an import of a million rows. An invocation with less time left leaves this step to a new one. */
 const PUBLISH_MS = 300_000;
 
-/** Merges the chunks into a run of the company index, and makes all rows visible with one transaction. */
+/** Merges the sorted chunks of index rows, stores the result in the company index, and makes all prospects visible with one transaction. */
 async function publishRows(context: JobContext, lease: ImportLease): Promise<void> {
   const { companyId, id } = lease.stored;
   const { total, progress } = lease.job;
@@ -155,7 +155,8 @@ async function publishRows(context: JobContext, lease: ImportLease): Promise<voi
   const segments = await storeSegments(context.table, companyId, rows, newId, () => lease.heartbeat({}));
   const noOverrides = { prospects: [], notes: [], looseNotes: [] };
   const run = await completeRun(context.table, companyId, segments, noOverrides, newId);
-  // If another run continues after this point, it stores the same pieces of the index under the same names.
+  // Renew the lease, which throws if another invocation has taken over. That invocation stores the same index rows under the same names, so
+  // nothing has to be undone.
   await lease.heartbeat({});
   const commit = (move: Write) => context.table.transact([move, ...completed(context, lease, total.prospect)]);
   await addRun(context, companyId, run, commit);
@@ -166,7 +167,7 @@ function completed({ clock }: JobContext, { stored, job }: ImportLease, imported
   return completion(stored, { imported, job: { ...job, progress } }, clock.now());
 }
 
-/** Removes the files of the chunks and of the names. If this fails, the bucket's lifecycle rule removes the files after a month. */
+/** Removes the intermediate files of the job. If that fails, the bucket's lifecycle rule removes them after a month. */
 async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: StoredImport): Promise<void> {
   const chunks = Array.from({ length: job?.progress.stretches ?? 0 }, (_, n) => importKeys.chunk(companyId, id, n));
   try {

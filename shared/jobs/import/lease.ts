@@ -1,4 +1,4 @@
-/** The lease of a run on an import by upload, together with the attributes of the row that the job needs. */
+/** The lease that one invocation holds on an import by upload, with shortcuts to the job's attributes. */
 import type { JobContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { StoredImport, type StoredJob } from "#shared/jobs/import/schema.ts";

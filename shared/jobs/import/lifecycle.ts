@@ -1,4 +1,4 @@
-/** The writes that open an import and complete it, and the removal of the rows of a failed or abandoned import. */
+/** The writes that open and complete an import, and the removal of the rows of a failed import. */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -11,7 +11,7 @@ import { type Blocks, StoredImport } from "#shared/jobs/import/schema.ts";
 import { ending } from "#shared/jobs/lease.ts";
 import { Id } from "#shared/schema.ts";
 
-/** Adds the import to the list of imports, marks it as open, and makes it due for the sweep at `dueMs`. */
+/** Adds the import to the company's list of imports and to its open imports. The sweeper looks at the import at `dueMs`. */
 export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   const { companyId, id } = stored;
   const due = { dueShard: keys.jobShard, dueAt: iso(dueMs) };
@@ -22,7 +22,7 @@ export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   ];
 };
 
-/** The writes of an import without accepted rows. Such an import is stored as completed. */
+/** The writes of an import whose file has no valid row. The import is stored as completed. */
 export const openingCompleted = (stored: StoredImport): Write[] => [
   { put: { ...keys.import(stored.companyId, stored.id), ...stored, state: "completed" }, when: absent },
   listEntry(stored),
@@ -32,9 +32,7 @@ const listEntry = ({ companyId, id }: StoredImport): Write => ({
   put: { ...keys.importEntry(companyId, id), type: "importEntry", id },
 });
 
-/**
- * The writes that complete an import and remove its marks from its id ranges. They must be in the transaction that makes the rows visible.
- */
+/** The writes that complete an import and remove the marks from its id ranges. Add them to the transaction that makes the rows visible. */
 export function completion(stored: StoredImport, set: Partial<StoredImport> & Item, nowMs: number): Write[] {
   const { companyId, id, prospectBlocks, addressBlocks } = stored;
   const unmarked = { remove: ["importId"] };
@@ -49,8 +47,8 @@ export function completion(stored: StoredImport, set: Partial<StoredImport> & It
 }
 
 /**
- * Returns a function that names the pieces of the company index that an import stores. The names are numbered, so that `clear` finds the
- * pieces.
+ * Returns a function that names the rows of the company index that an import stores. The names are numbered, so that `clear` can find these
+ * rows.
  */
 export function pieceNames(importId: number): () => string {
   let pieces = 0;
@@ -64,23 +62,20 @@ type Source = Pick<ApiContext, "table" | "clock">;
 
 const OpenEntry = z.object({ id: Id });
 
-/**
- * Abandons the company's imports within one request whose run has died, and clears those whose removal is incomplete. Most companies have
- * none.
- */
+/** Removes the rows of imports within one request that were killed or could not clean up. Each new import calls this first. */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {
   for await (const item of source.table.query(keys.openImports(companyId))) {
     const found = await source.table.get(keys.import(companyId, OpenEntry.parse(item).id));
     const stored = StoredImport.parse(found);
-    // Imports by upload are cleared by the runs of their job.
+    // An import by upload has a job, and the job removes its rows.
     if (stored.job !== undefined) continue;
     if (stored.state === "failed" || stored.runsUntil < source.clock.now()) await abandon(source, stored);
   }
 }
 
 /**
- * Marks the import as failed, so that no run can complete it, then removes its rows. If the import is already completed, returns true and
- * changes nothing. May be repeated and killed at any point, because the remaining rows are invisible.
+ * Marks the import as failed, so that it can no longer complete, then removes its rows. Returns true, without a change, if the import is
+ * already completed. May be killed at any point and repeated, because the remaining rows are invisible.
  */
 export async function abandon({ table, clock }: Source, stored: StoredImport): Promise<boolean> {
   const { companyId, id } = stored;
@@ -103,10 +98,13 @@ export async function abandon({ table, clock }: Source, stored: StoredImport): P
   return false;
 }
 
-/** The number of id blocks that are removed concurrently. */
+/** This many id blocks are removed concurrently. */
 const PARALLEL = 8;
 
-/** Removes everything that an import has written. The marks of the id ranges are removed last, because reads skip marked ranges. */
+/**
+ * Removes everything that an import has written. The marked id ranges are removed last, because the marks hide rows that are not removed
+ * yet.
+ */
 export async function clear(
   table: Table,
   { companyId, id, prospectBlocks, addressBlocks, noteBlocks }: StoredImport,
@@ -119,8 +117,7 @@ export async function clear(
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
   await removeAll(table, { ...keys.runManifests(companyId), begins: piecePrefix(id) });
-  // Remove the segments by their numbers until a number has no rows. The next number after the segments may be the import's run in the
-  // company index, which has no rows here.
+  // The stored segments are numbered without a gap, so the first number without rows ends the loop.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([
     ...(prospectBlocks === null ? [] : [keys.prospectRange(companyId, prospectBlocks.from)]),
@@ -134,7 +131,7 @@ const blocksIn = (blocks: Blocks | null): number[] =>
 
 const Keyed = z.object({ pk: z.string(), sk: z.string() });
 
-/** Removes all items of the query. Returns whether there were any. */
+/** Removes all items of the query. Returns false if there were none. */
 async function removeAll(table: Table, partition: QuerySpec): Promise<boolean> {
   const found: Key[] = [];
   for await (const item of table.query(partition)) found.push(Keyed.parse(item));

@@ -1,6 +1,6 @@
 /**
- * The statuses, users and tags of the company, by which an import resolves names. A job stores them in the bucket, so that all runs of the
- * job use the same names.
+ * The company's statuses, users and tags, by which an import resolves names in cells. A job stores them in the bucket, so that all its
+ * invocations resolve a name to the same id.
  */
 import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -16,11 +16,11 @@ import { ensureTags } from "#shared/reference/tags.ts";
 
 export interface ImportNames {
   readonly dictionary: Dictionary;
-  /** Tag ids by case-folded value, including the tags that the import created. */
+  /** Tag ids by case-folded value, including tags that the import created. */
   readonly tagIds: ReadonlyMap<string, number>;
 }
 
-/** `created` holds the case-folded values and the ids of new tags. */
+/** `created` has the case-folded values and ids of new tags. */
 export function importNames(dictionary: Dictionary, created: Iterable<readonly [string, number]> = []): ImportNames {
   const known = [...dictionary.tags.values()].map(({ id, value }) => [folded(value), id] as const);
   return { dictionary, tagIds: new Map([...known, ...created]) };
@@ -31,11 +31,11 @@ const StoredNames = z.object({
   statuses: z.array(StoredStatus),
   tags: z.array(StoredTag),
   users: z.array(StoredUser),
-  /** The case-folded values and the ids of the tags that the import created. */
+  /** The case-folded values and ids of the tags that the import created. */
   made: z.array(z.tuple([z.string(), z.int()])),
 });
 
-/** Reads the names of the job from the bucket. The first run stores them there. */
+/** Reads the names of the job from the bucket, or stores them there in the first invocation. */
 export async function jobNames(context: JobContext, { companyId, id }: JobId): Promise<ImportNames> {
   try {
     const bytes = await context.objects.get(importKeys.names(companyId, id));
@@ -49,7 +49,7 @@ export async function jobNames(context: JobContext, { companyId, id }: JobId): P
   return storeNames(context, { companyId, id }, await freshDictionary(context, companyId), []);
 }
 
-/** Creates the tags that the file names and the company lacks, and adds their ids to the stored names of the job. */
+/** Creates the tags that only the file has, and adds their ids to the stored names of the job. */
 export async function addTags(
   context: JobContext,
   job: JobId,

@@ -1,7 +1,4 @@
-/**
- * Reads the file of an import. Each data row becomes a draft or a fault. Imports by upload and imports within one request both use this
- * code.
- */
+/** Reads the file of an import and turns each data row into a draft of a prospect or into a fault. Both kinds of imports use this code. */
 import { folded } from "#shared/caseless.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Counts, RowFault } from "#shared/jobs/import/schema.ts";
@@ -17,11 +14,11 @@ export interface Reading {
   readonly dictionary: Dictionary;
   readonly tags: NewTags;
   readonly mapping?: Mapping | undefined;
-  /** Rows up to this row number are skipped. */
+  /** Rows up to this number are skipped, because an earlier invocation has processed them. */
   readonly after?: number;
 }
 
-/** Yields the data rows in the order of the file. Throws BadFile at the first place where the file is not CSV. */
+/** Yields the data rows in the order of the file. Throws BadFile where the file is not valid CSV. */
 export async function* readRows(
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   { dictionary, tags, mapping, after = 0 }: Reading,
@@ -49,12 +46,12 @@ function activeNames({ statuses, users }: Dictionary): Names {
   };
 }
 
-/** Collects the tags that the rows name and the company lacks, within the company's limit. */
+/** Collects the tags in the file that the company does not have yet, up to the company's limit. */
 export class NewTags {
   readonly #known: Set<string>;
   readonly #added: Map<string, string>;
 
-  /** `added` holds the tags that an earlier run collected. */
+  /** `added` has the tags that an earlier invocation collected. */
   constructor({ tags }: Dictionary, added: readonly string[] = []) {
     this.#known = new Set([...tags.values()].map(({ value }) => folded(value)));
     this.#added = new Map(added.map((value) => [folded(value), value]));
@@ -64,7 +61,7 @@ export class NewTags {
     return [...this.#added.values()];
   }
 
-  /** Adds all of the tags. If the company's limit has no room for all of them, adds none and returns false. */
+  /** Adds all of the tags, or none of them if that would exceed the company's limit. Returns whether they were added. */
   take(tags: readonly string[]): boolean {
     const fresh = tags.filter((value) => !this.#known.has(folded(value)) && !this.#added.has(folded(value)));
     if (fresh.length > 0 && this.#known.size + this.#added.size + fresh.length > limits.tagsPerCompany) return false;
@@ -73,18 +70,18 @@ export class NewTags {
   }
 }
 
-/** A batch ends at this many rows, or earlier if its notes reach this many characters. */
+/** A batch ends at this many rows, or earlier at this many characters in its notes, which limits the memory for a batch. */
 const BATCH_ROWS = 2_048;
 const BATCH_TEXT = 1_000_000;
 
 export interface Batch {
   readonly drafts: readonly Draft[];
   readonly faults: readonly RowFault[];
-  /** The number of the last row of the file in the batch. */
+  /** The number of the batch's last row in the file. */
   readonly row: number;
 }
 
-/** Cuts the rows into batches. The end of a batch depends only on the file, so every run cuts the same batches. */
+/** Cuts the rows into batches. Where a batch ends depends only on the file, so that a repeated invocation produces the same batches. */
 export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<Batch, void, undefined> {
   let drafts: Draft[] = [];
   let faults: RowFault[] = [];
@@ -105,8 +102,8 @@ export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<B
 }
 
 /**
- * Adds the records of the batch to the counts. The table stores addresses and note positions in blocks of ids. Therefore each batch gets
- * whole blocks, so that a batch that is written twice produces the same items.
+ * Adds the records of the batch to the counts. Address ids and note ids are counted in whole blocks (128 ids), because the table stores one
+ * item for each block. A batch that is written twice thus overwrites its own items only.
  */
 export function plus(done: Counts, { drafts }: Pick<Batch, "drafts">): Counts {
   const count = (has: (draft: Draft) => boolean): number => drafts.filter(has).length;

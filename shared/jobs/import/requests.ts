@@ -1,4 +1,4 @@
-/** The requests of imports by upload and of the states of all imports: begin, read, list and cancel. */
+/** The API requests of imports: begin, read, list and cancel. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Links, UploadHeaders } from "#shared/aws/links.ts";
@@ -50,12 +50,12 @@ export type NewImport = z.infer<typeof NewImport>;
 }));
 
 /**
- * The sweep looks for the file after this time, which is longer than most uploads take, and then repeatedly until the upload link expires.
- * The sweep is needed because S3 notifies only once, and the notified run may die before it has written anything.
+ * The sweeper looks for the uploaded file after this time, which most uploads do not need, and then again until the upload link expires. S3
+ * sends its notification only once, so a killed invocation could otherwise miss the upload.
  */
 export const LOOK_MS = 5 * 60_000;
 
-/** Begins an import. Throws payload_too_large if the announced file is too large, and conflict if the company has too many open imports. */
+/** Begins an import. Throws `payload_too_large` for the announced size, and `conflict` if the company has too many open imports. */
 export async function beginImport(
   context: ApiContext,
   links: Links,
@@ -127,22 +127,17 @@ const uploadHeaders = ({ bytes, sha256 }: NewImport): UploadHeaders => ({
   ...(sha256 !== undefined && { "x-amz-checksum-sha256": sha256 }),
 });
 
-/** Returns the row of the import. Throws not_found. */
 export async function findImport({ table }: Pick<ApiContext, "table">, companyId: number, id: number) {
   const item = await table.get(keys.import(companyId, id));
   if (item === undefined) throw notFound("import");
   return StoredImport.parse(item);
 }
 
-/** Returns the import as the API shows it. Throws not_found. */
 export async function readImport(context: ApiContext, links: Links, caller: Caller, id: number): Promise<Import> {
   return presentImport(context, links, caller, await findImport(context, caller.companyId, id));
 }
 
-/**
- * Presents an import. Only the user who began it gets the upload link, because the file is imported in the name and with the rights of
- * that user.
- */
+/** Only the user who began the import gets the upload link, because the file is imported with the rights of that user. */
 async function presentImport(
   { clock }: Pick<ApiContext, "clock">,
   links: Links,
@@ -161,7 +156,7 @@ async function presentImport(
   };
 }
 
-/** The upload link, or null if the link has expired. */
+/** Returns the upload link, or null if it has expired. */
 async function uploadOf(
   links: Links,
   { companyId, id }: StoredImport,
@@ -177,7 +172,7 @@ async function uploadOf(
 const defined = (headers: UploadHeaders): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 
-/** The import as the list shows it. `imported` is 0 until the import is completed. */
+/** The import as the list shows it. `imported` is 0 until the import is completed, because its prospects are not visible before. */
 export function summaryOf(stored: StoredImport): ImportSummary {
   const { id, state, processed, skipped, failure = null, createdAt, updatedAt } = stored;
   const dryRun = stored.dryRun === true;
@@ -186,7 +181,7 @@ export function summaryOf(stored: StoredImport): ImportSummary {
   return { id, state, dryRun, processed, written, imported, skipped, failure, createdAt, updatedAt };
 }
 
-/** The number of rows in the table, including rows that are not yet visible. */
+/** The number of rows in the table, visible or not. Clients see it as progress. */
 function writtenRows({ state, imported, written = 0, job }: StoredImport): number {
   if (state === "completed") return imported;
   if (state !== "running" || job === undefined || job.progress.step === "check") return 0;
@@ -195,7 +190,7 @@ function writtenRows({ state, imported, written = 0, job }: StoredImport): numbe
 
 const Entry = z.object({ id: Id });
 
-/** Returns the imports of the company, sorted by id with the newest first. */
+/** Returns one page of the company's imports, newest first. */
 export async function listImports(
   { table }: ApiContext,
   companyId: number,
@@ -214,7 +209,10 @@ export async function listImports(
   return { items, nextCursor: ids.length > limit ? String(shown.at(-1)) : null };
 }
 
-/** Cancels an import, so that no run can complete it. The job removes the written rows after the lease of a current run has expired. */
+/**
+ * Cancels an import, so that it can no longer complete. An invocation that still works on it may write rows until its lease expires, so the
+ * job removes the rows only after that.
+ */
 export const cancelImport = (context: ApiContext, companyId: number, id: number): Promise<ImportSummary> =>
   optimistic(async () => {
     const stored = await findImport(context, companyId, id);

@@ -1,7 +1,4 @@
-/**
- * Turns the drafts of an import into items of the table and rows of the company index. Their ids are leased with one call for the whole
- * file.
- */
+/** Turns the drafts of an import into table items and rows of the company index. */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -20,13 +17,13 @@ import type { LastStatusChange, StoredNote, StoredProspect } from "#shared/prosp
 
 const DEFAULT_SOURCE = "csv-import";
 
-/** The values that are the same for all rows of the file. */
+/** The values that all rows of the file share. */
 export interface ImportPlan {
   readonly importId: number;
   readonly names: ImportNames;
-  /** The creation time of all records. */
+  /** The creation time of all records of the import. */
   readonly now: string;
-  /** The first id of each kind of record, and the number of leased ids of that kind. */
+  /** For each kind of record, the first id and the number of ids. */
   readonly first: Counts;
   readonly total: Counts;
 }
@@ -35,7 +32,7 @@ export type LeasedIds = Pick<StoredImport, "prospectBlocks" | "addressBlocks" | 
   readonly first: Counts;
 };
 
-/** Leases ids for all records of the file. */
+/** Reserves the ids of all records of the file. */
 export async function leaseImportIds(ids: Ids, companyId: number, importId: number, total: Counts): Promise<LeasedIds> {
   const mark = String(importId);
   const [prospect, address, note, change] = await Promise.all([
@@ -61,8 +58,8 @@ export interface ImportRows {
 }
 
 /**
- * The items and index rows of a batch, whose ids follow the records in `done`. The first row of the file gets the highest id, because
- * lists show higher ids of the same instant first and therefore keep the order of the file.
+ * Makes the items and index rows of a batch. `done` counts the records of earlier batches, which have the ids before this batch. The first
+ * row of the file gets the highest prospect id, because lists show the highest id first and therefore keep the order of the file.
  */
 export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]): ImportRows {
   const { companyId } = caller;
@@ -105,7 +102,7 @@ function prospectFrom(
   addressId: number,
 ): StoredProspect {
   const { companyId, userId } = caller;
-  // Assign the prospect to the rep if it has no assignee, because a rep who may see only their own prospects could not see it.
+  // Assign the prospect to a rep who may see only their own prospects. The rep could not see an unassigned one.
   const assignedToUserId = draft.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   return {
     type: "prospect",

@@ -1,4 +1,4 @@
-/** The schemas of imports, for the API and for the table. */
+/** The schemas of imports: API requests and answers, and the stored row. */
 
 import * as z from "zod/mini";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
@@ -141,7 +141,6 @@ export type ImportQuery = z.infer<typeof ImportQuery>;
   },
 }));
 
-/** The query parameters of an import within one request. */
 export const FileQuery = z.object({ dryRun: z.optional(Flag), mapping: z.optional(MappingText) });
 
 /* @__PURE__ */ explain([FileQuery], () => ({
@@ -151,38 +150,34 @@ export const FileQuery = z.object({ dryRun: z.optional(Flag), mapping: z.optiona
   },
 }));
 
-/** The first and the last block of a range of id blocks. */
+/** A range of id blocks. Both ends belong to the range. */
 const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
-/** One number for each kind of record that the rows become. The number is a count of records or the first id of the kind. */
+/** A number for each kind of record that an import creates: a count or a first id. */
 const Counts = z.object({ prospect: z.int(), address: z.int(), note: z.int(), change: z.int() });
 export type Counts = z.infer<typeof Counts>;
 export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
 
-/** The checkpoint of an import by upload, at which the next run continues. */
+/** The checkpoint of an import by upload, from which the next invocation continues. */
 const Progress = z.object({
-  /** The job reads the file twice. The step `check` checks all rows, and the step `write` writes them. */
+  /** The job reads the file twice: once to check all rows and once to write them. */
   step: z.enum(["check", "write", "publish"]),
-  /** The number of the last row of the file that this step has finished. */
+  /** The number of the last row that this step has finished. */
   row: z.int(),
-  /** The numbers of records that the accepted rows up to `row` become. */
+  /** The number of records that the valid rows up to `row` become. */
   done: Counts,
-  /** The number of faulty rows up to `row` in the step `check`. Older rows of the table lack this attribute. */
+  /** The number of faulty rows up to `row` in the step `check`. The attribute is absent in rows that an older version stored. */
   skipped: z._default(z.int(), 0),
-  /** The number of chunks of sorted rows in the bucket. The table calls the chunks stretches. */
+  /** The number of chunks of sorted index rows that are stored in the bucket. */
   stretches: z.int(),
-  /**
-   * The report of errors: the parts that are in the bucket, and the S3 key of the errors for the next part. It is null before the first
-   * error.
-   */
+  /** The error report: its uploaded parts, and the S3 key of the lines that are not uploaded yet. It is null before the first error. */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
-  /** The tags that the rows up to `row` name and the company lacks. */
+  /** The tags in the rows up to `row` that the company does not have yet. */
   newTags: z.array(z.string()),
 });
 export type Progress = z.infer<typeof Progress>;
 
-/** The checkpoint at the beginning of a step. */
 export const beginningOf = (step: Progress["step"]): Progress => ({
   step,
   row: 0,
@@ -195,30 +190,30 @@ export const beginningOf = (step: Progress["step"]): Progress => ({
 
 /** The attributes that only an import by upload has. */
 export const StoredJob = z.object({
-  /** The mapping of columns as the client sent it. */
+  /** The mapping of CSV columns to fields, as the client sent it. */
   mapping: z.nullable(z.record(z.string(), z.nullable(z.string()))),
   caller: z.object({ role: Role, permissions: z.array(Permission) }),
-  /** The headers that a request to the upload link must have. */
+  /** The headers that the upload request must have. They are part of the presigned URL's signature. */
   headers: z.object({
     "content-type": z.string(),
     "if-none-match": z.string(),
     "content-length": z.optional(z.string()),
     "x-amz-checksum-sha256": z.optional(z.string()),
   }),
-  /** The time at which the upload link expires, in milliseconds since the epoch. */
+  /** The time at which the upload link expires, in milliseconds since 1970. */
   uploadUntil: z.int(),
-  /** The ETag of the uploaded file. */
+  /** The ETag of the uploaded file. It shows whether the file was replaced. */
   etag: z.nullable(z.string()),
   progress: Progress,
-  /** The numbers of records that all accepted rows become. It is null until the whole file is checked. */
+  /** The number of records that all valid rows become. It is null until the whole file is checked. */
   total: z.nullable(Counts),
-  /** The first id of each kind of record. It is null until the ids are leased. */
+  /** The first id of each kind of record. It is null until the ids are reserved. */
   first: z.nullable(Counts),
-  /** The creation time of all records. */
+  /** The creation time of all records. It is null until the ids are reserved. */
   startedAt: z.nullable(Timestamp),
-  /** The number of runs since the last progress. */
+  /** The number of invocations since the last checkpoint. The job fails if this number becomes too high. */
   runs: z.int(),
-  /** Whether the report of errors is in the bucket. */
+  /** Whether the bucket has a report of all errors. */
   hasReport: z.boolean(),
 });
 export type StoredJob = z.infer<typeof StoredJob>;
@@ -230,9 +225,9 @@ export const StoredImport = z.object({
   state,
   processed: z.int(),
   ...counts,
-  /** The faults of rows, compressed by `packed`. */
+  /** The faults of rows, compressed. */
   errors: z.instanceof(Uint8Array),
-  /** The blocks of leased ids, by which the rows of a failed import are removed. They are null if the file needs no ids of the kind. */
+  /** The reserved id blocks, by which the rows of a failed import are found and removed. Null if the file needs no such ids. */
   prospectBlocks: z.nullable(Blocks),
   addressBlocks: z.nullable(Blocks),
   noteBlocks: z.nullable(Blocks),
@@ -240,11 +235,11 @@ export const StoredImport = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   version: z.int(),
-  /** The end of the lease, in milliseconds since the epoch. */
+  /** The end of the lease, in milliseconds since 1970. */
   runsUntil: z.int(),
   dryRun: z.optional(z.boolean()),
   failure: z.optional(z.string()),
-  /** The number of rows in the table, which clients see as progress. Some of these rows may come after the checkpoint. */
+  /** The number of rows in the table, which clients see as progress. It may be ahead of the checkpoint. */
   written: z.optional(z.int()),
   job: z.optional(StoredJob),
 });

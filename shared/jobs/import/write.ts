@@ -1,5 +1,6 @@
 /**
- * Reads an uploaded file for the second time. It writes the rows of the file, which stay invisible, and stores the index rows in chunks.
+ * Reads an uploaded file for the second time. Writes its rows to the table, still invisible, and its index rows in sorted chunks to the
+ * bucket.
  */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
@@ -16,15 +17,20 @@ import { type ImportPlan, leaseImportIds, rowsOf } from "#shared/jobs/import/row
 import type { Progress } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 
-/** The lease is checked for renewal after this many items, because a throttled table may accept only four items a second. */
+/**
+ * The lease is renewed, if necessary, after this many items. A throttled table may accept only four items a second, which makes 50 seconds.
+ */
 const ITEMS_PER_RENEWAL = 200;
-/** The interval of heartbeats within a batch. It must be shorter than the lease, which expires after two minutes. */
+/** The lease is renewed at this interval within a batch. The lease expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
-/** A chunk is full at this many rows, or earlier at this many characters of the search text of its rows. */
+/** A chunk ends at this many index rows, or earlier at this many characters of their search text, so that it fits into memory. */
 const CHUNK_ROWS = 16_384;
 const CHUNK_TEXT = 8_000_000;
 
-/** The first run of this step leases the ids, sets the creation time and creates the new tags. Later runs reuse these values. */
+/**
+ * Reserves the ids, sets the creation time and creates the new tags in the first invocation of this step. Later invocations reuse these
+ * values.
+ */
 export async function planRows(context: JobContext, lease: ImportLease, names: ImportNames): Promise<ImportPlan> {
   const { companyId, id: importId } = lease.stored;
   const { job } = lease;
@@ -40,7 +46,7 @@ export async function planRows(context: JobContext, lease: ImportLease, names: I
   return { importId, names: known, now, first, total };
 }
 
-/** Writes a batch while it reads the next one. Returns false if the run must hand over before the end of the file. */
+/** Writes each batch while the next one is read. Returns false if the invocation runs out of time before the end of the file. */
 export async function writeRows(context: JobContext, lease: ImportLease, plan: ImportPlan): Promise<boolean> {
   const { job } = lease;
   const { companyId, id, createdBy: userId } = lease.stored;
@@ -49,7 +55,7 @@ export async function writeRows(context: JobContext, lease: ImportLease, plan: I
   let writing: Promise<void> = Promise.resolve();
   const chunk = new Chunk(context, lease);
   let { done, row } = job.progress;
-  /** The longest time that a batch took, in milliseconds. A run hands over while it has time for one more batch. */
+  /** The longest time that a batch took, in milliseconds. The invocation stops early if it has no time for one more batch. */
   let longestMs = 0;
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
   const reading = { dictionary, tags, mapping: lease.mapping, after: row };
@@ -67,7 +73,7 @@ export async function writeRows(context: JobContext, lease: ImportLease, plan: I
       writing = writeItems(context, lease, items, written).then(() => {
         longestMs = Math.max(longestMs, context.clock.now() - begunAt);
       });
-      // Prevent an unhandled rejection. The next `await writing` throws the error.
+      // Prevent an unhandled rejection here. The next `await writing` throws the error.
       writing.catch(() => undefined);
       done = plus(done, batch);
       row = batch.row;
@@ -81,12 +87,12 @@ export async function writeRows(context: JobContext, lease: ImportLease, plan: I
     if (!chunk.isEmpty) await checkpoint();
     return true;
   } finally {
-    // Wait for the current batch, because a run must not write after it has ended.
+    // Wait for the current batch, because nothing may write after the invocation has ended.
     await writing.catch(() => undefined);
   }
 }
 
-/** Writes the items of a batch, and renews the lease during the writes because a throttled table makes them slow. */
+/** Writes the items of a batch and keeps the lease alive, because a throttled table makes the writes slow. */
 async function writeItems(
   context: JobContext,
   lease: ImportLease,
@@ -99,7 +105,7 @@ async function writeItems(
   }
 }
 
-/** Collects index rows of written items until there are enough rows for a chunk in the bucket. */
+/** Collects index rows of written items until they fill a chunk, then stores the chunk in the bucket. */
 class Chunk {
   readonly #context: JobContext;
   readonly #lease: ImportLease;
@@ -128,7 +134,7 @@ class Chunk {
     }
   }
 
-  /** Stores the chunk, then the checkpoint that includes it. */
+  /** Stores the chunk first and the checkpoint second, so that the checkpoint never names a missing chunk. */
   async store(at: Pick<Progress, "done" | "row" | "newTags">): Promise<void> {
     const { job } = this.#lease;
     await storeChunk(this.#context.objects, this.#lease.stored, this.#number++, this.#rows);
@@ -141,10 +147,7 @@ class Chunk {
 
 const LENGTH_BYTES = 4;
 
-/**
- * Stores a chunk, which is a series of compressed segments sorted along the geohash curve. Each column group of a segment follows its
- * length.
- */
+/** Stores a chunk: compressed index segments, sorted by geohash. The length of each of their column groups precedes the group. */
 async function storeChunk(
   objects: Objects,
   { companyId, id }: JobId,
@@ -162,8 +165,8 @@ async function storeChunk(
 }
 
 /**
- * Merges the rows of all chunks along the geohash curve. Only one segment of each chunk is in memory. The result can be iterated only one
- * time.
+ * Merges the rows of all chunks into one sequence that is sorted by geohash. Decodes only one segment of each chunk at a time. The result
+ * can be iterated only once.
  */
 export async function rowsAlongCurve(
   objects: Objects,
