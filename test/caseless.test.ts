@@ -1,4 +1,6 @@
-/** Tests that texts compare equal in any case and Unicode normalisation, and that values which must be unique fit a key of the table. */
+/**
+ * Tests that texts compare equal in any case and Unicode normalisation, and that every text which must be unique fits a key of the table.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -20,11 +22,11 @@ const writings = (text: string): string[] => [
 
 test("all ways to write a letter of Unicode are equal, with and without a combining mark", () => {
   const marks = ["\u0300", "\u0308", "\u0327", "\u0323"];
-  // Letters with an iota subscript are left out, because in capitals the mark would follow the iota, which nobody writes.
+  // Letters with an iota subscript are left out: in capitals the mark would follow the iota, which nobody writes.
   const bases = letters.slice(0, 0x2000).filter((letter) => !letter.normalize("NFD").includes("\u0345"));
   const marked = bases.flatMap((letter) => marks.map((mark) => letter + mark));
   const wrong = [...letters, ...marked].filter((text) =>
-    // The first comparison saves time, because most letters have only one way of writing.
+    // The first comparison only saves time, because most letters have one way of writing.
     writings(text).some((other) => other !== text && caseless(other) !== caseless(text)),
   );
   expect(wrong).toEqual([]);

@@ -21,7 +21,10 @@ const WHOLE_CPU_MB = 1_769;
 /** Prices of a GB-second and of an on-demand read unit, in US dollars for arm64 in us-east-1. */
 const GB_SECOND = 0.0000133334;
 const READ_UNIT = 0.000000125;
-/** Assumed time in which a request only waits for the table. A cold request also waits for further round trips and for the transfer of the index. */
+/**
+ * Assumed time in which a request only waits for the table. A cold request also waits for further round trips and for the transfer of the
+ * index.
+ */
 const WARM_WAIT_MS = 8;
 const COLD_WAIT_MS = 40;
 

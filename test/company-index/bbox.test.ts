@@ -18,7 +18,7 @@ const box: fc.Arbitrary<Box> = fc.oneof(
 const isCovered = (ranges: ReturnType<typeof geohashRanges>, place: number): boolean =>
   ranges.some(({ from, to }) => from <= place && place < to);
 
-/** The point of a box at the fractions `x` and `y` of its width and height. The corners are the fractions 0 and 1. */
+/** Returns the point at the fractions `x` and `y` of the box's width and height. The fractions 0 and 1 are the edges. */
 const within = ([minLng, minLat, maxLng, maxLat]: Box, x: number, y: number): [lat: number, lng: number] => {
   const width = minLng <= maxLng ? maxLng - minLng : maxLng - minLng + 360;
   const east = minLng + x * width;

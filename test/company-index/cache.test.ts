@@ -1,4 +1,6 @@
-/** Tests that the cache of company indexes drops texts before it drops whole companies, and never changes a result. */
+/**
+ * Tests that the cache of company indexes drops searchable texts before it drops a whole company, and that dropping never changes a result.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CompanyIndex, cacheBytesOf, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -11,7 +13,7 @@ import { findIn } from "./indexed-company.ts";
 const ROWS = 3_000;
 const COMPANIES = [31, 32, 33];
 const clock = { now: () => 1_760_000_000_000 };
-/** The companies whose segments were read from the table. */
+/** The companies whose index segments were read from the table instead of the cache. */
 let asked: string[] = [];
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -60,13 +62,13 @@ async function read(index: CompanyIndex, companyId: number, word?: string): Prom
   return (await findIn(index, companyId, { words: word === undefined ? [] : [{ text: word, digits: "" }] })).total;
 }
 
-/** The bytes that the cache holds for one company, before and after a search has loaded its texts. */
+/** Returns the bytes that the cache holds for one company, before and after a search has loaded the company's texts. */
 async function sizes(): Promise<{ columns: number; withTexts: number }> {
   const index = openCompanyIndex(db.direct);
   await read(index, 31);
   const columns = index.cachedBytes;
   let withTexts = 0;
-  // The largest size counts, because the word indexes of later searches take less memory than the texts.
+  // The largest size counts, because later searches replace the texts by smaller word indexes.
   for (let i = 0; i < 3; i++) {
     await read(index, 31, "DOG");
     withTexts = Math.max(withTexts, index.cachedBytes);
@@ -87,7 +89,6 @@ describe("the cache", () => {
     asked = [];
     for (const companyId of COMPANIES) expect(await read(index, companyId)).toBe(ROWS);
     expect(asked).toEqual([]);
-    // A search loads the dropped texts again.
     expect(await read(index, 31, "STREET")).toBe(ROWS);
     expect(new Set(asked)).toEqual(new Set(["31"]));
   });

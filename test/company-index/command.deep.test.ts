@@ -1,4 +1,4 @@
-/** Tests the output and the exit codes of `npm run index` as a process on a real table. */
+/** Tests the output and the exit codes of `npm run index`, which runs as a separate process on a real table. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -17,7 +17,7 @@ import { IndexedCompany } from "./indexed-company.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 const db = faultyDynamoDb();
-/** A server that tells the command where the table is, as the local service does. */
+/** Simulates the endpoint of the local service that tells the command where the table is. */
 let outputs: Server;
 beforeAll(async () => {
   outputs = createServer((_, response) => {

@@ -1,6 +1,6 @@
 /**
- * Tests on a real table that reads of the company index equal the records while flushes and merges run, are killed at any call, or are
- * repeated.
+ * Tests on a real table that reads of the company index equal the records. Meanwhile, flushes and merges run, are killed at any call, or
+ * are repeated.
  */
 import type { DynamoDBRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
@@ -27,20 +27,20 @@ const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
 const everything = { least: 1, settleMs: 0 };
 const flushAll = (table: Table, companyId: number) => flush({ table, clock }, companyId, everything);
 
-/** The records that the index must contain. */
+/** Writes records to the table and remembers them, so that a read of the index can be compared with them. */
 class Records {
   readonly companyId = newCompany();
   readonly #rows = new Map<number, IndexRow>();
   readonly #versions = new Map<number, number>();
   readonly #notes = new Map<number, { prospectId: number; version: number; text: string | null }>();
 
-  /** A deleted prospect stays deleted, because ids are not reused. */
+  /** Writes nothing if the prospect is deleted, because ids are not reused. */
   async write(id: number, seed: number): Promise<void> {
     const row = this.#next(id, seed);
     if (row !== undefined) await db.direct.transact(prospectDelta(this.companyId, row));
   }
 
-  /** Writes each prospect `times` times, with few calls of the table. */
+  /** Writes each prospect `times` times, with few calls of the table to save time. */
   async writeMany(ids: number, times: number): Promise<void> {
     const rows = Array.from({ length: ids * times }, (_, i) => this.#next(1 + (i % ids), i));
     const writes = rows.flatMap((row) => (row === undefined ? [] : prospectDelta(this.companyId, row)));
@@ -76,7 +76,7 @@ class Records {
     await db.direct.transact(prospectDelta(this.companyId, entry));
   }
 
-  /** A later version of a note stays with the note's first prospect. */
+  /** Writes a version of a note. A note stays with its first prospect, so `firstOn` counts only for a new note. */
   async note(noteId: number, firstOn: number, text: string | null): Promise<void> {
     const known = this.#notes.get(noteId);
     const prospectId = known?.prospectId ?? firstOn;
@@ -92,7 +92,7 @@ class Records {
     return [text, ...notes.map((note) => note.text ?? "")].some((one) => one.includes(word));
   }
 
-  /** Compares total, ids and order with a plain filter over the records. */
+  /** Compares total, ids and order with a plain filter over the remembered records. */
   async expectFound(index: CompanyIndex = openCompanyIndex(db.direct)): Promise<void> {
     const rows = [...this.#rows.values()].sort((a, b) => b.createdAt - a.createdAt || b.id - a.id);
     const asked = [
@@ -113,8 +113,8 @@ class Records {
   }
 
   /**
-   * Expects that no entry is left. Unless a process was killed, also expects that every piece of the index belongs to a current or recently
-   * replaced run.
+   * Expects that no unflushed entry is left. Without `orphans`, also expects that every stored part of the index belongs to a current run
+   * or to a recently replaced one (a run is what one flush or merge wrote). A killed process may leave orphans.
    */
   async expectClean({ orphans = false } = {}): Promise<void> {
     const { companyId } = this;
@@ -131,7 +131,7 @@ class Records {
   }
 }
 
-/** Changes records of every kind, and some records twice. */
+/** Changes prospects and notes, some of them twice. */
 async function change(records: Records, seed: number): Promise<void> {
   for (let i = 0; i < 8; i++) await records.write(1 + ((seed * 5 + i * 3) % (25 + seed)), seed * 100 + i);
   const text = seed % 5 === 0 ? null : seed % 2 === 0 ? "DOG" : "CAT";
@@ -175,7 +175,7 @@ describe("reads", () => {
       await change(records, seed);
       const index = openCompanyIndex(db.table);
       const late: Fault = { kind: "late", meanwhile: () => flushAll(db.direct, records.companyId) };
-      // One answer to the slow reader waits for a whole flush with its merges.
+      // One answer to the slow reader is delayed until a whole flush with its merges has ended.
       db.plan((_, number) => (number === 1 + (seed % 4) ? late : pass));
       await records.expectFound(index);
     }
@@ -253,7 +253,8 @@ describe("a flush", () => {
     for (let version = 1; version <= 9; version++) await records.write(1, version);
     await records.remove(1);
     await records.write(2, 2);
-    // The process removes the first two keys and is then killed. One of the two is the deletion, because version 10 sorts before version 9.
+    // The process deletes two entries and is then killed. One of the two is the entry of the deletion (version 10), because the key "10"
+    // sorts before "9".
     let isGone = false;
     db.plan((_, __, body) => {
       if (isGone) return dead;
@@ -296,7 +297,7 @@ describe("a flush", () => {
     await records.write(1, 1);
     await records.write(2, 2);
     await records.remove(2);
-    // Simulates a Query that has already read past the key of version 1 of prospect 2 when the version and then its deletion are written.
+    // Simulates a reader whose Query has passed the key of version 1 before this version and then the deletion are written.
     let isFirst = true;
     db.plan((operation) => {
       if (operation !== "Query" || !isFirst) return pass;
@@ -348,12 +349,12 @@ describe("the stream of delta entries", () => {
     const left = async ({ companyId }: Records) => (await readUnflushed(db.direct, companyId)).keys.length;
     await busy.writeMany(FLUSH_ENTRIES, 2);
     await quiet.writeMany(3, 1);
-    // A cold function reads the table at the first record. The entries of the other company are too few for a flush.
+    // A cold function reads the number of entries from the table at the first record. The other company has too few entries for a flush.
     expect(await batch(busy, 1)).toEqual({ batchItemFailures: [] });
     expect(await batch(quiet, 1)).toEqual({ batchItemFailures: [] });
     expect([await left(busy), await left(quiet)]).toEqual([0, 3]);
     await busy.writeMany(FLUSH_ENTRIES, 1);
-    // All records except one are lost, and that one is repeated.
+    // All records except one are lost, and that one arrives twice.
     for (let i = 1; i < FLUSH_ENTRIES; i++) await batch(busy, 1);
     expect(await left(busy)).toBe(FLUSH_ENTRIES);
     await batch(busy, 1);
@@ -378,7 +379,7 @@ describe("the stream of delta entries", () => {
   });
 });
 
-/** The fault of every call after the kill, so that no call reaches the table. */
+/** After the kill every call fails with this fault, so that no call of the killed process reaches the table. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 
 describe("a missing piece of the index", () => {

@@ -1,6 +1,6 @@
 /**
- * Tests that reads of the company index equal a plain filter over the records, in random sequences of steps. The test file for the long
- * tests runs more sequences.
+ * Tests that reads of the company index equal a plain filter over the records, in random sequences of writes, flushes and merges.
+ * company-index.long.test.ts tests more sequences.
  */
 import { test } from "vitest";
 import { sized } from "../harness/tier.ts";

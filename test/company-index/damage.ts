@@ -1,6 +1,5 @@
 /**
- * Damages a company's index in ways in which no write of the service can damage it. `verify` must find the damage, and a rebuild must
- * repair the index.
+ * Damages a company's index in ways that no write of the service can cause. `verify` must find each damage, and a rebuild must repair it.
  */
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import {
@@ -38,7 +37,7 @@ export async function indexInHand(table: Table, companyId: number): Promise<Inde
   return { table, companyId, head, manifest, oldest, newest, segment };
 }
 
-/** Makes `runs` the current runs of the index, with new run manifests. */
+/** Makes `runs` the current runs of the index (the sorted parts that flushes and merges wrote) and writes a manifest for each. */
 export async function putManifest({ table, companyId, head }: IndexInHand, runs: readonly Run[]): Promise<void> {
   await table.batchPut([...new Set(runs)].map((run) => runManifestItem(companyId, runManifestOf(run, 0, []))));
   const manifest = runs.map(({ id }) => id);
@@ -48,7 +47,6 @@ export async function putManifest({ table, companyId, head }: IndexInHand, runs:
 export const pieceOf = ({ companyId }: IndexInHand, owner: string, name: string): Key =>
   keys.indexPart(companyId, owner, name, 0);
 
-/** Changes one byte in the middle of a stored field. */
 export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes"): Promise<void> {
   const item = await table.get(key);
   const stored = item?.[field];
@@ -59,7 +57,7 @@ export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes")
   await table.batchPut([{ ...item, ...key, [field]: bytes }]);
 }
 
-/** Replaces the rows of the oldest run, which has only one segment. */
+/** Replaces the rows of the index's oldest run. The run must be small enough for one segment. */
 export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNotes[]) => RowWithNotes[]): Promise<void> {
   const { table, companyId, manifest, oldest } = index;
   const rows = (await readSegments(table, companyId, oldest)).flatMap((decode) => [...rowsOf(decode())]);
@@ -68,7 +66,9 @@ export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNote
   await putManifest(index, [{ ...oldest, segments, rows: count }, ...manifest.runs.slice(1)]);
 }
 
-/** Replaces the version overrides and loose notes of the newest run. */
+/**
+ * Changes what the newest run says about records in older runs: the versions that it replaces, and notes whose prospect is in an older run.
+ */
 export async function rewriteOverrides(
   index: IndexInHand,
   change: (stored: Parameters<typeof completeRun>[3]) => Parameters<typeof completeRun>[3],

@@ -1,4 +1,7 @@
-/** Tests that the filters find the same live rows in a segment as among unflushed entries, where each row is compared alone. */
+/**
+ * Tests that a filter finds the same rows in an index segment, which it searches by columns, as among unflushed entries, which it compares
+ * one by one.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Criteria, passes, zoneOf } from "#shared/company-index/criteria.ts";
@@ -12,7 +15,7 @@ import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 const fields = fc.record({
   createdAt: fc.integer({ min: 0, max: 9 }),
   statusId: fc.constantFrom(null, 1, 2, 3),
-  // The range contains more distinct values than a zone map lists.
+  // More distinct values than a zone map (a segment's list of its values) can hold, so that segments without a list are tested too.
   assignedToUserId: fc.option(fc.integer({ min: 1, max: 40 })),
   tagIds: fc.subarray([11, 12, 13]),
   city: fc.constantFrom(null, "", "denver", "aurora"),
@@ -67,7 +70,7 @@ test("filters find each matching row exactly once", () => {
         const segment = segmentOf(rows);
         const delta = { prospects: new Map(), notes: new Map() };
         const beside = { noteVersions: new NewestVersions(), looseNotes: [], delta };
-        // Some criteria are repeated, and then reuse the postings of the first time.
+        // Some criteria are repeated, because the second search reuses the postings (row lists) of the first.
         for (const wanted of [{ words: [] }, ...asked, ...asked.slice(4)]) {
           const { segments, total } = findMatches({ ...beside, segments: [{ segment, age: 0, dead }] }, wanted);
           const found = segments.flatMap((matches) => [...matches.rows]).sort((a, b) => a - b);

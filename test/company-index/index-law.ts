@@ -1,6 +1,6 @@
 /**
- * The law of the index. After any sequence of writes, flushes and merges, a read of the index finds the same total, ids and order as a
- * plain filter over the records.
+ * Checks the main property of the company index. After any sequence of writes, flushes and merges, a read finds the same total, ids and
+ * order as a plain filter over the records.
  */
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -33,7 +33,7 @@ import { mergeRuns } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { buildSegments, encodeRunOverrides } from "#shared/company-index/write/publish.ts";
 
-/** A small limit, so that runs of a few rows have several segments. */
+/** A small limit, so that a few rows already fill several segments. */
 const MAX_ROWS = 3;
 
 interface ModelRun {
@@ -48,7 +48,7 @@ interface Model {
   runs: ModelRun[];
   entries: IndexEntry[];
   noteEntries: NoteEntry[];
-  /** Flushed entries that are not yet removed. Readers that started before the flush still see these entries. */
+  /** Flushed entries that the flush has not deleted yet. A read may still see them and must ignore them. */
   leftover: { entries: IndexEntry[]; noteEntries: NoteEntry[] };
 }
 
@@ -85,8 +85,8 @@ function storedRun(
 }
 
 /**
- * Models a flush, which makes a run of the newest entries and of entries that an earlier, killed flush left behind. The entries stay
- * readable until this flush removes them. If it is killed before, they stay readable until the next flush.
+ * Models a flush. It makes a sorted run of the new entries and of entries that a killed flush left behind. The entries stay readable until
+ * this flush or a later one deletes them.
  */
 function flush(model: Model): void {
   const entries = [...model.leftover.entries, ...model.entries];
@@ -101,7 +101,7 @@ function flush(model: Model): void {
   model.noteEntries = [];
 }
 
-/** Models a merge, which runs only after a flush has removed all its entries. */
+/** Models a merge. The service merges only after a flush has deleted all its entries. */
 function merge(model: Model, from: number, count: number): void {
   if (model.leftover.entries.length + model.leftover.noteEntries.length > 0) return;
   const chosen = model.runs.slice(from, from + count);
@@ -125,7 +125,7 @@ function read(model: Model, criteria: Criteria) {
   const delta = newestUnflushed(runs, [...entries, ...leftover.entries], [...noteEntries, ...leftover.noteEntries]);
   const segments = model.runs.flatMap((run, age) =>
     run.segments
-      // A read without words loads only the segments that can contain matches.
+      // A search for words needs every segment. Other reads skip a segment whose zone map (summary of its values) excludes a match.
       .filter(({ segment }) => criteria.words.length > 0 || canMeet(segment.entry.zone, criteria))
       .map(({ segment }) => {
         const dead = deadRows(segment, age, runs.prospectVersions);
@@ -135,7 +135,7 @@ function read(model: Model, criteria: Criteria) {
   return findMatches({ ...runs, segments, delta }, criteria);
 }
 
-/** The expected ids. They follow from the rules in docs/decisions and use no code of the index. */
+/** Computes the expected ids from the records alone, without any code of the index. */
 function expected({ prospects, notes }: Model, { words, ...criteria }: Criteria): number[] {
   const { box, statusIds, assigneeIds, tagIds, cities, createdFrom, createdTo } = criteria;
   const live = [...prospects.values()].filter((entry): entry is IndexRow => !isTombstone(entry));
@@ -208,7 +208,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("clean" as const),
       at: fc.nat(9),
-      // The number of entries that the flush removes before it is killed.
+      // How many entries the flush deletes before it is killed.
       most: fc.constantFrom(1, 3, 100, 100, 100),
     }),
   },
@@ -232,7 +232,7 @@ function apply(model: Model, step: Step): void {
       merge(model, step.from, step.count);
       break;
     case "clean":
-      // Leftovers disappear one by one, in any order.
+      // Leftover entries disappear one by one in any order, as if the flush was killed between two deletions.
       for (const left of [model.leftover.entries, model.leftover.noteEntries]) {
         for (let i = 0; i < step.most && left.length > 0; i++) left.splice(step.at % left.length, 1);
       }
@@ -245,7 +245,7 @@ function remove(model: Model, id: number): void {
   put(model, { id, version: current.version + 1, deleted: true });
 }
 
-/** A deleted prospect stays deleted, because ids are not reused. */
+/** Writes nothing if the prospect is deleted, because ids are not reused. */
 function write(model: Model, id: number, row: Omit<IndexRow, "id" | "version">): void {
   const current = model.prospects.get(id);
   if (current !== undefined && isTombstone(current)) return;
@@ -280,7 +280,7 @@ const words = [
   { text: "CAT", digits: "" },
   { text: "BELL", digits: "" },
 ];
-/** Criteria without filters: one with no word, and one for each word. */
+/** One search without words, and one for each word. */
 const everyWord: Criteria[] = [{ words: [] }, ...words.map((word) => ({ words: [word] }))];
 
 const maybe = <T>(value: fc.Arbitrary<T>) =>

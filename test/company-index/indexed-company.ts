@@ -1,4 +1,4 @@
-/** A company whose prospects and notes are written as the service writes them. Its lists are compared with its rows. */
+/** A company whose prospects and notes are written as the service writes them, and whose lists can be compared with its rows. */
 import { expect } from "vitest";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
@@ -24,12 +24,15 @@ export interface Staged {
   readonly noteOfA: number;
 }
 
-/** Writes one change of a record at a time, because each change needs the version of the last one. */
+/** Callers must wait for each write of a record, because the next write needs the version that the previous one stored. */
 export class IndexedCompany {
   readonly id: number;
   readonly table: Table;
   readonly #ids: Ids;
-  /** For each prospect, the number of writes that have started and the number that have ended, including writes of its notes. */
+  /**
+   * Per prospect, the writes that have started and the writes that have ended, including writes of its notes. If the two differ, a write is
+   * under way.
+   */
   readonly #begun = new Map<number, number>();
   readonly #ended = new Map<number, number>();
 
@@ -39,7 +42,6 @@ export class IndexedCompany {
     this.#ids = leaseIds(table);
   }
 
-  /** Creates a prospect and returns its id. */
   async create(seed: number): Promise<number> {
     const id = await this.#ids.nextProspect(this.id);
     await this.#write(id, insertProspect(prospectOf(this.id, id, seed)));
@@ -58,7 +60,6 @@ export class IndexedCompany {
     await this.#write(id, replaceProspect(current, { ...current, version: current.version + 1, deletedAt: now }));
   }
 
-  /** Creates a note and returns its id. */
   async addNote(prospectId: number, seed: number): Promise<number> {
     const id = await this.#ids.next();
     const dated = { createdAt: now, updatedAt: now, createdBy: null };
@@ -79,7 +80,10 @@ export class IndexedCompany {
     await this.#write(prospectId, removeNote(await this.note(prospectId, id)));
   }
 
-  /** Writes two flushed runs with changes, deletions and notes, two unflushed changes, and outdated entries of a killed flush. */
+  /**
+   * Writes two flushed runs of the index with changes, deletions and notes. Also leaves two unflushed changes, and outdated entries as a
+   * killed flush leaves them.
+   */
   async stage(flush: (company: IndexedCompany) => Promise<unknown>): Promise<Staged> {
     const ids: number[] = [];
     for (let seed = 1; seed <= 9; seed++) ids.push(await this.create(seed));
@@ -118,8 +122,8 @@ export class IndexedCompany {
   }
 
   /**
-   * Reads lists of all prospects and of each word with a new reader. Each list must contain exactly the prospects whose rows match, each of
-   * them once. A prospect that is being written is not compared.
+   * Reads lists of all prospects and of each word with an empty cache. Each list must contain exactly the prospects whose rows match.
+   * Prospects that are being written are not compared.
    */
   async expectListsExact(table: Table = this.table): Promise<void> {
     const ended = new Map(this.#ended);
@@ -146,14 +150,14 @@ export class IndexedCompany {
   }
 }
 
-/** The matches of a company, without the names of statuses, users and tags. */
+/** Searches a company's index. `criteria` holds ids, so the search loads no names of statuses, users or tags. */
 export async function findIn(index: CompanyIndex, companyId: number, criteria: Criteria): Promise<Matches> {
   const names = { version: Number.POSITIVE_INFINITY };
   const source = { recent: async () => names, fresh: async () => names };
   return (await index.find(companyId, source, () => criteria)).matches;
 }
 
-/** Version and text of each prospect according to the rows, including the texts of its notes. */
+/** Returns version and searchable text of each prospect as the rows store them, including the texts of its notes. */
 function contentsOf({ prospects, notes }: CompanyProspects) {
   const notesOf = Map.groupBy(notes, ({ prospectId }) => prospectId);
   return new Map(

@@ -1,4 +1,7 @@
-/** Tests that the endpoints which write and search texts of more than 256 bytes have the rights for the separate rows of these texts. */
+/**
+ * Tests the IAM rights for texts of more than 256 bytes, whose unflushed index entries have separate rows. Each endpoint that writes or
+ * searches them needs these rights.
+ */
 import { expect, test } from "vitest";
 import { at } from "../harness/client.ts";
 import { dataOf, uniqueName } from "../harness/shapes.ts";

@@ -1,4 +1,7 @@
-/** Tests that searches find unflushed long texts of notes and prospects, and that lists do not pay for these texts, whatever is killed. */
+/**
+ * Tests that searches find long texts whose index entries are unflushed, that other lists do not pay for these texts, and that a killed
+ * flush loses none.
+ */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -43,7 +46,7 @@ test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a sear
   const before = await unitsOf(() => list(context, company));
   for (let i = 0; i < 100; i++) await createNote(context, company.caller, id, { body: long(`word${i}!`) });
   const after = await unitsOf(() => list(context, company));
-  // One read unit covers 14 entries.
+  // One read unit covers 14 short entries. More units would mean that the list also reads the long texts.
   expect(after - before).toBeLessThanOrEqual(100 / 14);
   for (const word of ["word0!", "WORD99!", "prospect"]) {
     const { result, usage } = await metered(() => list(context, company, word));
@@ -143,7 +146,7 @@ test("a search reads missing texts again by key, and reads a new snapshot if a f
       : pass,
   );
   const reader = contextOn(db.table, clock);
-  // The reader has seen long texts, so that its next search reads them in the first round.
+  // This list shows the reader that long texts exist. Its next search therefore requests them together with the index entries.
   await list(reader, company);
   const early = await metered(() => list(reader, company, "early!"));
   expect(early.result.total).toBe(1);

@@ -1,4 +1,7 @@
-/** Tests which run manifests a flush writes, which ones a killed flush leaves behind, and which ones garbage collection removes. */
+/**
+ * Tests which run manifests a flush writes, a killed flush leaves behind, and garbage collection deletes. A run manifest lists the stored
+ * parts of one sorted run of the company index.
+ */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
@@ -32,7 +35,7 @@ const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
 
 const LARGE = 20;
 
-/** A company whose prospects are in one large run. */
+/** A company whose prospects are all in one run of the index, which is larger than the runs of later flushes. */
 async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: number[] }> {
   const company = new IndexedCompany(1_000 + companies++, db.direct);
   const ids: number[] = [];
@@ -42,7 +45,7 @@ async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: nu
 }
 
 /**
- * Writes a prospect and a note and then flushes, as often as `turns` says. Each flush makes a small run, and some of these runs are merged.
+ * `turns` times: writes a prospect and a note, and flushes. Each flush makes a small run of the index or merges it with other small runs.
  */
 async function smallRuns(company: IndexedCompany, ids: readonly number[], turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
@@ -63,11 +66,13 @@ async function headOf({ id }: IndexedCompany) {
 
 const runManifestsOf = ({ id }: IndexedCompany) => readRunManifests(db.direct, id, "strong");
 
-/** Owners of the stored pieces of the index: segments, and runs whose parts have separate rows. */
+/** Returns the ids that own stored parts of the index: ids of segments, and of runs whose parts have separate rows. */
 const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
   new Set((await db.keysOf(`C#${id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? ""));
 
-/** Expects that every run manifest belongs to a current or replaced run, and that every piece of the index belongs to such a manifest. */
+/**
+ * Expects that every run manifest belongs to a current or replaced run, and that every stored part of the index belongs to such a manifest.
+ */
 async function expectNoGarbage(company: IndexedCompany): Promise<void> {
   const { manifest } = await headOf(company);
   const runManifests = await runManifestsOf(company);
@@ -183,7 +188,7 @@ describe("a flush", () => {
     });
     expect(await flushAll(company, db.table)).toMatchObject({ entries: 2 });
     expect(replaced).toHaveLength(MERGE_RATIO);
-    // Readers that started before the merge may use the replaced runs for a minute.
+    // The replaced runs must still exist, because readers that started before the merge may use them for a minute.
     expect([...(await runManifestsOf(company)).keys()]).toEqual(expect.arrayContaining(replaced));
     await company.expectListsExact();
     await expectNoGarbage(company);
@@ -228,7 +233,7 @@ describe("a replaced run", () => {
   test("is distinguished from a run that an import is about to publish, however long the import takes", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 1);
-    // The import stores its run manifest half a day before it moves the head. Before the move, a flush moves the head and collects garbage.
+    // The import stores the manifest of its run twelve hours before it publishes the run. In between, a flush collects garbage.
     let isFirst = true;
     const other = async (): Promise<void> => {
       clock.ms += DAY_MS / 2;
@@ -310,5 +315,5 @@ describe("a format of a later release", () => {
   });
 });
 
-/** The fault of every call after the kill, so that no call reaches the table. */
+/** After the kill every call fails with this fault, so that no call of the killed process reaches the table. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

@@ -1,4 +1,4 @@
-/** Tests that a page of any matches is the same slice of the whole sorted list. */
+/** Tests that a page of a list equals the slice of the whole sorted list. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IndexRow } from "#shared/company-index/record.ts";
@@ -21,7 +21,7 @@ const row = (id: number, createdAt: number): IndexRow => ({
   phoneDigits: "",
 });
 
-/** A segment of the given rows. The rows whose ids satisfy `isMatch` are the matches. */
+/** Returns an index segment of the given rows, in which the rows with `isMatch(id)` match. */
 function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, inOrder: boolean): SegmentMatches {
   const none = { values: [null], codes: new Uint16Array(rows.length) };
   const main = {
@@ -61,7 +61,7 @@ test("a page of any length at any offset is right, also with rows of the same in
     fc.property(
       fc.record({
         seed: fc.nat(),
-        // The larger counts overflow the buffer of the selection.
+        // The larger counts are needed because they overflow the buffer that selects a page.
         count: fc.oneof(fc.nat({ max: 40 }), fc.integer({ min: 4_000, max: 12_000 })),
         instants: fc.constantFrom(1, 3, 1_000_000),
         segments: fc.integer({ min: 1, max: 5 }),

@@ -1,4 +1,4 @@
-/** Tests that lists stay exact while the index is rebuilt, whatever is written, flushed or killed meanwhile. */
+/** Tests that lists stay exact while the company index is rebuilt and other processes write, flush or are killed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -29,7 +29,7 @@ const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
 const rebuildOf = ({ id }: IndexedCompany, table: Table = db.direct, options: RebuildOptions = {}) =>
   rebuild({ table, clock }, indexRecords(table), id, { settleMs: 0, ...options });
 
-/** Expects that lists and index agree with the rows, and that lists still agree after a flush and all merges. */
+/** Expects that lists and index agree with the rows, now and after a flush with all merges. */
 async function expectExact(company: IndexedCompany): Promise<void> {
   await company.expectListsExact();
   await flushAll(company);
@@ -96,7 +96,7 @@ describe("a rebuild", () => {
 
   const faults: [string, Fault, RegExp][] = [
     ["before any call takes effect", { kind: "error", code: "ValidationException", status: 400 }, /./],
-    // The reply to a read is never lost here, because a read changes nothing and the loss would equal a kill before the next call.
+    // Only writes lose their reply here. A read without a reply equals a kill before the next call, because a read changes nothing.
     ["after any write took effect", { kind: "lose reply" }, /Write|Update/],
   ];
   test.each(faults)(
@@ -131,7 +131,7 @@ describe("a rebuild", () => {
     let updates = 0;
     db.plan((operation) => {
       updates += operation === "UpdateItem" ? 1 : 0;
-      // The first update takes the compaction lock. The second update and its retries move the head.
+      // The first update takes the compaction lock. The second update and its retries move the head of the index.
       return operation === "UpdateItem" && updates > 1 && updates < 5 ? { kind: "lose reply" } : pass;
     });
     await expect(rebuildOf(company, db.table)).rejects.toThrow();
@@ -270,7 +270,7 @@ describe("merges", () => {
   });
 });
 
-/** A table that reads the entries at once, but the head only after `gate` opens. */
+/** Returns a table that answers queries for entries at once, but delays the read of the index head until `gate` resolves. */
 const slowReader = (table: Table, gate: Promise<void>): Table => ({
   ...table,
   query: async function* (spec) {
@@ -283,5 +283,5 @@ const slowReader = (table: Table, gate: Promise<void>): Table => ({
   },
 });
 
-/** The fault of every call after the kill, so that no call reaches the table. */
+/** After the kill every call fails with this fault, so that no call of the killed process reaches the table. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

@@ -1,4 +1,7 @@
-/** Tests that a rebuilt run lists the versions of exactly those records that an entry or a newer run mentions. */
+/**
+ * Tests which record versions a rebuilt run of the company index lists. It lists a record if an unflushed entry or a newer run may hold an
+ * older version of it, so that the listed version hides that one.
+ */
 import { expect, test } from "vitest";
 import { noRunOverrides } from "#shared/company-index/pieces.ts";
 import { overridesToList } from "#shared/company-index/repair/rebuild.ts";

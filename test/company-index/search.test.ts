@@ -1,4 +1,7 @@
-/** Tests that a search for several words finds a note in whichever run the note is stored, and that a row set keeps each row once. */
+/**
+ * Tests that a search for several words finds a note that is in an older run of the index than its prospect, and that a row set keeps each
+ * row once.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Criteria, zoneOf } from "#shared/company-index/criteria.ts";
@@ -61,7 +64,7 @@ describe("a note in an older run than its prospect's row", () => {
     ["words of two prospects", {}, ["BERTA", "CAT"], []],
     ["a neighbour's two words", {}, ["CLARA", "CAT"], [2]],
   ])("a search by %s finds prospects by their newest rows and notes", (_, criteria, texts, ids) => {
-    // Early searches compare plain texts, and later searches use word indexes.
+    // Repeated, because the first searches compare plain texts and later searches use word indexes.
     for (let i = 0; i < 3; i++) expect(found(criteria, ...texts)).toEqual(ids);
   });
 });

@@ -1,4 +1,4 @@
-/** Tests that a stored segment returns every row and note exactly, and that damaged bytes are an error. */
+/** Tests that a stored segment of the company index is read back exactly, and that damaged bytes are an error. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
@@ -72,7 +72,7 @@ test("a damaged byte anywhere is an error, never other content", () => {
       } catch (error) {
         expect(error).toBeInstanceOf(IndexUnreadable);
       }
-      // A few bits in the header of a frame have no meaning, so a change of such a bit changes no content.
+      // A few bits in the header of a compressed frame have no meaning, so damage to them changes nothing.
       expect(read).toEqual(good);
     }
     expect(() => decode(group, bytes.subarray(0, -1))).toThrow(IndexUnreadable);

@@ -1,4 +1,4 @@
-/** Tests that `verify` finds every kind of damage to a company's index, and that a rebuild repairs the index. */
+/** Tests that `verify` finds every kind of damage to a company's index, and that a rebuild repairs it. */
 import { describe, expect, test } from "vitest";
 import type { Zone } from "#shared/company-index/criteria.ts";
 import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
@@ -41,8 +41,8 @@ type Damage = [
 ];
 
 /**
- * The damage, a pattern for the fault that `verify` reports, and a function that does the damage. In a pattern, `{a}` is the id of the
- * first prospect, `{b}` of the second, and so on.
+ * Each damage has a description, a pattern for the fault that `verify` reports, and a function that does the damage. In a pattern, `{a}` is
+ * the id of the first prospect, `{b}` of the second, and so on.
  */
 const damages: Damage[] = [
   [
@@ -194,7 +194,6 @@ function zoneDamages(): Damage[] {
   ]);
 }
 
-/** Changes the row of the prospect with this id. */
 const changed = (id: number | undefined, change: (row: IndexRow) => IndexRow) => (rows: RowWithNotes[]) =>
   rows.map((one) => (one.row.id === id ? { ...one, row: change(one.row) } : one));
 
@@ -216,7 +215,7 @@ describe("a check", () => {
     expect(faults).toContainEqual(expect.stringMatching(pattern));
     await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
     await company.expectListsExact();
-    // Garbage collection removes the damaged run manifest later.
+    // Garbage collection deletes the damaged run manifest only after this time, and must not fail on it.
     clock.ms += RETIRED_MS + 1;
     await company.change(staged.ids[0] ?? 0, 70);
     await flushAll(company);
@@ -254,7 +253,7 @@ describe("a check", () => {
         await write();
         yield* records.readAll(companyId);
       },
-      // Each comparison reads the rows twice. The prospect is written before the second read.
+      // A comparison reads the rows twice, to tell damage from a write. The prospect is written before the second read.
       readSome: async (...asked) => {
         if (++reads % 2 === 0) await write();
         return records.readSome(...asked);

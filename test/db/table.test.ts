@@ -1,4 +1,4 @@
-/** Tests the client of the table with a DynamoDB that answers batches in part, throttles, fails and loses replies. */
+/** Tests the client of the table against a DynamoDB that answers batches in part, throttles, fails and loses replies. */
 import { describe, expect, test } from "vitest";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
