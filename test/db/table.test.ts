@@ -108,7 +108,7 @@ describe("writing", () => {
       status: 400,
     } as const;
     const put = row(partition(), 1);
-    // An answer without reasons means neither a failed condition nor bad input.
+    // A cancelled transaction without reasons is no failed condition and no bad input, so the client must retry it.
     db.plan((_, number) => (number < 3 ? cancelled : pass));
     await db.table.transact([{ put, when: absent }]);
     db.plan(() => cancelled);

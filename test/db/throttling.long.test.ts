@@ -1,7 +1,7 @@
 /**
- * Tests the import of a million rows into a table of 4 partitions, which a new on-demand table has. A partition of DynamoDB accepts 1 000
- * write units a second. Here it accepts 250, because the writer and the table share the processors of one machine and reach only about 2
- * 000 rows a second.
+ * Tests the import of a million rows into a table of 4 partitions, as a new on-demand table has. DynamoDB accepts 1 000 write units a
+ * second for each partition. The test accepts only 250, because one machine runs writer and table and reaches about 2 000 rows a second,
+ * which would otherwise never be throttled.
  */
 import { expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

@@ -1,4 +1,4 @@
-/** The tests' API client: it rejects every response that the OpenAPI document does not describe. */
+/** The API client of the tests. It fails the test if a response is not described in the OpenAPI document. */
 import { readFileSync } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
@@ -11,7 +11,7 @@ import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 const Described = z.object({
   content: z.optional(z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }))),
 });
-/** A response is described in its operation or, if several operations share the response, among the components. */
+/** The document describes a response in its operation or, if operations share it, among the components. */
 const Place = z.union([z.object({ $ref: z.string() }), Described]);
 const Document = z.object({
   paths: z.record(z.string(), z.record(z.string(), z.object({ responses: z.record(z.string(), Place) }))),
@@ -30,7 +30,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema({ $id: "openapi", ...document });
 
-/** Paths with fewer placeholders come first, so that a literal path segment is tried before a placeholder. */
+/** Literal path segments must be tried before placeholders, so paths with fewer placeholders come first. */
 const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => {
     const pattern = new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{[^}]+\}/g, "[^/]+")}$`);
@@ -47,7 +47,7 @@ export const documentedOperations = operations.map(({ method, path }) => ({ meth
 
 const validators = new Map<string, ValidateFunction>();
 
-/** Throws if the operation is documented, but the status, media type or body of this answer is not. */
+/** Throws if the operation is documented but not the status, media type or body of this answer. */
 export function assertDocumented(method: string, path: string, answer: Answer): void {
   const operation = operations.find((entry) => entry.method === method && entry.pattern.test(path));
   if (operation === undefined) return;
@@ -88,10 +88,12 @@ export interface Answer {
 
 export const baseUrl = (): string => inject("baseUrl");
 
-/** Node's HTTP client costs much less time than `fetch`, and the tests send tens of thousands of requests. */
+/** Not `fetch`, because Node's HTTP client needs much less time and the tests send tens of thousands of requests. */
 const agent = new Agent({ keepAlive: true });
 
-/** Sends one request with its path byte for byte, and checks the answer against the OpenAPI document. */
+/**
+ * Sends one request and checks the answer against the OpenAPI document. The path is sent unchanged, so that a test can send invalid paths.
+ */
 export async function send(
   method: string,
   path: string,
@@ -101,7 +103,7 @@ export async function send(
   return sendBytes(method, path, headers, Buffer.from(body));
 }
 
-/** Sends a form as a browser does, with the boundary in the media type. */
+/** Sends a form as a browser does, with the multipart boundary in the media type. */
 async function sendForm(
   method: string,
   path: string,
@@ -135,13 +137,11 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
 
 function answerOf(status: number, headers: Headers, text: string): Answer {
   const isJson = headers.get("content-type")?.includes("json") === true;
-  // The answer to HEAD has headers and no body.
+  // The answer to HEAD has the media type JSON but an empty text, which does not parse.
   return { status, headers, text, body: isJson && text !== "" ? JSON.parse(text) : undefined };
 }
 
-/**
- * Empties the gateway's cache of authorizer results. Without this, a test would wait a minute until the gateway calls the authorizer again.
- */
+/** Empties the gateway's cache of authorizer results. Otherwise a test would wait a minute for the gateway to call the authorizer again. */
 export async function flushAuthorizers(): Promise<void> {
   const answer = await fetch(`${baseUrl()}/local/authorizers-cache`, { method: "DELETE" });
   if (answer.status !== 204) throw new Error(`the authorizers' cache was not flushed: ${answer.status}`);
@@ -149,7 +149,6 @@ export async function flushAuthorizers(): Promise<void> {
 
 const tokens = new Map<string, Promise<string>>();
 
-/** An access token of a user of the local service. */
 export function tokenOf(email: string): Promise<string> {
   const known = tokens.get(email) ?? fetchToken(email);
   tokens.set(email, known);
@@ -166,16 +165,16 @@ async function fetchToken(email: string): Promise<string> {
   return (await answer.text()).trim();
 }
 
-/** The client that apps use. Every answer is checked against the OpenAPI document before the test gets the answer. */
+/** The API client that the project generates for apps. It also checks every answer against the OpenAPI document. */
 type TypedClient = Pick<ApiClient, "GET" | "POST" | "PUT" | "PATCH" | "DELETE">;
 
 export interface Client extends TypedClient {
-  /** Sends a request that the types refuse: with a wrong body, a wrong id or a method that the path does not have. */
+  /** Sends a request that the generated types forbid, such as a wrong body, a wrong id or an unknown method. */
   (method: string, path: string, body?: unknown): Promise<Answer>;
   readonly email: string;
 }
 
-/** A client that signs in as the user with this e-mail address. An untyped request sends `body` as JSON. */
+/** Returns a client that is signed in as the user with this e-mail address. */
 export function clientOf(email: string): Client {
   const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const headers = { Authorization: `Bearer ${await tokenOf(email)}`, "Content-Type": "application/json" };
@@ -195,10 +194,10 @@ export function clientOf(email: string): Client {
   return Object.assign(call, { email, GET, POST, PUT, PATCH, DELETE });
 }
 
-/** The path parameter for the record with this id, for a path with `{id}`. */
+/** Returns the arguments of a typed request for the record with this id, whose path has `{id}`. */
 export const at = (id: number) => ({ params: { path: { id } } });
 
-/** The demo companies. Tests only read these companies, because all test files share them. */
+/** The demo companies of the local service. All test files share them, so tests must only read them. */
 export const demo = {
   owner: clientOf("owner@acme.test"),
   otherOwner: clientOf("owner@globex.test"),

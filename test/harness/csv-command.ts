@@ -1,4 +1,4 @@
-/** Runs `npm run csv` in a process, as an admin does. */
+/** Runs `npm run csv` in a separate process, as an admin does. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ export interface Ended {
   /** Null if a signal ended the process. */
   readonly code: number | null;
   readonly stdout: string;
-  /** The progress and the errors that the command printed. */
+  /** Progress and errors. The result of the command goes to stdout. */
   readonly stderr: string;
 }
 
@@ -19,7 +19,7 @@ export interface Running {
 
 export const startCsv = (...args: readonly string[]): Running => startCsvWith(":", ...args);
 
-/** Runs a shell command before the CSV command, such as one that sets a limit. */
+/** Runs the shell command `first` before the CSV command in the same shell, for example `ulimit` to set a limit. */
 export function startCsvWith(first: string, ...args: readonly string[]): Running {
   const command = [process.execPath, join(import.meta.dirname, "../../infra/cli/csv.ts"), ...args];
   const child = spawn("sh", ["-c", `${first}; exec "$0" "$@"`, ...command], {

@@ -1,10 +1,10 @@
-/** Starts a faulty DynamoDB for the tests of one file. No fault is planned at the start of each test. It stops after the last test. */
+/** Starts a faulty DynamoDB for the tests of one file and stops it after the last test. Each test begins without planned faults. */
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 /**
- * Call this once, at the top of a test file. The scope `test` gives each test a separate table, for work that reads the rows of all
- * companies.
+ * Call this once, at the top of a test file. The scope `test` creates a table for each test. Tests of code that reads the rows of all
+ * companies need this.
  */
 export function faultyDynamoDb(scope: "file" | "test" = "file"): FaultyDynamoDb {
   const [before, after] = scope === "file" ? [beforeAll, afterAll] : [beforeEach, afterEach];

@@ -12,16 +12,16 @@ import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 
 type Json = Record<string, unknown>;
 
-/** The fault of one call. A fault plan gets the number of each call, which starts at 1. */
+/** The fault of one call. A fault plan chooses it by the operation, the number of the call (from 1) and the request body. */
 export type Fault =
   | { readonly kind: "pass" }
   | { readonly kind: "error"; readonly code: string; readonly status: number }
-  /** The call takes effect, and the connection breaks before the reply. */
+  /** The call takes effect, but the connection breaks before the reply, so the client cannot know whether it did. */
   | { readonly kind: "lose reply" }
   | { readonly kind: "hang" }
-  /** The call takes effect, and its reply waits until `meanwhile` is done. */
+  /** The call takes effect immediately, but its reply waits until `meanwhile` has ended. */
   | { readonly kind: "late"; readonly meanwhile: () => Promise<unknown>; readonly change?: (body: Json) => Json }
-  /** The call takes effect only after `meanwhile` is done. */
+  /** The call takes effect only after `meanwhile` has ended. */
   | { readonly kind: "early"; readonly meanwhile: () => Promise<unknown> }
   /** The request is changed before it reaches the server. */
   | { readonly kind: "ask"; readonly change: (body: Json) => Json }
@@ -40,13 +40,13 @@ export const conflict: Fault = { kind: "error", code: "TransactionConflictExcept
 export interface FaultyDynamoDb {
   readonly endpoint: string;
   readonly table: Table;
-  /** The same table without faults, with long time-outs for a busy machine. */
+  /** The same table without faults. */
   readonly direct: Table;
   readonly directEndpoint: string;
   /** Names of the operations since the last call of `plan`, in order. */
   readonly calls: string[];
   plan(next: FaultPlan): void;
-  /** All keys of the table whose partition key begins with `partition`. */
+  /** Returns all keys of the table whose partition key begins with `partition`. */
   keysOf(partition: string): Promise<Key[]>;
   stop(): Promise<void>;
 }
@@ -95,7 +95,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
         {
           TableName: TABLE,
           ProjectionExpression: "pk, sk",
-          // The filter saves transfer, because the table contains the rows of all earlier tests of the file.
+          // The server filters, because the table also contains the rows of all earlier tests of the file.
           FilterExpression: "begins_with(pk, :partition)",
           ExpressionAttributeValues: { ":partition": { S: partition } },
         },
@@ -164,7 +164,7 @@ async function apply(
 const Statements = z.object({ Statements: z.array(z.unknown()) });
 const Carried = z.looseObject({ Responses: z.array(z.unknown()) });
 
-/** Carries out a share of a batch of PartiQL statements. The reply lists each of the other statements as throttled. */
+/** Executes only a share of a batch of PartiQL statements. The reply lists the other statements as throttled. */
 async function carryOut(body: Json, share: number, forward: (body: Json) => Promise<{ text: string }>): Promise<Json> {
   const all = z.parse(Statements, body).Statements;
   const sent = all.slice(0, share === 0 ? 0 : Math.max(1, Math.floor(all.length * share)));
@@ -195,7 +195,7 @@ function split(operation: string, body: Json, share: number): { sent: Json; left
 async function send(endpoint: string, headers: NodeJS.Dict<string | string[]>, body: Json) {
   const same = ["x-amz-target", "authorization", "x-amz-date"].map((name) => [name, String(headers[name])]);
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  // This is not `fetch`, because `fetch` costs four times as much processor time.
+  // Not `fetch`, because `fetch` needs four times as much processor time.
   sendHttp(endpoint, {
     method: "POST",
     headers: { "content-type": "application/x-amz-json-1.0", ...Object.fromEntries(same) },

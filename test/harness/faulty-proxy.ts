@@ -1,27 +1,27 @@
 /**
- * A proxy between a client and the local service with its bucket. As a test plans, it holds requests and breaks, shortens, loses or
+ * A proxy between a client and the local service with its bucket. As a test plans, it holds requests, and breaks, shortens, loses or
  * replaces answers.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 
-/** A planned failure of one request. `cut` breaks the connection after this many bytes of the body. */
+/** A planned failure of one request. `cut` breaks the connection after this many bytes of the body of the request or answer. */
 export type Failure =
   | { readonly cut: "request" | "answer"; readonly after: number }
   /** The service handles the request, but the client gets no answer. */
   | { readonly lose: "answer" }
   | { readonly hold: "request" }
-  /** The proxy answers with this status, and the service gets no request. */
+  /** The proxy answers with this status instead of the service. */
   | { readonly answer: number }
-  /** The client gets this many bytes of the body, and then a regular end of the body. */
+  /** The client gets only this many bytes, and then a regular end of the body. It must notice by itself that bytes are missing. */
   | { readonly shorten: number };
 
 export interface FaultyProxy {
   readonly url: string;
   /** The requests so far, for example `PUT /uploads`. */
   readonly calls: readonly string[];
-  /** Plans failures for the next requests whose text begins with `call`, one failure for each request. */
+  /** Plans failures for the next requests that begin with `call`, one failure for each request. */
   fail(call: string, ...failures: readonly Failure[]): void;
   /** Resolves after `count` more requests that begin with `call`. */
   received(call: string, count?: number): Promise<void>;
@@ -29,7 +29,7 @@ export interface FaultyProxy {
 }
 
 export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
-  /** The origin of the bucket, taken from presigned URLs. */
+  /** The bucket's origin, which the proxy learns from presigned URLs. */
   let bucket = "";
   let url = "";
   const calls: string[] = [];
@@ -44,7 +44,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? "/";
     const isApi = /^\/(api|local)\//.test(path);
-    // The first part of a bucket's path is the name of the bucket.
+    // The first segment of a bucket URL is the bucket's name, which tests leave out of `calls`.
     const call = `${request.method} ${isApi ? path : `/${path.split("/").slice(2).join("/")}`}`;
     calls.push(call);
     events.dispatchEvent(new Event("call"));
@@ -66,7 +66,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
       return void request.socket.destroy();
     }
     const { "transfer-encoding": _, "content-length": length, connection: __, ...headers } = answer.headers;
-    // Streamed answers pass unchanged, because they are gzipped and contain no presigned URLs.
+    // Streamed answers pass unchanged. They are gzipped and contain no presigned URLs.
     const isJson = String(headers["content-type"]).includes("json") && headers["content-encoding"] === undefined;
     const body = isJson ? Buffer.from(throughProxy((await buffer(answer)).toString())) : undefined;
     const contentLength = body?.length ?? length;
@@ -92,7 +92,9 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
     else response.destroy();
   }
 
-  /** Replaces the bucket's origin in presigned URLs by the origin of the proxy. */
+  /**
+   * Replaces the bucket's origin in presigned URLs by the origin of the proxy, so that the client uploads and downloads through the proxy.
+   */
   function throughProxy(text: string): string {
     return text.replace(/(http:\/\/127\.0\.0\.1:\d+)(?=[^"]*X-Amz-Signature)/g, (origin) => {
       if (origin !== url) bucket = origin;

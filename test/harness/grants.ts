@@ -1,13 +1,13 @@
 /**
- * Compares the grants of the route table with the grants that functions use while all API tests run. Remove an unused grant, or excuse it
- * here with a reason that names the tests of the path which needs the grant.
+ * Compares the grants (IAM rights) of the route table with the grants that functions use while all API tests run. Remove an unused grant,
+ * or excuse it here with a reason. The reason names the tests that need the grant.
  */
 import type { Access } from "../../infra/routes/route.ts";
 import { authorizer, eventFunctions, routes } from "../../infra/routes/routes.ts";
 
 export interface Grant {
   readonly file: string;
-  /** An action and a key family, as `action family`. */
+  /** An action and a family of keys, as `action family`. */
   readonly grant: string;
 }
 
@@ -130,19 +130,20 @@ const granted: readonly Grant[] = accessByFile.flatMap(({ file, access }) =>
 
 const isGranted = ({ file, grant }: Grant): boolean => granted.some((one) => one.file === file && one.grant === grant);
 
-/** Every combination of a reason's files and grants that the route table grants. */
+/** The grants that the reasons in `rare` excuse and the route table still contains. */
 export const excused: readonly Grant[] = rare
   .flatMap(({ files, grants }) => files.flatMap((file) => grants.map((grant) => ({ file, grant }))))
   .filter(isGranted);
 
-/** Reasons that excuse no grant of the route table. */
+/** Returns the reasons that excuse no grant of the route table, so that they can be removed. */
 export const staleReasons = (): string[] =>
   rare
     .filter(({ files, grants }) => !files.some((file) => grants.some((grant) => isGranted({ file, grant }))))
     .map(({ reason }) => reason);
 
 /**
- * Grants that no function used and no reason excuses. `uses` contains the used grants, each as `action family`, for each function's file.
+ * Returns the grants that no function used and no reason excuses. `uses` lists for each function's file the grants that it used, each as
+ * `action family`.
  */
 export function unusedGrants(uses: Readonly<Record<string, readonly string[]>>): Grant[] {
   const needed = new Set([

@@ -1,4 +1,7 @@
-/** The oracle of the index tests. It reads all rows and the whole index without a cache and without zone maps, and compares them. */
+/**
+ * Checks a company's index independently of the code under test. It reads all rows and the whole index, without caches and without skipping
+ * segments, and compares them.
+ */
 import * as z from "zod/mini";
 import { readUnflushed, withTexts } from "#shared/company-index/delta.ts";
 import { readManifest } from "#shared/company-index/manifest.ts";
@@ -13,24 +16,23 @@ import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
-/** The number of partitions that are read at the same time. */
 const PARALLEL = 16;
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 export interface CompanyProspects {
-  /** Prospects that are not deleted, in no particular order. */
+  /** All prospects that are not deleted, in no particular order. */
   readonly prospects: StoredProspect[];
   /** All notes in no particular order, including notes of deleted prospects. */
   readonly notes: readonly StoredNote[];
 }
 
-/** Reads the rows of all recorded id ranges. No row is missed, because a range is recorded before its rows are written. */
+/** Reads the rows of all recorded id ranges. It misses no row, because the service records a range before it writes the rows. */
 export async function readAllProspects(table: Table, companyId: number): Promise<CompanyProspects> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const { from, to, importId } = Range.parse(item);
-    // The rows of an unfinished import are not visible.
+    // A range with an import id belongs to an unfinished import, whose rows are not visible yet.
     if (importId !== undefined) continue;
     for (let block = from; block <= to; block++) blocks.push(block);
   }
@@ -54,11 +56,10 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 export interface Contents {
   /** Live rows by prospect id. More than one row for an id is a fault. */
   readonly rows: ReadonlyMap<number, readonly IndexRow[]>;
-  /** Live notes by note id. More than one note for an id is a fault. */
   readonly notes: ReadonlyMap<number, readonly NoteText[]>;
 }
 
-/** Throws IndexUnreadable if a piece of the index is missing or damaged. */
+/** Reads the records of the whole index. Throws IndexUnreadable if a stored part of the index is missing or damaged. */
 export async function readContents(table: Table, companyId: number): Promise<Contents> {
   const unflushed = await readUnflushed(table, companyId);
   const { runs } = await readManifest(table, companyId, unflushed.head.manifest);
@@ -102,8 +103,8 @@ export interface IndexFault {
 }
 
 /**
- * Returns the differences between index and rows, and an empty list if there are none. The company must have no concurrent writes. Throws
- * IndexUnreadable if a piece of the index is missing or damaged.
+ * Returns the differences between index and rows. The list is empty if they agree. The company must have no concurrent writes. Throws
+ * IndexUnreadable if a stored part of the index is missing or damaged.
  */
 export async function checkIndex(table: Table, companyId: number): Promise<IndexFault[]> {
   const [company, contents] = await Promise.all([readAllProspects(table, companyId), readContents(table, companyId)]);
@@ -111,7 +112,7 @@ export async function checkIndex(table: Table, companyId: number): Promise<Index
   const texts = new Map(
     company.notes.filter(({ prospectId }) => rows.has(prospectId)).map((note) => [note.id, indexNote(note)]),
   );
-  // Notes of a deleted prospect stay in the index until the runs that contain the notes are merged.
+  // The index keeps notes of a deleted prospect until a merge drops them, which is no fault.
   const notes = new Map([...contents.notes].filter(([, [note]]) => note !== undefined && rows.has(note.prospectId)));
   return [...differences("prospect", rows, contents.rows), ...differences("note", texts, notes)];
 }

@@ -1,4 +1,4 @@
-/** The size of an item as DynamoDB counts it: names and values, plus one byte for each element and three bytes for each list or map. */
+/** Returns the size of an item as DynamoDB bills it: names and values, one byte for each element, and three bytes for each list or map. */
 
 export function bytesOf(item: Record<string, unknown>): number {
   return Object.entries(item).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value), 0);

@@ -1,11 +1,13 @@
-/** A process that a test can kill. After the call that kills the process, none of its calls has an effect. */
+/** Simulates a process that is killed at one of its calls. None of its later calls has an effect. */
 import type { EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export class Killed extends Error {}
 
-/** The context of one run. After a call has thrown Killed, every later call throws Killed. */
+/**
+ * Wraps the context of one execution. After one call has thrown Killed, every later call throws Killed too, as if the process had ended.
+ */
 export function killable(context: EventContext): EventContext {
   let isDead = false;
   async function call<T>(work: () => Promise<T>): Promise<T> {
@@ -25,7 +27,7 @@ export function killable(context: EventContext): EventContext {
   };
 }
 
-/** The same table, with every operation run through `call`, which gets the name of the operation. */
+/** Returns the table with every operation wrapped in `call`, which receives the name of the operation. */
 export function calledBy(call: <T>(work: () => Promise<T>, name: string) => Promise<T>, table: Table): Table {
   const all = async (spec: Parameters<Table["query"]>[0]): Promise<Item[]> => {
     const items: Item[] = [];

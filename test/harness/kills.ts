@@ -1,26 +1,30 @@
-/** Chooses the calls at which a test kills or disturbs its work: every call in the wide test tier, one of seven calls in the short tier. */
+/**
+ * Chooses the calls at which a test kills or disturbs its work. `npm run test:wide` tests every call, and the other test commands only one
+ * call in seven to save time.
+ */
 import { sized } from "./tier.ts";
 
-/** A function and not a constant, because test files of both tiers import this module. */
+/** A function instead of a constant, because the size depends on the test command, which the module does not know when it is loaded. */
 const step = (): number => sized({ short: 7, wide: 1 });
 
-/** In the short tier, tests always kill the last two calls of the work, because most of the work takes effect in these calls. */
+/** If not every call is tested, the last two calls are always tested, because most of the work takes effect in them. */
 const LAST = 2;
 /**
- * Distance between the first kill points of successive values of `turn`. It shares no factor with the step, so seven turns cover all calls.
+ * Tests of the same work pass successive values of `turn`, and each value begins this many calls later. 3 and the step 7 have no common
+ * factor, so seven values cover all calls.
  */
 const STRIDE = 3;
 
 /**
- * Endless numbers of calls, where the first call is 1. Tests of the same work pass different values of `turn`, so that they kill at
- * different calls.
+ * Yields the numbers of the calls to kill, without end. The first call is 1. Tests of the same work pass different values of `turn`, so
+ * that together they kill different calls.
  */
 export function* killPoints(turn: number): Generator<number, never> {
   const distance = step();
   for (let call = 1 + ((turn * STRIDE) % distance); ; call += distance) yield call;
 }
 
-/** The kill points for work that makes this number of calls. */
+/** Returns the calls to kill in work that makes this number of calls. */
 export function killPointsOf(calls: number, turn: number): number[] {
   const distance = step();
   const all = Array.from({ length: calls }, (_, i) => i + 1);

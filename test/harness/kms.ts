@@ -1,12 +1,12 @@
 /**
- * Starts one KMS for each test worker, for tests that create webhooks without the local service. The tests find the KMS through environment
- * variables.
+ * Starts one simulated KMS for each test worker, for tests that create webhooks without the local service. The code under test finds it
+ * through environment variables.
  */
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { startKms } from "../../infra/local/kms.ts";
 import { keyArn, REGION } from "../../infra/local/names.ts";
 
-/** The test KMS checks no policy, because the credentials belong to no function. */
+/** This KMS checks no policy, because the tests call it without a function's role. */
 export async function useTestKms(): Promise<void> {
   useKeyService();
   if (process.env.SECRETS_KEY_ARN !== undefined) return;

@@ -1,4 +1,4 @@
-/** Receivers on loopback that behave as a test says. They close after the test. */
+/** Servers on loopback that behave as a test requires. They close after the test. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer, type Socket } from "node:net";

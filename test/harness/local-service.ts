@@ -1,4 +1,4 @@
-/** Starts one local service for the whole test run. With BASE_URL the API tests use a running service instead. */
+/** Starts one local service for all API tests. With BASE_URL the tests use a running service instead. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
@@ -10,16 +10,15 @@ import { assertGrantsAreUsed } from "./grants.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** The URL has no trailing slash. */
     readonly baseUrl: string;
-    /** The issuer's private key, with which tests forge tokens. Null if the service of BASE_URL does not share the key. */
+    /** The issuer's private key, with which tests forge tokens. Null if the service of BASE_URL keeps its key secret. */
     readonly signingKey: SigningKey | null;
   }
 }
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const other = process.env.BASE_URL ?? "";
-  // Only a URL counts, because the test runner sets this variable to a path if it is not set.
+  // Only a URL counts, because the test runner sets an unset BASE_URL to a path.
   if (URL.canParse(other)) {
     const baseUrl = other.replace(/\/$/, "");
     await assertSignIn(baseUrl);
@@ -49,7 +48,7 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>["uses
   return z.parse(Used, (await answer)[0]).uses;
 }
 
-/** Returns true if all API tests ran and passed. A part of the tests uses only a part of the grants. */
+/** Returns true if all API tests ran and passed. Only then is every grant used that some test uses. */
 async function isWhole(project: TestProject): Promise<boolean> {
   if (project.name !== "api" || project.vitest.config.testNamePattern !== undefined) return false;
   const ran = project.vitest.state.getTestModules().filter((module) => module.project.name === project.name);
@@ -61,18 +60,18 @@ async function isWhole(project: TestProject): Promise<boolean> {
   );
 }
 
-/** The exit code of the service. Null if a signal ended the process. */
+/** Null if a signal ended the service. */
 const ExitCode = z.nullable(z.number());
 const Ready = z.object({ url: z.string(), signingKey: SigningKey });
 
-/** The message that the service sends when it can serve. */
+/** Resolves with the message that the service sends as soon as it accepts requests. */
 async function readyOf(service: ChildProcess, ended: Promise<number | null>): Promise<z.infer<typeof Ready>> {
   const early = ended.then((code) => Promise.reject(new Error(`the local service ended with ${code}`)));
   const [message] = await Promise.race([once(service, "message"), early]);
   return z.parse(Ready, message);
 }
 
-/** Throws unless a local service answers. The tests create users and sign in as each of them, which only a local service supports. */
+/** Throws unless the URL belongs to a local service. The tests sign in as users that they create, which only a local service allows. */
 async function assertSignIn(baseUrl: string): Promise<void> {
   const answer = await fetch(`${baseUrl}/local/outputs`).catch(() => undefined);
   if (answer?.ok === true) return;
@@ -81,7 +80,10 @@ async function assertSignIn(baseUrl: string): Promise<void> {
 
 const PublicKeys = z.object({ keys: z.array(z.object({ kid: z.string(), n: z.string() })) });
 
-/** A service without `--memory` stores its key in DATA_DIR. The key is used only if the issuer publishes its public part. */
+/**
+ * Reads the signing key of a service that was started without `--memory` and therefore stores the key in DATA_DIR. Returns the key only if
+ * the issuer publishes its public part.
+ */
 async function keptSigningKey(baseUrl: string): Promise<SigningKey | null> {
   const file = join(process.env.DATA_DIR ?? ".local", "signing-key.json");
   if (!existsSync(file)) return null;

@@ -1,4 +1,4 @@
-/** An event of API Gateway for a function, with Lambda's context. */
+/** Makes an API Gateway event and Lambda's context for a function. */
 import type { APIGatewayProxyEvent, Context } from "aws-lambda";
 import * as z from "zod/mini";
 
@@ -17,7 +17,7 @@ export const lambdaContext: Context = {
   getRemainingTimeInMillis: () => 25_000,
 };
 
-/** An event with any authorizer context, as a caller who bypasses the gateway could make it. */
+/** `authorizer` may be anything, as if a caller bypassed the gateway. */
 export function proxyEvent(authorizer: unknown): APIGatewayProxyEvent {
   const requestContext: APIGatewayProxyEvent["requestContext"] = {
     accountId: "",

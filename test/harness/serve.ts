@@ -1,7 +1,7 @@
-/** The local service of the API tests, in a separate process because the test runner slows down the modules that it loads. */
+/** Starts the local service of the API tests. It is a separate process, because the test runner slows down the modules that it loads. */
 import { startLocal } from "../../infra/local/service.ts";
 
-/** The service divides its delays by this factor, so that retry gaps and debounce windows of minutes pass in seconds. */
+/** The service divides its delays by this factor, so that retries and debounce windows of minutes end in seconds. */
 const TIME_SCALE = 60;
 
 const service = await startLocal({
@@ -16,14 +16,14 @@ const service = await startLocal({
 
 async function end(exitCode: number): Promise<void> {
   await service.stop();
-  // A call that the function's rights did not allow led to a 5xx. Print its cause.
+  // A refusal is a call that the function's IAM policy does not allow. It caused a 5xx, so its cause is printed.
   for (const refusal of service.refusals) console.error(refusal);
   process.exit(exitCode);
 }
 
-// `disconnect` means that the test run has ended for any reason, so the service ends.
+// `disconnect` means that the test process has ended for any reason, so the service must end too.
 for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () => void end(0));
-// Ctrl-C in a terminal signals all its processes. This process ignores the signal, because the test run ends it.
+// Ctrl-C signals all processes of a terminal. The service ignores it, because the test process still needs the service and then ends it.
 process.on("SIGINT", () => undefined);
 process.on("message", (message) => {
   if (message === "uses") process.send?.({ uses: service.uses() });

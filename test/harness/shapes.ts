@@ -1,4 +1,4 @@
-/** Reads values from answers. The client has already validated the answers against the OpenAPI document. */
+/** Reads values from answers. The test client has already checked the answers against the OpenAPI document. */
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import type { Answer } from "./client.ts";
@@ -11,26 +11,25 @@ export const Problem = z.object({
   errors: z.array(z.looseObject({ pointer: z.optional(z.string()), parameter: z.optional(z.string()) })),
 });
 
-/** Expects this status, and returns the parsed body of an untyped answer. */
+/** Expects this status, and returns the parsed body of an answer of the untyped client. */
 export function bodyOf<S extends z.ZodMiniType>(answer: Answer, status: number, schema: S): z.output<S> {
   expect(answer.status, answer.text.slice(0, 500)).toBe(status);
   return z.parse(schema, answer.body);
 }
 
-/** An answer of the typed client. */
 interface TypedAnswer<Data> {
   readonly data?: Data;
   readonly error?: unknown;
   readonly response: Response;
 }
 
-/** Expects this status, and returns the data of a typed answer. */
+/** Expects this status, and returns the data of an answer of the typed client. */
 export function dataOf<Data>({ data, error, response }: TypedAnswer<Data>, status = 200): Data {
   expect(response.status, JSON.stringify(error)).toBe(status);
   return data ?? expect.fail(`${response.url} gave no data`);
 }
 
-/** Expects a problem with this status and code, and returns the errors of the problem. */
+/** Expects a problem body with this status and code, and returns its list of errors. */
 export function problemOf(answer: Answer | TypedAnswer<unknown>, status: number, code: string) {
   const isTyped = "response" in answer;
   const response = isTyped ? answer.response : answer;
@@ -42,12 +41,11 @@ export function problemOf(answer: Answer | TypedAnswer<unknown>, status: number,
   return problem.errors;
 }
 
-/** The status of a typed answer, for tests that compare many answers. */
 export const statusOf = ({ response }: { readonly response: Response }): number => response.status;
 
-/** Returns the value. Fails if it is null or undefined. */
+/** Returns the value. Fails the test if it is null or undefined. */
 export const present = <T>(value: T | null | undefined): T => value ?? expect.fail("what must be there is missing");
 
-/** The number of names so far. Each name contains its number, so that no name is used twice. */
+/** Each name contains this counter, so that no name is used twice. */
 let names = 0;
 export const uniqueName = (): string => `T${process.pid}-${Date.now().toString(36)}-${names++}`;

@@ -1,4 +1,4 @@
-/** Creates two companies for one test file, so that test files can share a local service. */
+/** Creates two companies for one test file, so that test files can share a local service without affecting each other. */
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";
@@ -11,12 +11,12 @@ import { dataOf, uniqueName } from "./shapes.ts";
 export interface Team {
   readonly owner: Client;
   readonly admin: Client;
-  /** Ravi Rep and Rita Rep are sales users without permissions. */
+  /** Sales users without permissions. */
   readonly rep: Client;
   readonly rep2: Client;
-  /** A sales user with canViewAllProspects. */
+  /** A sales user with the permission canViewAllProspects. */
   readonly viewer: Client;
-  /** A sales user with canManageProspects. */
+  /** A sales user with the permission canManageProspects. */
   readonly importer: Client;
   readonly otherOwner: Client;
   readonly otherRep: Client;
@@ -24,7 +24,7 @@ export interface Team {
 
 const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
 
-/** Creates two companies with a user for each role. The clients named `other…` belong to users of the second company. */
+/** Creates two companies with users of each role. The clients named `other…` belong to the second company. */
 export async function newTeam(): Promise<Team> {
   const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };

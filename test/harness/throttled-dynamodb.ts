@@ -1,4 +1,4 @@
-/** A DynamoDB whose partitions accept a limited number of write units a second, as the partitions of a new on-demand table do. */
+/** A DynamoDB whose partitions accept a limited number of write units a second, as DynamoDB's own partitions do. */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
@@ -22,7 +22,7 @@ export interface ThrottledDynamoDb {
   stop(): void;
 }
 
-/** @param unitsPerSecond The write units that each partition accepts in a second. A partition saves the unused units of one second. */
+/** @param unitsPerSecond Write units that each partition accepts in a second. A partition saves the unused units of one second. */
 export async function startThrottledDynamoDb(
   behind: string,
   partitions: number,
@@ -32,8 +32,7 @@ export async function startThrottledDynamoDb(
   const counts = { calls: 0, refusedCalls: 0, units: 0 };
 
   /**
-   * A write is accepted while any units are left, as in DynamoDB. The units of a large write then fall below zero, and later seconds make
-   * up for them.
+   * Accepts a write while any units are left, as DynamoDB does. A large write makes the number negative, so later writes must wait longer.
    */
   function takes(pk: string, bytes: number): boolean {
     const bucket = buckets[placeOf(pk, partitions)];
@@ -107,7 +106,7 @@ function keysIn(operation: string, body: string): string[] {
   return parts.map(({ Key, Item }) => (Key ?? Item)?.pk.S ?? "");
 }
 
-/** The hash FNV-1a spreads the keys over the partitions. DynamoDB also uses a hash of the partition key. */
+/** Chooses the partition by the hash FNV-1a, because DynamoDB also chooses it by a hash of the partition key. */
 function placeOf(pk: string, partitions: number): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < pk.length; i++) value = Math.imul(value ^ pk.charCodeAt(i), 0x01000193);

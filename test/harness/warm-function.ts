@@ -1,4 +1,4 @@
-/** Companies for tests, and warm functions that share a table but no memory. */
+/** Creates companies for tests, and contexts of warm functions that share a table but no memory. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -16,7 +16,6 @@ export function warmFunction(db: FaultyDynamoDb, clock: Clock): ApiContext {
 }
 
 export interface Company {
-  /** The owner of the company. */
   readonly caller: Caller;
   readonly repId: number;
 }
@@ -36,7 +35,7 @@ const ownerCaller = ({ companyId, id: userId }: StoredUser): Caller => ({
   permissions: [],
 });
 
-/** The owner of a new company without other users. */
+/** Creates a company without other users and returns its owner as a caller. */
 export const newOwner = async (context: ApiContext): Promise<Caller> => ownerCaller(await foundCompany(context));
 
 export async function newCompany(context: ApiContext): Promise<Company> {

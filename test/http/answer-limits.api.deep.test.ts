@@ -1,6 +1,6 @@
 /**
- * Tests that every route sends a complete answer when its data are at the documented limits. The local gateway answers 502, as API Gateway
- * does, if Lambda would refuse a buffered answer as too large.
+ * Tests that every route sends a complete answer when its data are at the documented limits. If an answer is too large for Lambda, the
+ * local gateway answers 502, as API Gateway does.
  */
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
@@ -19,11 +19,11 @@ import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, Identified, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 
-/** The character that takes the most bytes in an answer: six bytes as JSON, and seven bytes in the JSON that the function returns. */
+/** The character that needs the most bytes in an answer: six in JSON, and seven when Lambda puts this JSON into a JSON string. */
 const WIDE = "\u0001";
 const wide = (characters: number, beginning = ""): string => beginning + WIDE.repeat(characters - beginning.length);
 
-/** The number of records that makes a streamed answer larger than a buffered answer may be. */
+/** This many records make an answer larger than Lambda's limit for buffered answers, so the answer must be streamed. */
 const STREAMED = 110;
 
 let team: Team;
@@ -41,10 +41,7 @@ async function ask(method: string, path: string, body?: object, key?: string): P
   });
 }
 
-/**
- * Sends the request twice under one idempotency key. The answers must be equal, which shows that the stored answer fits into a row of the
- * table.
- */
+/** Sends the request twice with one idempotency key. Equal answers show that the stored answer fits into a row of the table. */
 async function post(path: string, body: object = {}): Promise<Answer> {
   const key = randomUUID();
   const first = await ask("POST", path, body, key);
@@ -63,7 +60,6 @@ async function made(path: string, body: object): Promise<number> {
   return z.parse(Identified, answer.body).id;
 }
 
-/** Runs `work` for each index, a few at a time. */
 async function inLanes<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   let next = 0;
@@ -94,7 +90,7 @@ const appointment = {
   title: text(limits.appointmentTitle),
   location: text(limits.appointmentLocation),
   notes: text(limits.appointmentNotes),
-  // The date has passed, because the row of a prospect keeps copies of future appointments.
+  // A date in the past, because the prospect's row would keep copies of future appointments and become too large.
   startAt: "2020-01-01T00:00:00.000Z",
 };
 const polygon = Array.from({ length: limits.polygonPointsMax }, (_, i) => [-104 - i / 7e15, 39 + i / 9e15]);
@@ -109,12 +105,12 @@ const prospect = {
   lng: -104.123456789,
   source: text(limits.source),
   sourceId: text(limits.sourceId),
-  // A quotation mark counts as two bytes of the limit, and takes four bytes in the answer.
+  // A quotation mark counts as two bytes of the limit but needs four bytes in the answer.
   customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
 };
 /**
- * A filter of the largest size. Its second value is the prospect's source, so the prospect matches and its answer contains the button of
- * the manual trigger. Its first value fills the remaining size with quotation marks, because these are longest when they are escaped.
+ * A filter of the maximum size. It matches prospects whose source is its second value, so their answers contain the button of the manual
+ * trigger. Quotation marks fill the rest, because escaping makes them longest.
  */
 const filter = (() => {
   const match = { "prospect.source": ["", prospect.source] };
@@ -133,7 +129,7 @@ const webhook = (count: number) => ({
   secretKey: randomUUID().repeat(7),
   registrations: Array.from({ length: count }, () => registration),
 });
-/** A file of the largest number of rows. Each row has errors in as many columns as fit into a file of the largest size. */
+/** A file with the maximum number of rows. Each row has errors in as many columns as the maximum file size allows. */
 const badFile = (() => {
   const tags = Array.from({ length: limits.tagsPerProspect }, (_, i) => `${i},`).join(";");
   const row = `${"x".repeat(51)},@,x,x,?,?,"${tags.slice(0, 60)}"`;
@@ -172,7 +168,7 @@ beforeAll(async () => {
   const status = await inLanes(limits.statusesPerCompany - statuses - 1, (i) =>
     made("/api/statuses", { value: wide(limits.displayValue, `s${i}`) }),
   );
-  // An import creates the tags, because one row may name 50 tags and an import creates missing tags.
+  // An import creates all tags with few requests, because one row may name 50 new tags.
   const tagged = Array.from({ length: (limits.tagsPerCompany - 1) / limits.tagsPerProspect }, (_, row) =>
     Array.from({ length: limits.tagsPerProspect }, (_, i) => wide(limits.displayValue, `t${row}-${i}`)),
   );
@@ -204,7 +200,7 @@ beforeAll(async () => {
   const stored = StoredImport.parse(await table.get(keys.import(companyId, importId)));
   const rows: (Key & Item)[] = [];
   for (let i = 1; i <= SUMMARIES; i++) {
-    // These ids are far above the ids that the service has assigned, and no other company uses them.
+    // These ids are far above all ids that the service has assigned, so no other test uses them.
     const id = 2 ** 45 + companyId * 1_000 + i;
     rows.push({ ...keys.import(companyId, id), ...stored, id, state: "failed", failure: text(2 * limits.csvHeader) });
     rows.push({ ...keys.importEntry(companyId, id), type: "importEntry", id });
@@ -217,7 +213,7 @@ beforeAll(async () => {
     return bodyOf(answer, 201, WithRegistrations);
   });
   const [first = expect.fail("no webhook"), second = expect.fail("no webhook")] = webhooks;
-  // The deletion makes room for the registration that the walk creates.
+  // Makes room for the registration that the walk creates later.
   const spare = present(second.registrations[0]).id;
   bodyOf(await ask("DELETE", `/api/webhooks/${second.id}/registrations/${spare}`), 200, Identified);
 
@@ -266,7 +262,7 @@ beforeAll(async () => {
   deliveries = first.id;
 }, 300_000);
 
-/** Id of the webhook whose deliveries `beforeAll` has stored. */
+/** The webhook whose deliveries `beforeAll` has stored. */
 let deliveries = 0;
 
 const listOf = (answer: Answer): readonly unknown[] => z.parse(z.array(z.unknown()), answer.body);
@@ -286,7 +282,7 @@ const read = (path: () => string, whole?: (answer: Answer) => void): Visit => vi
 const counts = (count: () => number) => (answer: Answer) => expect(listOf(answer)).toHaveLength(count());
 const atLeast = (count: number) => (answer: Answer) => expect(listOf(answer).length).toBeGreaterThanOrEqual(count);
 
-/** The visits in the order of the walk. No visit needs a record that an earlier visit has deleted. */
+/** One request for each route, in the order in which they are sent. No request needs a record that an earlier one has deleted. */
 const walk: Readonly<Record<string, Visit>> = {
   "GET /openapi.json": read(
     () => "/openapi.json",
@@ -396,7 +392,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "DELETE /api/appointments/{id}": visit(() => ask("DELETE", `/api/appointments/${stage.appointment}`)),
   "GET /api/prospects/{id}/actions": read(
     () => `/api/prospects/${stage.prospect}/actions`,
-    // The last webhook and one registration are created later in the walk.
+    // One less than the maximum, because the walk creates the last webhook and one registration later.
     counts(() => (limits.webhooksPerCompany - 1) * limits.registrationsPerWebhook - 1),
   ),
   "POST /api/prospects/{id}/actions/{registrationId}": visit(

@@ -1,4 +1,4 @@
-/** Tests that an endpoint rejects an answer larger than Lambda's limit before the transaction commits. */
+/** Tests that an endpoint rejects its own answer, if it exceeds Lambda's limit, before the transaction commits. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
@@ -40,7 +40,7 @@ test("no effect is committed if its answer exceeds the limit", async () => {
   const context = rejectingLargeAnswers(contextOn(db.direct));
   const row = { ...keys.company(1), type: "company", name: "X" };
   const writes = [{ put: row }];
-  // A quotation mark takes two bytes in the answer, and four bytes in the JSON that the function returns.
+  // A quotation mark needs two bytes in the answer, and four bytes when Lambda puts the answer into a JSON string.
   const answer = { name: '"'.repeat(limits.bufferedAnswerBytes / 4) };
   await expect(context.commit(writes, answer)).rejects.toMatchObject({ code: "internal" });
   expect(await context.table.get(keys.company(1))).toBeUndefined();

@@ -17,13 +17,15 @@ const byName = new Map<string, Row>(
 const writes = [...byName].filter(([, row]) => bodyFor(row) !== undefined);
 const withIds = [...byName].filter(([, { path }]) => path.includes("{id}"));
 
-/** Sends the text as the body of a request to the route. */
 async function sendText({ method, path }: Pick<Row, "method" | "path">, body: string): Promise<Answer> {
   const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Content-Type": "application/json" };
   return send(method, pathOf({ path }, mine), { headers, body });
 }
 
-/** A valid body of the route as JSON text with one more field. `written` is the JSON text of the field's value. */
+/**
+ * Returns a valid body of the route with one more field, as JSON text. `written` is the JSON of the field's value, so that it may be
+ * invalid.
+ */
 function withField(row: Row, field: string, written: string): string {
   const others = Object.entries(bodyFor(row) ?? {}).filter(([name]) => name !== field);
   return `{${others.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`).join("")}${JSON.stringify(field)}:${written}}`;
@@ -36,7 +38,7 @@ function rowOf(name: string): Row {
 }
 
 describe.each(writes)("%s", (_, row) => {
-  // Bodies of 5 MB and 11 MB are tested in hostile.api.test.ts only, because all routes read bodies by the same code.
+  // All routes read bodies with the same code, so hostile.api.test.ts alone tests bodies of 5 MB and 11 MB.
   test("a body above 1 MB is rejected", async () => {
     problemOf(await sendText(row, withField(row, "more", `"${"x".repeat(1_000_000)}"`)), 413, "payload_too_large");
   });
@@ -68,7 +70,7 @@ describe.each(writes)("%s", (_, row) => {
     for (const field of Object.keys(bodyFor(row) ?? {}).slice(0, 1)) {
       problemOf(await sendText(row, withField(row, field, nested)), 400, "validation_failed");
     }
-    // Only one route gets the deepest body, because parsing takes long and all routes read bodies by the same code.
+    // All routes read bodies with the same code, so only one route gets the deepest body, whose parsing takes long.
     for (const depth of row.path === "/api/prospects" ? [20_000, 499_000] : [20_000]) {
       const deep = "[".repeat(depth) + "]".repeat(depth);
       problemOf(await sendText(row, withField(row, "more", deep)), 400, "malformed_json");

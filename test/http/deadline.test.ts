@@ -1,4 +1,4 @@
-/** Tests that a request which waits for a throttled table is answered `unavailable` before Lambda stops its function. */
+/** Tests that a request that waits for a throttled table is answered `unavailable` before Lambda stops its function. */
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -1,4 +1,4 @@
-/** Tests that an endpoint whose answer is larger than Lambda's limit commits no effect and answers with a problem body. */
+/** Tests that an endpoint whose answer is larger than Lambda's limit commits nothing and answers with a problem body. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
@@ -7,7 +7,7 @@ import { limits } from "#shared/limits.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 
 beforeAll(() => {
-  // The table is never called, because the tests refuse each answer first. The name only has to exist.
+  // The name is only needed to open the table. The endpoint rejects each answer before it calls the table.
   process.env.TABLE_NAME = "t";
 });
 

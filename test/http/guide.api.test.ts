@@ -15,7 +15,7 @@ const blocks = [...guide.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language 
 const codeIn = (language: string): string[] =>
   blocks.filter((block) => block.language === language).map(({ code }) => code);
 
-/** The environment of a new terminal, which has nothing of this test run except the port of the service. */
+/** The environment of a new terminal. It contains nothing of this test process except the port of the service. */
 const { HOME = "", PATH = "" } = process.env;
 const terminal = {
   HOME,
@@ -25,7 +25,6 @@ const terminal = {
   PORT: new URL(baseUrl()).port,
 };
 
-/** Returns the output of the command. Throws if the command fails. */
 async function run(command: string, args: readonly string[]): Promise<string> {
   const child = spawn(command, args, { cwd: root, env: terminal });
   const code = new Promise<number | null>((resolve, reject) => child.on("exit", resolve).on("error", reject));

@@ -11,7 +11,7 @@ import { sized } from "../harness/tier.ts";
 const as = await newTeam();
 
 const EXAMPLES = 500;
-/** The number of examples that each endpoint gets. */
+/** Generated requests for each endpoint. */
 const RUNS = sized({ short: 50, wide: EXAMPLES });
 
 const guarded = routes.filter(({ path }) => path.startsWith("/api/"));
@@ -90,7 +90,7 @@ const parameterNames = [
   "x",
 ];
 
-/** Mostly real fields with wrong values, because a body that is almost right reaches deeper checks. */
+/** Mostly real fields with wrong values, because an almost valid body reaches deeper checks than a random one. */
 const jsonBody = fc.oneof(
   {
     weight: 5,
@@ -137,7 +137,7 @@ const segment = fc.oneof(
     "%00",
     "..",
     "%2e%2e",
-    // An Arabic digit, percent-encoded and as its raw bytes.
+    // An Arabic digit, percent-encoded and as raw bytes.
     "%D9%A1",
     "\u00d9\u00a1",
     "a%20b",
@@ -153,25 +153,28 @@ const query = fc.array(
 
 const request = fc.record({ segments: fc.tuple(segment, segment), query, body: jsonBody, contentType });
 const examples = fc.sample(request, { numRuns: EXAMPLES, seed: 7 });
-/** Each endpoint gets the next examples of the list, so that all examples are used. */
+/** Gives each endpoint the next part of the list, so that all examples are used. */
 const examplesOf = (endpoint: number) =>
   Array.from({ length: RUNS }, (_, n) => examples[(endpoint * RUNS + n) % EXAMPLES]).filter((one) => one !== undefined);
 
-/** Fails if the answer is a server error or reveals internals. The client has already checked the answer against the OpenAPI document. */
+/**
+ * Fails if the answer is a server error or reveals internals such as a stack trace. The client has already checked it against the OpenAPI
+ * document.
+ */
 function assertHarmless(status: number, text: string, sent: unknown): void {
   const isTelling = /arn:aws|at \S+ \(|\.ts:\d+|\.mjs:\d+|TableName|ValidationException/.test(text);
-  // `expect` is called only for a failure, because a call for each of tens of thousands of answers would take seconds.
+  // `expect` runs only on a failure, because tens of thousands of calls would take seconds.
   if (status >= 500 || isTelling) expect.fail(`${status} ${text} to ${JSON.stringify(sent)}`);
 }
 
 /**
- * Endpoints run concurrently, but the requests of one endpoint run one after the other. Each endpoint thus starts one function environment,
- * and all environments are busy.
+ * Endpoints are tested concurrently to use all processors. The requests of one endpoint are sequential, so that each endpoint starts only
+ * one function environment.
  */
 const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as const);
 describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
   test(`${RUNS} hostile requests`, { tags: "sized" }, async () => {
-    // GET requests use the other company, because the tests create no records in that company meanwhile.
+    // GET requests use the other company, whose lists stay short because the tests create no records there.
     const authorization = `Bearer ${await tokenOf(method === "GET" ? as.otherOwner.email : as.admin.email)}`;
     for (const example of examplesOf(at)) {
       const [first, second] = example.segments;

@@ -52,12 +52,12 @@ test.each(Object.keys(faults))(
     for (let at = 1; at <= calls.length; at++) {
       let now = Date.now();
       const { context, caller } = await company({ now: () => now });
-      // Every try of this operation fails while the first request runs.
+      // From call `at` on, every call of this operation fails, including retries, while the first request is handled.
       let isFirst = true;
       db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
       const first = await create(context, caller, "key").catch(() => undefined);
       isFirst = false;
-      // After this time the first run counts as dead. A repetition then takes over a claim that the first run could not release.
+      // 31 seconds later the first request counts as dead. A retry then takes over the claim on its idempotency key.
       now += 31_000;
       const second = await create(context, caller, "key");
       const third = await create(context, caller, "key");

@@ -1,4 +1,7 @@
-/** Tests that the repetition of a killed POST with the same key gets 409 with Retry-After until the first run counts as dead. */
+/**
+ * Tests the retry of a POST whose function was killed. With the same idempotency key it gets 409 with Retry-After until the first attempt
+ * counts as dead.
+ */
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
@@ -44,11 +47,11 @@ const Transaction = z.object({
 
 test("the repetition of each killed POST gets 409 with Retry-After", async () => {
   const first = await start(true);
-  // The second service starts before the claims, because a claim lasts 30 seconds and a start can take as long on a busy machine.
+  // The second service starts before the requests. A claim lasts 30 seconds, and starting a service can take that long on a busy machine.
   const second = await start(false);
-  // A claim is a single write. The effect and the answer come in one later transaction, which never ends here.
+  // An idempotent request first claims its key. Effect and answer come in one later transaction, which hangs here.
   const reached = Promise.withResolvers<void>();
-  // A run is identified by the row of its claim, because the service repeats a call that it has given up.
+  // The rows of the claims identify the requests, because the service repeats the transaction of a request after a time-out.
   const claims = new Set<string>();
   db.plan((operation, _, body) => {
     if (operation !== "TransactWriteItems") return pass;

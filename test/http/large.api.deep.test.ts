@@ -1,4 +1,4 @@
-/** Tests that streamed answers larger than 6 MB arrive complete: territories of many points, and prospects with many appointments. */
+/** Tests that streamed answers larger than 6 MB (Lambda's limit for buffered answers) arrive complete. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { bodyOf, Identified } from "../harness/shapes.ts";
@@ -7,7 +7,6 @@ import { newTeam } from "../harness/team.ts";
 const as = await newTeam();
 const BUFFERED_BYTES = 6 * 1024 * 1024;
 
-/** Runs `work` for each index, a few at a time. */
 async function inLanes<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   let next = 0;
@@ -38,12 +37,12 @@ test("the list of territories, newest first, each with its exact polygon", async
 
 test("the detail of a prospect with all its appointments", async () => {
   const { id } = bodyOf(await as.rep("POST", "/api/prospects", {}), 201, Identified);
-  // Each of these characters takes six bytes in JSON.
+  // Each of these characters needs six bytes in JSON.
   const notes = "\u0001".repeat(10_000);
-  // The date has passed, because the row of a prospect keeps copies of future appointments.
+  // A date in the past, because the prospect's row would keep copies of future appointments and become too large.
   const startAt = "2020-01-01T00:00:00.000Z";
   const made: number[] = [];
-  // The appointments are created one after the other, because concurrent creations would conflict on the prospect.
+  // Sequential, because concurrent creations would conflict on the prospect.
   while (made.length < 108) {
     const answer = await as.rep("POST", `/api/prospects/${id}/appointments`, { title: "past", notes, startAt });
     made.push(bodyOf(answer, 201, Identified).id);

@@ -15,18 +15,17 @@ type Shown = readonly [read: string, sign: string | number];
 const each = (sign: string | number, ...reads: readonly string[]): Shown[] => reads.map((read) => [read, sign]);
 
 interface Gone {
-  /** Path of the record that is deleted. */
   readonly path: string;
-  /** A valid body for a PATCH of the record. Undefined if records of this kind have no PATCH. */
+  /** A valid body for a PATCH of the record. Undefined if the API has no PATCH for this kind. */
   readonly patch?: object;
-  /** Reads that still answer after the deletion, each with a text or id that the answer contains only before the deletion. */
+  /** Reads that work before and after the deletion. Each has a text or id that its answer must contain only before. */
   readonly shown: readonly Shown[];
-  /** Paths of records that are deleted with the record, and give 404 afterwards. */
+  /** Paths of records that are deleted together with this record. They must answer 404 afterwards. */
   readonly alongside?: readonly string[];
   readonly hasNoGet?: true;
 }
 
-/** A prospect that every read shows, with a note and an appointment. */
+/** Creates a prospect that all reads show, with a note and an appointment. */
 async function prospect() {
   const name = uniqueName();
   const id = await made("/api/prospects", { name, lat: 11.25, lng: 12.5 });
@@ -148,7 +147,7 @@ describe("pages visit each record once", () => {
   test("addresses, for every limit, over several blocks of 128 ids", async () => {
     const client = as.otherOwner;
     const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
-    // Each of these two functions leases separate blocks of 128 ids.
+    // The two functions that create addresses lease different blocks of 128 ids, so the list spans several blocks.
     const ways = [
       (zip: string) => made("/api/addresses", { ...home, zip }, client),
       async (zip: string) => {

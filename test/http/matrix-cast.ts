@@ -1,4 +1,4 @@
-/** Creates the callers of the role matrix: a company with a user of each role, another company, and records of both companies. */
+/** Creates the callers of the role matrix (expected status of each route for each kind of caller) and their records, in two companies. */
 import * as z from "zod/mini";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -7,12 +7,12 @@ import { type CallerName, callers } from "./matrix-table.ts";
 
 export interface Cast {
   readonly emails: Readonly<Record<CallerName, string | undefined>>;
-  /** The records that a caller may change. Callers that may change nothing share `kept`. */
+  /** Returns the records that the caller may change. Callers that may change nothing share `kept`. */
   readonly stageOf: (caller: CallerName) => Stage;
-  /** Records that no request changes: `kept` in the first company, `foreign` in the other company. */
+  /** Records that no request changes, in the first company (`kept`) and in the other company (`foreign`). */
   readonly kept: Stage;
   readonly foreign: Stage;
-  /** A disabled user and a deactivated status of the first company. No new record may refer to either. */
+  /** A disabled user and a deactivated status of the first company. No new record may refer to them. */
   readonly inactive: { readonly user: number; readonly status: number };
 }
 
@@ -34,7 +34,7 @@ export async function newCast(): Promise<Cast> {
   const [kept, foreign] = [await one(), await newStage("two", otherOwner, { mine: foreignId, other: foreignId })];
   const working = ["owner", "admin", "plain", "viewer", "manager"];
   const stages = new Map<CallerName, Stage>();
-  // The records are created one after the other, because concurrent creations would start four environments of each function.
+  // Sequential, because concurrent creations would start several environments of each function.
   for (const caller of callers) stages.set(caller, working.includes(caller) ? await one() : kept);
   const [admin, plain, viewer, manager] = [team.admin, team.rep, team.viewer, team.importer].map(({ email }) => email);
   return {
@@ -50,7 +50,10 @@ const Me = z.object({ user: Identified, company: Identified });
 const meOf = async (email: string) => bodyOf(await ask(email, "GET", "/api/me"), 200, Me);
 const userIdOf = async (email: string): Promise<number> => (await meOf(email)).user.id;
 
-/** Marks the ids and e-mail addresses of the company and its users. Names are not marked, because they are equal in both companies. */
+/**
+ * Records ids and e-mail addresses of the company and its users, so that a leak of them is noticed. Names are equal in both companies, so
+ * they would prove nothing.
+ */
 async function markTeam(company: Company, emails: readonly string[]): Promise<void> {
   const everybody = marker(company, "-");
   for (const email of emails) {

@@ -1,4 +1,4 @@
-/** The body fields that refer to another record by id, and the kind of that record. */
+/** Lists the body fields that refer to another record by id, with the kind of that record. */
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import type { Records } from "./matrix-stage.ts";
@@ -45,12 +45,12 @@ const Document = z.object({
   }),
 });
 
-/** Paths whose body is a filter. An unknown id is no error in a filter, because it matches nothing, as in a query. */
+/** Paths whose body is a filter. An unknown id in a filter is no error, because it only matches nothing. */
 const filters: ReadonlySet<string> = new Set(["/api/prospects/exports"]);
 
 /**
- * `METHOD path field` for every field of a documented body that is named as an id. `sourceId` is left out, because it is the client's own
- * text.
+ * Returns `METHOD path field` for every documented body field whose name says that it is an id. `sourceId` is left out, because clients
+ * choose it freely.
  */
 export function documentedReferences(): string[] {
   const text = readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8");

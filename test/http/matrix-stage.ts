@@ -1,4 +1,6 @@
-/** Creates the records of the role matrix. Each text and id is recorded as a mark, so that the tests recognise it in any answer. */
+/**
+ * Creates the records of the role matrix. Each text and id of a record is remembered as a mark, so that a test can find it in any answer.
+ */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { type Answer, send, tokenOf } from "../harness/client.ts";
@@ -13,7 +15,10 @@ interface Mark {
   readonly sign: string | number;
   readonly company: Company;
   readonly whose: Whose | "admins";
-  /** The path of a list that shows the mark to the whole company, as the lists of statuses, tags and users do. */
+  /**
+   * The path of a list that shows the mark to the whole company. Undefined if there is none. Every user sees all statuses, tags and users
+   * in these lists.
+   */
   readonly home: string | undefined;
 }
 
@@ -32,7 +37,7 @@ function maySee(caller: CallerName, { company, whose, home }: Mark, path: string
   return seenInCompany[isHome ? "-" : whose].includes(caller);
 }
 
-/** The marks that the answer or its headers show although the caller may not see them. */
+/** Returns the marks that the answer shows in its body or headers although the caller may not see them. */
 export function leaks(caller: CallerName, path: string, { headers, text }: Answer): (string | number)[] {
   const told = `${[...headers].map(([name, value]) => `${name}: ${value}`).join("\n")}\n${text}`;
   const ids = new Set(Array.from(told.matchAll(/[:[,/](\d+)(?=[,}\]\n])/g), ([, digits]) => Number(digits)));
@@ -56,19 +61,19 @@ export interface Records {
   readonly tags: number;
   readonly webhooks: number;
   readonly registrations: number;
-  /** Id of a manual registration. */
+  /** Id of a registration with a manual trigger, which is an action of a prospect. */
   readonly actions: number;
 }
 
-/** Two prospects with all kinds of records that belong to a prospect, and one record of every other kind. */
+/** Two prospects (`mine` and `other`) with their notes, appointments and so on, and one record of every other kind. */
 export interface Stage {
   readonly mine: Records;
   readonly other: Records;
-  /** Records whose address belongs to no prospect. */
+  /** The same records as in `mine`, but with an address that belongs to no prospect. */
   readonly "-": Records;
 }
 
-/** The path of the route with the ids of the given records. */
+/** Returns the path of the route with the ids of the given records. */
 export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<string, number>> | Records): string {
   const idOf = new Map(Object.entries(records));
   const steps = path.split("/");
@@ -76,13 +81,13 @@ export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<str
   return (
     path
       .replace("{id}", String(idOf.get(collection)))
-      // No delivery has this id. The tests of deliveries check which callers may see a delivery.
+      // No delivery has this id. The tests of deliveries check separately who may see a delivery.
       .replace("{deliveryId}", `dlv_${"0".repeat(29)}`)
       .replace("{registrationId}", String(idOf.get(path.includes("/actions/") ? "actions" : "registrations")))
   );
 }
 
-/** Sends one request. `email` is undefined for a caller without a token. */
+/** Sends one request. If `email` is undefined, the request has no token. */
 export async function ask(email: string | undefined, method: string, path: string, body?: unknown): Promise<Answer> {
   const authorization = email === undefined ? {} : { Authorization: `Bearer ${await tokenOf(email)}` };
   return send(method, path, {
@@ -94,7 +99,7 @@ export async function ask(email: string | undefined, method: string, path: strin
 const WithRegistration = z.object({ id: z.number(), registrations: z.array(Identified) });
 const WithAddress = z.object({ id: z.number(), address: Identified });
 
-/** Creates the records in the name of the company's owner. The prospects are assigned to `assignees`. */
+/** Creates the records as the company's owner. The prospects are assigned to the users in `assignees`. */
 export async function newStage(
   company: Company,
   owner: string,
@@ -180,7 +185,7 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
   return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
 }
 
-/** Creates marks for one company and one group of callers. */
+/** Returns functions that remember texts and ids as marks, which only the callers `whose` of this company may see. */
 export function marker(company: Company, whose: Mark["whose"], home?: string) {
   function known<Sign extends string | number>(sign: Sign): Sign {
     marks.push({ sign, company, whose, home });

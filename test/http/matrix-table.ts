@@ -1,24 +1,24 @@
-/** The role matrix: a table with the status of each route for each kind of caller. */
+/** The role matrix: a table with the expected status of each route for each kind of caller. */
 
 import { randomUUID } from "node:crypto";
 import { csvForm } from "../harness/csv-form.ts";
 
 export const callers = ["owner", "admin", "plain", "viewer", "manager", "stranger", "disabled", "nobody"] as const;
 /**
- * `plain` is a sales user without permissions, `viewer` has canViewAllProspects, and `manager` has canManageProspects. `stranger` owns
+ * `plain` is a sales user without permissions. `viewer` has canViewAllProspects and `manager` has canManageProspects. `stranger` owns
  * another company, `disabled` is a disabled owner, and `nobody` has no token.
  */
 export type CallerName = (typeof callers)[number];
 
 /**
- * Whose prospects a row is about: `mine` are assigned to the plain rep, and `other` to another user. `-` means that the assignee makes no
- * difference; an address is then one that no prospect has.
+ * To whom the prospect of a row is assigned: `mine` to the plain sales user, `other` to another user. `-` means that the assignee makes no
+ * difference, and an address then belongs to no prospect.
  */
 export type Whose = "mine" | "other" | "-";
 
 /**
- * The columns have the order of `callers`. `mine` and `other` differ only for prospects, for records below prospects and for addresses of
- * prospects. Every caller has separate records. A line needs no record that the DELETE of an earlier line has removed.
+ * The columns are method, path, `Whose`, and the expected status for each of `callers`. `mine` and `other` differ only for prospects, their
+ * records and their addresses. Each caller has separate records. No line needs a record that the DELETE of an earlier line has removed.
  */
 const table = `
 GET    /api/me                                           -      200 200 200 200 200 200 401 401
@@ -175,7 +175,7 @@ const bodies: Record<string, () => object> = {
   "PATCH /api/webhooks/{id}/registrations/{registrationId}": () => ({ delayMinutes: 7 }),
 };
 
-/** The form for a route that accepts a form. */
+/** Returns the form for a route that accepts a form instead of JSON. */
 export const formFor = ({ method, path }: Pick<Row, "method" | "path">): FormData | undefined =>
   `${method} ${path}` === "POST /api/prospects/import" ? csvForm(`name,lat,lng\n${unique()},1,2\n`) : undefined;
 

@@ -1,4 +1,4 @@
-/** Tests every route for every kind of caller, and that no answer reveals the existence of a record that the caller may not see. */
+/** Tests every route for every kind of caller. Also tests that no answer reveals the existence of a record that the caller may not see. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes/routes.ts";
@@ -29,20 +29,20 @@ const never: Records = {
   actions: NEVER,
 };
 
-/** Sends one request, and fails if the answer shows anything that the caller must not see. */
+/** Sends one request, and fails if the answer shows a text or id that the caller may not see. */
 async function call(caller: CallerName, method: string, path: string, body?: unknown): Promise<Answer> {
   const answer = await ask(emails[caller], method, path, body);
   expect(leaks(caller, path, answer), `${method} ${path} by ${caller}: ${answer.text.slice(0, 300)}`).toEqual([]);
   return answer;
 }
 
-/** Status and problem body, without the fields that differ between any two requests. */
+/** Returns status and problem body without the fields that differ between any two requests. */
 function problemShape({ status, headers, body }: Answer): unknown {
   const { requestId: _, ...problem } = z.parse(z.looseObject({ requestId: z.string() }), body);
   return { status, type: headers.get("content-type"), problem };
 }
 
-/** Expects one and the same problem as the answer to all requests. Returns the status of the problem. */
+/** Sends the requests and expects the same problem in every answer. Returns its status. */
 async function sameProblem(requests: readonly (() => Promise<Answer>)[]): Promise<number | undefined> {
   const problems: unknown[] = [];
   for (const request of requests) problems.push(problemShape(await request()));
@@ -58,22 +58,22 @@ test("the matrix has a row for every route, and no other", () => {
 
 const named = rows.map((row, at) => [`${row.method} ${row.path} ${row.whose}`, row, at] as const);
 
-/** Chooses among callers that must get the same status: all of them in the wide test tier, else one, which differs from row to row. */
+/**
+ * Chooses among callers that must get the same status. `npm run test:wide` tests all of them, and other test commands only one, which
+ * differs from row to row.
+ */
 function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number): Caller[] {
   const count = sized({ short: 1, wide: alike.length });
   return alike.filter((_, i) => (i - (at % alike.length) + alike.length) % alike.length < count);
 }
 
-/**
- * Returns the callers to test for the row. For each status that the row expects, these are some or all of the callers that must get it (see
- * `someOf`).
- */
+/** Returns the callers to test for the row. They are all or some of the callers of each expected status (see `someOf`). */
 function callersOf({ statuses }: Row, at: number): CallerName[] {
   const alike = Map.groupBy(callers, (caller) => statuses[callers.indexOf(caller)]);
   return [...alike.values()].flatMap((same) => someOf(same, at));
 }
 
-/** The rows run one after the other, so that a request finds its function warm. */
+/** Sequential, so that a request finds its function warm and the rows do not change each other's records. */
 test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];
   for (const caller of callersOf(row, at)) {
@@ -88,8 +88,8 @@ test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
 });
 
 /**
- * Expects the same answer for a record of another company, for a missing record and, below prospects, for a record of another user's
- * prospect.
+ * Expects the same answer for a record of another company, for a missing record and, in paths below prospects, for a record of another
+ * user's prospect.
  */
 async function expectIndistinguishable(row: Row, at: number): Promise<void> {
   for (const caller of someOf(["owner", "plain"], at)) {
@@ -100,7 +100,7 @@ async function expectIndistinguishable(row: Row, at: number): Promise<void> {
       );
     const isDenied = row.statuses[callers.indexOf(caller)] === 403;
     expect(await among(bodyFor(row))).toBe(isDenied ? 403 : 404);
-    // An invalid body must not reveal that the record exists.
+    // The service must check access before the body, because an error of the body would reveal that the record exists.
     if (bodyFor(row) !== undefined) await among({ ...bodyFor(row), assignedToUserId: NEVER, tagIds: [NEVER] });
   }
 }
@@ -202,7 +202,7 @@ const Texts = z.object({
   notes: z.tuple([z.object({ body: z.string() })]),
 });
 
-/** Query parameters that find only this prospect. */
+/** Returns query parameters that find only this prospect. */
 async function textsOf(id: number): Promise<(readonly [string, string])[]> {
   const it = bodyOf(await call("owner", "GET", `/api/prospects/${id}`), 200, Texts);
   const texts = [

@@ -1,4 +1,4 @@
-/** Tests that PATCH merges: after any sequence of bodies, the record equals the merge of all bodies in order. */
+/** Tests that PATCH merges. After any sequence of bodies, the record equals the merge of all bodies in order. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -31,19 +31,19 @@ const ring = fc.array(fc.tuple(fc.constantFrom(0, 1.5, -180), fc.constantFrom(0,
 });
 
 interface Kind {
-  /** The path that creates the record. All sequences of a kind go to one record, so that they form one long sequence. */
+  /** The path that creates the record. All sequences of a kind change one record, so that they form one long sequence. */
   readonly collection: string;
   readonly first: object;
-  /** The collection in the path of the record, if it differs from the path that creates the record. */
+  /** The collection in the path of the record, if it differs from `collection`. */
   readonly place?: string;
-  /** The fields that a PATCH may change. Each body has some of these fields. */
+  /** The fields that a PATCH may change, with generators of values. A body has some of these fields. */
   readonly fields: Readonly<Record<string, fc.Arbitrary<unknown>>>;
-  /** Renames fields whose name in a request differs from their name in an answer. */
+  /** Renames the fields whose name in a request differs from their name in an answer. */
   readonly shownAs?: (body: Body) => Body;
 }
 
 const idOrNull = (id: unknown): unknown => (id === null ? null : expect.objectContaining({ id }));
-/** `currentStatusId: 5` is shown as `currentStatus: { id: 5 }`. */
+/** For example, the request's `currentStatusId: 5` is `currentStatus: { id: 5 }` in the answer. */
 const shownAs =
   (names: Readonly<Record<string, string>>) =>
   (body: Body): Body =>

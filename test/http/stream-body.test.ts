@@ -1,11 +1,11 @@
-/** Tests that a streamed body arrives complete at any size, encoding and reading speed, or that the connection visibly breaks. */
+/** Tests that a streamed body arrives complete at any size, encoding and reading speed, and that a fault breaks the connection. */
 import { Writable } from "node:stream";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
 import { begun, jsonArray, writeAnswer } from "#shared/http/streaming.ts";
 import { MapPin } from "#shared/prospects/list/pins.ts";
 
-/** The HTTP stream of Lambda's runtime. Only this part is simulated in these tests. */
+/** Simulates the HTTP stream of Lambda's runtime. */
 class HttpStream extends Writable {
   readonly chunks: Buffer[] = [];
   head: unknown;

@@ -1,4 +1,7 @@
-/** Tests the CDK app as the command line runs it: cdk-nag and CloudFormation's rules report no finding, and wrong settings are refused. */
+/**
+ * Tests the CDK app as the command line runs it. cdk-nag and CloudFormation's rules must report no finding, and wrong settings must be
+ * refused.
+ */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +18,7 @@ import { addRulePacks } from "../../infra/rules.ts";
 import { createApp } from "../../infra/synth.ts";
 import { sized } from "../harness/tier.ts";
 
-/** The report leaves out rule packs without findings, and findings that the app accepts. */
+/** The validation report. It leaves out rule packs without findings and findings that the app accepts, so it is empty on success. */
 const Report = z.object({ pluginReports: z.array(z.unknown()) });
 
 const { PATH, NODE_COMPILE_CACHE } = process.env;

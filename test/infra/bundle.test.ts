@@ -1,4 +1,7 @@
-/** Tests that each bundle loads by itself, is small and starts fast, and that the documents are next to the functions that serve them. */
+/**
+ * Tests that each bundle loads without other files, is small and starts fast, and that the documents are next to the functions that serve
+ * them.
+ */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync } from "node:fs";
@@ -31,7 +34,10 @@ async function get(file: string, resource: string, stage = "") {
   return Answer.parse(await handler({ httpMethod: "GET", resource, path: resource, requestContext }));
 }
 
-/** The number of Node's modules that all bundles together may load, in addition to the modules that every process loads. */
+/**
+ * Node's own modules that all bundles together may load, in addition to the modules that every process loads. More modules mean a slower
+ * start.
+ */
 const NODE_MODULES = 160;
 
 describe("bundles", () => {
@@ -56,7 +62,7 @@ describe("bundles", () => {
   });
 });
 
-/** Code that few functions need, and the functions whose bundles may contain this code. */
+/** Large libraries that few functions need. Only the bundles that match `functions` may contain them. */
 const heavy = [
   { modules: /\/zod\/.*\/locales\/(?!en\.)/, functions: /^$/ },
   { modules: /\/zod\/v4\/(?:classic|mini\/external-all)/, functions: /^$/ },
@@ -68,15 +74,12 @@ const heavy = [
 ];
 
 /**
- * Limits for the work that a bundle does when it is loaded: characters of executed code, and calls of functions. This work determines the
- * start time, which `npm run bench` compares with its budget.
+ * Limits of the work that loading a bundle does: characters of executed code, and function calls. This work determines the start time,
+ * which `npm run bench` measures.
  */
 const STARTED = { table: { bytes: 110_000, calls: 20_000 }, others: { bytes: 200_000, calls: 20_000 } } as const;
 
-/**
- * Bundles above the general size limit, with their own limits in KB. docs/decisions/2026-11-22-bundles.md gives the reasons. No other
- * bundle may exceed the general limit.
- */
+/** Bundles that may exceed the general size limit, with their own limits in KB. docs/decisions/2026-11-22-bundles.md explains why. */
 const larger: ReadonlyMap<string, number> = new Map([
   ["jobs/import", 552],
   ["jobs/export", 538],
@@ -98,7 +101,7 @@ function exceeds(file: string, bytes: number, calls: number): boolean {
   return bytes > limit.bytes || calls > limit.calls;
 }
 
-/** Causes of a slow start that are the same in each run, unlike the start time. */
+/** Tests the causes of a slow start instead of the start time itself, because the causes do not vary between runs. */
 describe("a bundle starts fast: it", () => {
   it("executes little of its code", () => {
     const script = join(import.meta.dirname, "started-code.ts");
@@ -193,7 +196,7 @@ describe("GET /docs", () => {
     expect(scripts).toHaveLength(2);
     for (const text of scripts) {
       expect(policy).toContain(`'sha256-${createHash("sha256").update(text).digest("base64")}'`);
-      // These texts would change how HTML parses the rest of the script.
+      // HTML would parse the rest of the script differently after one of these texts.
       expect(text.match(/<!--|<\/?script/i)).toBeNull();
     }
     expect(() => new Function(scripts[0] ?? "")).not.toThrow();

@@ -1,4 +1,4 @@
-/** Tests the CSV command on a faulty connection: whatever breaks, an exported file is complete or absent. */
+/** Tests the CSV export command on a faulty connection. After any failure the exported file is complete or absent. */
 import { execFileSync } from "node:child_process";
 import {
   existsSync,
@@ -28,7 +28,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The number of rows, which take a few kilobytes when they are gzipped. */
+/** This many rows have a few kilobytes when gzipped, so that a test can break the download in the middle. */
 const ROWS = 600;
 const BEGIN = "POST /api/prospects/exports";
 const STATE = "GET /api/prospects/exports/";
@@ -50,7 +50,7 @@ const newFile = (): string => join(mkdtempSync(join(folder, "to-")), `${uniqueNa
 const args = (file: string, more: readonly string[]) => [file, "--base", proxy.url, "--as", as.owner.email, ...more];
 const run = (file: string, ...more: readonly string[]) => csv("export", ...args(file, more));
 const start = (file: string, ...more: readonly string[]) => startCsv("export", ...args(file, more));
-/** The other files in the file's folder. */
+/** Lists the other files in the folder, such as a temporary file that the command left behind. */
 const siblings = (file: string): string[] => readdirSync(join(file, "..")).filter((name) => !file.endsWith(name));
 
 test("writes the bytes of the streamed export in place of an older file", async () => {
@@ -165,7 +165,7 @@ test("a local error ends the command at once, without another export", async () 
     stderr: expect.stringContaining("ENOENT"),
   });
   expect(begun()).toBe(before);
-  // No file may be larger than a kilobyte, as on a full disk. The journal of the export is smaller.
+  // `ulimit -f 1` limits every file to a kilobyte, as if the disk was full. The command's own journal is smaller.
   const full = startCsvWith("ulimit -f 1", "export", ...args(file, []));
   expect(await full.ended).toMatchObject({ code: 2, stderr: expect.stringContaining("EFBIG") });
   expect(begun()).toBe(before + 1);

@@ -1,4 +1,4 @@
-/** Tests the CSV command on a faulty connection: a file is imported once, however often the command is interrupted. */
+/** Tests the CSV import command on a faulty connection. A file is imported once, however often the command is interrupted. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ afterAll(() => {
 const ROWS = 40;
 const IMPORTS = "/api/prospects/imports";
 
-/** Writes a file whose rows have a city that no other file has. Faulty rows have no coordinates. */
+/** Writes a CSV file whose rows have a city that no other file has, so that a test can count them. Faulty rows have no coordinates. */
 function newFile({ rows = ROWS, faulty = 0 } = {}): { file: string; city: string } {
   const city = uniqueName();
   const file = join(folder, `${city}.csv`);
@@ -59,7 +59,7 @@ test("reports and saves the errors of skipped rows; the same command imports the
   const second = await run(file);
   expect(second.stdout).toMatch(/^imported before, .*--again/);
   expect(second.code).toBe(1);
-  // The journal has the result, so the command begins no import even after the idempotency key has expired.
+  // The command's journal holds the result, so it begins no new import even after the idempotency key has expired.
   expect(proxy.calls.filter((call) => call === `POST ${IMPORTS}`)).toHaveLength(begunBefore);
   expect(await present(city)).toBe(38);
   expect((await run(file, "--again")).stdout).toContain("38 imported");
@@ -127,7 +127,7 @@ test("Ctrl-C explains how to resume, and the command behaves as explained", asyn
     code: 3,
     stderr: expect.stringMatching(/import \d+ waits for its file/),
   });
-  // The proxy answers 412, so the command believes that the bucket has the file, and waits.
+  // The status 412 tells the command that the bucket already has the file, so it waits for the import.
   proxy.fail("PUT /uploads", { answer: 412 });
   const waiting = start(file);
   await proxy.received(`GET ${IMPORTS}/`, 3);
@@ -135,7 +135,7 @@ test("Ctrl-C explains how to resume, and the command behaves as explained", asyn
   const { code, stderr } = await waiting.ended;
   const id = Number(/import (\d+) continues in the service: run the same command to follow it/.exec(stderr)?.[1]);
   expect(code).toBe(3);
-  // The changed file is refused until the import of its old content has ended.
+  // The import of the old content is still running, so the command must refuse the changed file.
   writeFileSync(file, `${readFileSync(file, "utf8")}"${city}",39,-105,${city}\r\n`);
   expect(await run(file)).toMatchObject({
     code: 2,

@@ -1,4 +1,4 @@
-/** Tests the progress that the CSV command shows. */
+/** Tests the progress that the CSV command prints. */
 import { expect, test } from "vitest";
 import { lineOf, openProgress, type Step } from "../../infra/cli/csv/progress.ts";
 

@@ -1,4 +1,4 @@
-/** Tests `npm run dead-letters` as an operator starts it: the command repeats failed work after the fault has been fixed. */
+/** Tests `npm run dead-letters`, with which an operator repeats failed work after the fault has been fixed. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import {
@@ -52,7 +52,6 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** Runs the command in a process. */
 function deadLetters(...args: readonly string[]): Promise<Ended> {
   const { hostname: HOST, port: PORT } = new URL(baseUrl());
   const file = join(import.meta.dirname, "../../infra/cli/dead-letters.ts");
@@ -71,7 +70,7 @@ async function listen(delayMinutes: number): Promise<{ receiver: Receiver; webho
   return { receiver, webhook: dataOf(await as.admin.POST("/api/webhooks", { body }), 201) };
 }
 
-/** Finds the prospect's record in the stream. */
+/** Finds the prospect's record in the table's stream. */
 async function inStream(id: number): Promise<{ shardId: string; record: DynamoDBRecord }> {
   const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName: outputs.TableName }));
   const StreamArn = present(Streams[0]?.StreamArn);
@@ -98,13 +97,13 @@ test("poison records become events, whether the message holds the record or its 
   const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
   const { shardId, record } = await inStream(id);
   const position = present(record.dynamodb?.SequenceNumber);
-  // The webhook is new, so it has not received the event.
+  // This webhook is new and has not received the event, so its delivery shows that the command repeated the work.
   const first = await listen(0);
   await send(outputs.ParkedRecordsUrl, { v: 1, reason: "Error", record });
   await send(outputs.ParkedRecordsUrl, { neither: "record", nor: "positions" });
   const one = await deadLetters("redrive", "parked-records");
   expect(one, one.stderr).toMatchObject({ code: 1 });
-  // The logs of the repeated work do not appear on stdout.
+  // The repeated work also writes logs, which must not appear on stdout.
   expect(one.stdout).toMatch(/^parked-records on \S+: 1 done again, 1 failed\n$/);
   await first.receiver.until(1);
   const second = await listen(0);
@@ -129,7 +128,7 @@ test("a delivery whose message failed is sent exactly once", async () => {
   const deliveryId = present(await listed()).id;
   const { companyId } = webhook;
   const key = keys.delivery(companyId, webhook.id, deliveryId);
-  // The delivery is due, but only its message leads the service to the delivery.
+  // Without `dueShard` no sweep finds the delivery, so only the dead-letter message leads to it.
   await table.write({ update: key, change: { set: { dueAt: iso(Date.now()) }, remove: ["dueShard"] } });
   const delivery = StoredDelivery.parse(await table.get(key));
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));

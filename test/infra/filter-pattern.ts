@@ -1,12 +1,12 @@
-/** Evaluates metric filters for JSON lines as CloudWatch Logs does, for the part of the grammar that the template uses. */
+/** Evaluates CloudWatch's metric filters for JSON log lines, for the part of their grammar that the template uses. */
 import { isFields } from "./template.ts";
 
-/** A comparison such as `$.a.b = "text"`. It is exact and case-sensitive. A `*` is not accepted, because it would be a wildcard. */
+/** Matches a comparison such as `$.a.b = "text"`. A `*` is not accepted, because CloudWatch would treat it as a wildcard. */
 const COMPARISON = /^(\$(?:\.\w+)+) = "([^"\\*]*)"$/;
 
 /**
- * Evaluates a pattern of the form `{ $.a = "x" }` or `{ ($.a = "x") || ($.b = "y") }`. Throws if the pattern uses more of the grammar. A
- * line that is not a JSON object matches no pattern.
+ * Evaluates a pattern of the form `{ $.a = "x" }` or `{ ($.a = "x") || ($.b = "y") }`. Throws for other patterns. A line that is not a JSON
+ * object matches no pattern.
  */
 export function matches(pattern: string, line: string): boolean {
   const inside = /^\{ (.+) \}$/.exec(pattern)?.[1] ?? "";
@@ -20,7 +20,7 @@ export function matches(pattern: string, line: string): boolean {
     .includes(true);
 }
 
-/** The value that `$.a.b` selects from a line; undefined if there is none. */
+/** Returns the value that `$.a.b` selects from a line, or undefined if there is none. */
 export function selected(line: string, selector: string): unknown {
   const [, ...path] = selector.split(".");
   return path.reduce<unknown>((value, name) => (isFields(value) ? value[name] : undefined), jsonOf(line));

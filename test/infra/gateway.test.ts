@@ -1,4 +1,7 @@
-/** Tests the definition of the API: API Gateway's own answers, the methods, the authorizer, the stage and its throttles. */
+/**
+ * Tests the OpenAPI definition from which API Gateway is made: its own error answers, the methods, the authorizer, the stage and the
+ * throttles.
+ */
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -31,7 +34,7 @@ const methods = () =>
     })),
   );
 const ofType = (type: string) => methods().filter(({ integration }) => at(integration, "type") === type);
-/** The methods of routes. `others` are the entries for all other methods of a path. */
+/** API Gateway's methods for routes. `others` are the catch-all methods (ANY), which answer 405. */
 const proxied = () => ofType("aws_proxy").filter(({ method }) => method !== "ANY");
 const others = () => methods().filter(({ method }) => method === "ANY");
 
@@ -271,7 +274,7 @@ describe("stage", () => {
     for (const setting of own) {
       expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(Number(at(common, "ThrottlingRateLimit")) / 5);
       expect(at(setting, "ThrottlingBurstLimit")).toBeGreaterThan(0);
-      // A method with its own settings inherits no settings of the stage.
+      // A method with its own settings inherits none of the stage's, so the common ones must be repeated.
       for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
     }
   });

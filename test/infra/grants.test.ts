@@ -1,4 +1,7 @@
-/** Tests that an unused grant is reported unless a reason excuses it, and that every reason excuses an existing grant. */
+/**
+ * Tests that an unused grant (IAM right of a function) is reported unless a reason excuses it, and that every reason excuses a grant that
+ * exists.
+ */
 import { expect, test } from "vitest";
 import { assertGrantsAreUsed, excused, staleReasons, unusedGrants } from "../harness/grants.ts";
 

@@ -1,4 +1,4 @@
-/** Tests which attributes users of the pool may write, when an e-mail address changes, and who sends the pool's mail. */
+/** Tests the settings of the Cognito user pool: writable attributes, changes of e-mail addresses, and the sender of mail. */
 import { expect, it } from "vitest";
 import { readConfig } from "../../infra/config.ts";
 import { at, ownIdentity, synthesized } from "./template.ts";
@@ -9,11 +9,11 @@ const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template 
 it("lets its client write no attribute that the service uses, and keeps an e-mail address until the next one is verified", async () => {
   const template = await synthesized();
   const { properties: client } = one(template.all("AWS::Cognito::UserPoolClient"));
-  // A missing or empty list means all standard attributes.
+  // Cognito treats an empty list as all standard attributes, so the list must name one that the service does not use.
   expect(client.WriteAttributes).toEqual(["locale"]);
   const { properties: pool } = one(template.all("AWS::Cognito::UserPool"));
   expect(at(pool, "UserAttributeUpdateSettings", "AttributesRequireVerificationBeforeUpdate")).toEqual(["email"]);
-  // Cognito requires that an attribute needed for sign-up is writable.
+  // Cognito makes every required attribute writable, so the schema must require none.
   expect(pool.Schema).toBeUndefined();
   expect(pool.EmailConfiguration).toBeUndefined();
 });

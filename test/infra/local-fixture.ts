@@ -1,4 +1,4 @@
-/** A small template with one resource of each type, and functions that show how the local runtime treats them. */
+/** A small template with one resource of each type, and functions that report what the local runtime passes to them. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
@@ -13,7 +13,7 @@ type Fields = Record<string, unknown>;
 const getAtt = (id: string, name: string) => ({ "Fn::GetAtt": [id, name] });
 const ref = (id: string) => ({ Ref: id });
 
-/** The source text of each function. `seen` sends to the queue that the tests read. */
+/** The source text of each function. `seen` sends a value to a queue, from which the tests read it. */
 const prelude = `
 const seen = (value) => fetch(process.env.AWS_ENDPOINT_URL_SQS, {
   method: "POST",
@@ -35,7 +35,7 @@ const code = {
     if (mode === "headers") return { statusCode: 200, headers: JSON.parse(event.body), body: "" };
     return { statusCode: 200, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...event, remaining: context.getRemainingTimeInMillis() }) };
   };`,
-  /** The token determines the answer of the authorizer. */
+  /** The token determines how this authorizer answers. */
   authorize: `export const handler = async ({ authorizationToken, ...event }) => {
     const policy = (Effect, Resource, more) => ({ principalId: "somebody", ...more,
       policyDocument: { Version: "2012-10-17", Statement: [{ Action: "execute-api:Invoke", Effect, Resource }] } });
@@ -145,7 +145,7 @@ const id = { name: "id", in: "path", required: true, schema: { type: "string" } 
 
 const security = [{ fixture: [] }];
 
-/** A valid authorizer. Tests of refused definitions change its settings. */
+/** A valid authorizer. Tests change its settings to definitions that must be refused. */
 export const authorizerScheme: Fields = {
   type: "apiKey",
   name: "Authorization",
@@ -196,7 +196,7 @@ const api = {
       StageName: "live",
       MethodSettings: [
         { HttpMethod: "*", ResourcePath: "/*", ThrottlingRateLimit: 10_000, ThrottlingBurstLimit: 10_000 },
-        // At this rate, the throttle allows no further request while a test runs.
+        // At this rate, the throttle allows no third request while the tests run.
         { HttpMethod: "GET", ResourcePath: "/~1limited", ThrottlingRateLimit: 0.0001, ThrottlingBurstLimit: 2 },
       ],
     },
@@ -235,7 +235,7 @@ const events = {
   },
 };
 
-/** Returns a new copy each time, for tests to change. */
+/** Returns a new copy each time, so that a test may change it. */
 export function fixtureTemplate(): { Resources: Record<string, { Type: string; Properties: Fields }> } {
   const key = (AttributeName: string, KeyType: string): Fields => ({ AttributeName, KeyType });
   const resources = {
@@ -308,7 +308,7 @@ export async function sendTo({ outputs }: LocalService, queueName: string, Messa
   await sqsAt(outputs.SqsEndpoint).send(new SendMessageCommand({ QueueUrl, MessageBody }));
 }
 
-/** Receives messages from a queue until there are `count` messages. Only the timeout of the test ends the wait. */
+/** Receives from the queue until it has `count` messages. Only the timeout of the test ends the wait. */
 export async function takeFrom({ outputs }: LocalService, queueName: string, count: number): Promise<string[]> {
   const QueueUrl = queueUrl(outputs.SqsEndpoint, queueName);
   const request = { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 5, VisibilityTimeout: 600 };

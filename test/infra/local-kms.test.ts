@@ -1,4 +1,4 @@
-/** Tests that the local KMS server keeps keys over restarts, checks the encryption context, and checks the functions' policies. */
+/** Tests that the local KMS server keeps its keys over restarts, checks the encryption context, and checks the policies of functions. */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

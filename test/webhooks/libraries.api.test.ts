@@ -1,4 +1,6 @@
-/** Tests that the lines of docs/receivers verify real deliveries with the libraries of Standard Webhooks and Svix, as they come from npm. */
+/**
+ * Tests that the lines of docs/receivers verify real deliveries with the libraries of Standard Webhooks and Svix, as they come from npm.
+ */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +32,9 @@ interface Trial {
   readonly receipt: Pick<Receipt, "body" | "headers">;
 }
 
-/** Runs the lines of the guide once for each trial, in a process that has only the library. Returns the event or the error of each trial. */
+/**
+ * Runs the lines of the guide once for each trial, in a process that has only the library. Returns the event or the error of each trial.
+ */
 async function verify({ importLine, lines }: (typeof libraries)[number], trials: readonly Trial[]) {
   const program = `${importLine}
     import { readFileSync } from "node:fs";
