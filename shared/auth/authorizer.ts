@@ -1,4 +1,6 @@
-/** Makes the gateway's authorizer, which turns the Authorization header into an access policy with the caller's identity and rights. */
+/**
+ * The authorizer of API Gateway. It verifies the Authorization header and returns an access policy with the caller's identity and rights.
+ */
 import type { Context } from "aws-lambda";
 import * as z from "zod/mini";
 import { type Caller, CallerContext } from "#shared/auth/caller.ts";
@@ -7,10 +9,10 @@ import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
-/** The complete event that API Gateway sends to an authorizer of the type TOKEN. */
+/** The event that API Gateway sends to an authorizer of the type TOKEN. */
 const TokenEvent = z.object({ type: z.literal("TOKEN"), authorizationToken: z.string(), methodArn: z.string() });
 
-/** API Gateway answers 401 only for an error with exactly this message. It answers any other error with a server error. */
+/** API Gateway answers 401 only for an error with exactly this message, and a server error for any other error. */
 const UNAUTHORIZED = "Unauthorized";
 
 export interface Authorization {
@@ -24,7 +26,7 @@ export interface Authorization {
   readonly context: z.input<typeof CallerContext>;
 }
 
-/** Makes the authorizer's Lambda handler. `authenticate` returns the caller for an Authorization header, or throws `unauthenticated`. */
+/** Returns the Lambda handler. `authenticate` returns the caller for an Authorization header, or throws `unauthenticated`. */
 export const authorizer =
   (authenticate: (context: ApiContext, authorization: string) => Promise<Caller>) =>
   (event: unknown, { awsRequestId }: Pick<Context, "awsRequestId">): Promise<Authorization> =>
@@ -40,8 +42,8 @@ export const authorizer =
     });
 
 /**
- * The policy allows all methods, because API Gateway caches it by token and applies it to every method. Each endpoint checks the role and
- * permissions that its contract names.
+ * The policy allows all endpoints, because API Gateway caches it by token and applies it to every endpoint. Each endpoint checks role and
+ * permissions itself.
  */
 function authorization(caller: Caller, methodArn: string): Authorization {
   const [api, stage] = methodArn.split("/");
@@ -56,12 +58,12 @@ function authorization(caller: Caller, methodArn: string): Authorization {
   };
 }
 
-/** The error to throw to API Gateway. Logs the reason, but never the token. */
+/** Logs the reason, but never the token. */
 function gatewayError(error: unknown): Error {
   if (error instanceof ApiError && error.code === "unauthenticated") {
     log.info("unauthorized", { reason: error.message });
     const refusal = new Error(UNAUTHORIZED);
-    // Leave out the stack: Lambda logs the stack of every thrown error, and a refused token is a normal event.
+    // Remove the stack, because Lambda logs it for every thrown error and a refused token is a normal event.
     refusal.stack = String(refusal);
     return refusal;
   }

@@ -12,17 +12,16 @@ export interface Caller {
 
 export const isAdmin = (caller: Caller): boolean => caller.role === "admin" || caller.role === "owner";
 
-/** Whether the caller holds the permission. Admins and owners hold every permission. */
+/** Admins and owners have every permission. */
 export const may = (caller: Caller, permission: Permission): boolean =>
   isAdmin(caller) || caller.permissions.includes(permission);
 
-/** All permissions of the caller, whether granted or held by role. */
 export const effectivePermissions = (caller: Caller): Permission[] =>
   Permission.options.filter((permission) => may(caller, permission));
 
 /**
- * The user id whose assigned prospects the caller may see; `undefined` if the caller may see all prospects of the company. List filters,
- * single reads and the conditions of writes all use this function.
+ * Returns the user id whose assigned prospects the caller may see, or undefined if the caller may see all prospects of the company. Lists,
+ * single reads and write conditions all use this function.
  */
 export const visibleAssignee = (caller: Caller): number | undefined =>
   may(caller, "canViewAllProspects") ? undefined : caller.userId;
@@ -31,8 +30,8 @@ const ParsedCaller = z.object({ companyId: Id, userId: Id, role: Role, permissio
 
 /**
  * Converts the caller to the authorizer's context and back. API Gateway turns each value of the context into text, and no value may be
- * empty. The gateway caches a context for a minute, so new functions receive contexts that the previous version made. Add fields if
- * necessary, but never change an existing field.
+ * empty. Add fields if necessary, but never change one: the gateway caches contexts for a minute, so a new deployment receives contexts of
+ * the previous one.
  */
 export const CallerContext = z.codec(
   z.object({

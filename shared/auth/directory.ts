@@ -1,4 +1,4 @@
-/** The service's user directory. It finds a user's company, role and permissions by the subject of the user's token. */
+/** The user directory: finds a user's company, role and permissions by the subject of the token. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { unauthenticated } from "#shared/auth/token.ts";
@@ -10,22 +10,24 @@ import { keys } from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { Id } from "#shared/schema.ts";
 
-/** The row of a token's subject. It repeats the user's rights, so that a sign-in reads only one row. Rows of older users have no rights. */
+/**
+ * The row of a token subject. It repeats the user's rights, so that authentication reads only one row. Rows of older users have no rights.
+ */
 const Identity = z.object({
   type: z.literal("identity"),
   companyId: Id,
   userId: Id,
   rights: z.optional(UserRights),
-  /** The time at which the invitation ends, in milliseconds since the epoch. Absent once the user has accepted. */
+  /** When the invitation expires, in milliseconds since the epoch. Undefined after the user has accepted. */
   invitedUntil: z.optional(z.int()),
-  /** The e-mail address that the invitation reserves for the user, in lower case. Absent once the user has accepted. */
+  /** The e-mail address that the invitation reserves, in lower case. Undefined after the user has accepted. */
   email: z.optional(z.string()),
 });
 type Identity = z.infer<typeof Identity>;
 
 /**
- * Returns the user with this token subject as the caller. The first sign-in accepts the invitation. Throws `unauthenticated` for an unknown
- * or disabled user, and for an invitation that has ended.
+ * Returns the user with this token subject. The first sign-in accepts the invitation. Throws `unauthenticated` for an unknown or disabled
+ * user and for an expired invitation.
  */
 export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">, sub: string): Promise<Caller> {
   const { table } = context;
@@ -45,8 +47,8 @@ const ownRights = async (table: ApiContext["table"], { companyId, userId }: Iden
   StoredUser.parse(await table.get(keys.user(companyId, userId)));
 
 /**
- * Removes the expiry from the user and from the reserved e-mail address. Returns false if the invitation has ended. It may run repeatedly
- * and concurrently.
+ * Removes the expiry of the invitation and of the reserved e-mail address. Returns false if the invitation has expired. Idempotent and safe
+ * under concurrency.
  */
 async function acceptInvitation(
   { table, clock }: Pick<ApiContext, "table" | "clock">,

@@ -1,26 +1,26 @@
-/** The interface of an identity provider. The provider gives each user the subject that the user's tokens name. */
+/** The interface of an identity provider, which manages users and their token subjects. */
 import { randomUUID } from "node:crypto";
 
 export interface IdentityProvider {
-  /** Whether the inviter may name the subject. True if the service does not manage the provider. */
+  /** True if the inviter may choose the subject, because the service does not manage the provider. */
   readonly takesSubjects: boolean;
   /**
-   * The shortest time in which an answer to an invitation is sent. The service does not call the provider for an e-mail address of another
-   * company, and the duration of the answer must not reveal that.
+   * Minimum duration of an invitation request, in milliseconds. For an address of another company, the service does not call the provider.
+   * Without the minimum, the shorter duration would reveal that the address exists.
    */
   readonly answersAfterMs: number;
   /**
-   * Registers the user with this e-mail address and returns the subject of the user's tokens. A repeated call for the same address resumes
-   * an interrupted registration. `known` is the user's previous subject.
+   * Registers the e-mail address and returns the user's token subject. A repeated call resumes an interrupted registration. `known` is the
+   * user's previous subject.
    */
   invite(email: string, known?: string): Promise<{ readonly sub: string }>;
-  /** Withdraws an invitation that the user has not accepted. Does nothing if the user is unknown or has signed in. */
+  /** Withdraws an invitation. Does nothing if the user is unknown or has signed in. */
   withdraw(email: string): Promise<void>;
 }
 
 /**
- * The provider for an external issuer, where the inviter names the subject. If the inviter names none, this provider makes one up, because
- * the local issuer needs a subject.
+ * The provider for an external issuer. The inviter chooses the subject. A random subject is used if the inviter chooses none, because the
+ * local issuer needs one.
  */
 export const directoryOnly: IdentityProvider = {
   takesSubjects: true,

@@ -14,18 +14,18 @@ import { limits } from "#shared/limits.ts";
 const FETCH_TIMEOUT_MS = 3_000;
 
 /**
- * The form of an Authorization header (RFC 6750) with a signed JWT, which has three parts in base64url. The third part is the signature, so
- * an unsigned token does not match. RFC 9110 allows any case for the scheme `Bearer` and several spaces after it. The gateway also checks
- * the header by this pattern. The gateway's documentation does not say whether it matches the whole header, so the pattern has `^` and `$`.
+ * An Authorization header (RFC 6750) with a signed JWT of three base64url parts. An unsigned token has no third part and does not match.
+ * RFC 9110 allows any case for `Bearer` and several spaces after it. The gateway uses the same pattern. It has `^` and `$`, because the
+ * gateway's documentation does not say whether the whole header must match.
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
-/** The authorizer rejects a longer token without verifying it. API Gateway accepts 10 240 bytes for all headers together. */
+/** A longer token is rejected without verification. API Gateway accepts 10 240 bytes for all headers together. */
 const MAX_TOKEN_CHARACTERS = 8_192;
 
 const bearer = new RegExp(BEARER_PATTERN);
 
-/** Returns undefined if the header holds no bearer token. */
+/** Returns undefined if the header contains no bearer token. */
 export function bearerToken(authorization: string): string | undefined {
   const token = authorization.slice(authorization.lastIndexOf(" ") + 1);
   return token.length <= MAX_TOKEN_CHARACTERS && bearer.test(authorization) ? token : undefined;
@@ -38,9 +38,7 @@ export interface Issuer {
   readonly issuer: string;
   /** The accepted client ids or audiences. */
   readonly audience: readonly string[];
-  /**
-   * The address of the issuer's keys. If it is undefined, the verifier reads it from the discovery document, which costs one more request.
-   */
+  /** The address of the signing keys. If undefined, the discovery document is read first, which costs one more request. */
   readonly jwksUri: string | undefined;
 }
 
@@ -48,16 +46,15 @@ type Verify = (token: string) => Promise<JwtPayload>;
 
 let own: ((authorization: string) => Promise<string>) | undefined;
 
-/** Calls `subjectOf` with the issuer of this deployment. */
+/** Verifies the header with the issuer of this deployment. */
 export function verifiedSubject(authorization: string): Promise<string> {
   own ??= subjectOf({ issuer: setting("ISSUER"), audience: setting("AUDIENCE"), jwksUri: setting("JWKS_URI") });
   return own(authorization);
 }
 
 /**
- * Returns a function that verifies the access token in an Authorization header and returns the token's subject. That function throws
- * `unauthenticated`, or `unavailable` if it cannot fetch the issuer's keys. It caches the keys, and fetches them again if a token names an
- * unknown key.
+ * Returns a function that verifies the access token of an Authorization header and returns its subject. It throws `unauthenticated`, or
+ * `unavailable` if the issuer's keys cannot be fetched. The keys are cached, and fetched again for a token with an unknown key id.
  */
 export function subjectOf(issuer: Issuer): (authorization: string) => Promise<string> {
   let verifier: Promise<Verify> | undefined;
@@ -91,7 +88,7 @@ async function createVerifier({ issuer, audience, jwksUri }: Issuer): Promise<Ve
   const jwt = JwtVerifier.create(
     {
       issuer,
-      // `assertAccessToken` checks `aud` or `client_id`, because Cognito's access tokens have only `client_id`.
+      // `assertAccessToken` checks `aud` or `client_id` instead, because Cognito's access tokens have only `client_id`.
       audience: null,
       jwksUri: jwksUri ?? (await discoveredJwksUri(issuer)),
       customJwtCheck: ({ header, payload }) => assertAccessToken(header, payload, audience),
@@ -109,8 +106,8 @@ async function discoveredJwksUri(issuer: string): Promise<string> {
 }
 
 /**
- * Throws if the token is not an access token. Cognito marks an access token by `token_use`, and RFC 9068 marks it by its type. An id token
- * has neither mark.
+ * Throws if the token is not an access token. Cognito marks access tokens by `token_use`, and RFC 9068 by the header `typ`. Id tokens have
+ * neither mark.
  */
 function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: readonly string[]): void {
   const tokenUse = payload.token_use;
@@ -126,7 +123,7 @@ function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: rea
   }
 }
 
-/** Throws FetchError if the answer is not a key set. Without this check, the library would report an invalid token. */
+/** Throws FetchError if the answer is not a key set. Otherwise the library would report the token as invalid. */
 async function fetchKeys(url: string): Promise<ArrayBuffer> {
   const bytes = await fetchBytes(url);
   try {
@@ -137,7 +134,7 @@ async function fetchKeys(url: string): Promise<ArrayBuffer> {
   return bytes;
 }
 
-/** Uses plain fetch, because the library's fetcher refuses a local issuer without TLS. Follows no redirects. */
+/** Uses fetch, because the library's fetcher refuses a local issuer without TLS. Follows no redirects. */
 async function fetchBytes(url: string): Promise<ArrayBuffer> {
   try {
     const answer = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });

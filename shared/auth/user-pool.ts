@@ -1,7 +1,4 @@
-/**
- * The identity provider of this deployment: either a Cognito user pool, which mails the invitations, or `directoryOnly`, which sends no
- * mail.
- */
+/** The identity provider of this deployment: a Cognito user pool, which mails the invitations, or `directoryOnly`, which sends no mail. */
 import {
   AdminCreateUserCommand,
   AdminDeleteUserCommand,
@@ -16,13 +13,13 @@ import { directoryOnly, type IdentityProvider } from "#shared/auth/identity-prov
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { setting } from "#shared/config.ts";
 
-/** A user pool usually takes less time than this to create a user and to send the mail. */
+/** Milliseconds. A user pool usually needs less to create a user and to send the mail. */
 const ANSWERS_AFTER_MS = 2_000;
 
 const INVITED = UserStatusType.FORCE_CHANGE_PASSWORD;
 
 export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient = cognitoClient()): IdentityProvider {
-  /** Handles a user that an earlier attempt created. Sends the mail again if the user has not accepted the invitation. */
+  /** For a user that an earlier attempt created. Sends the mail again unless the user has accepted the invitation. */
   async function inviteAgain(email: string): Promise<AttributeType[]> {
     const user = { UserPoolId, Username: email };
     const { UserStatus, UserAttributes = [] } = await pool.send(new AdminGetUserCommand(user));
@@ -66,7 +63,7 @@ export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient
 
 let made: IdentityProvider | undefined;
 
-/** The provider of this function instance, made at the first call. It is `directoryOnly` if no user pool is configured. */
+/** `directoryOnly` if no user pool is configured. */
 export function identityProvider(): IdentityProvider {
   if (made === undefined) {
     const userPoolId = setting("USER_POOL_ID");

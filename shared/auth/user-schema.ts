@@ -17,14 +17,14 @@ export const UserSummary = named(
 );
 export type UserSummary = z.infer<typeof UserSummary>;
 
-/** Texts that the schemas of users, prospects, appointments and territories share. */
+/** Descriptions that the schemas of users, prospects, appointments and territories share. */
 export const EMAIL_TEXT = "Unique in the whole service; cannot be changed.";
 export const PERMISSIONS_TEXT =
   "What a sales user may do beyond their own prospects. Admins and owners hold every permission.";
 export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.";
 /* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT } }));
 
-/** The fields that the API and the table share. */
+/** Fields that both the API and the table have. */
 export const userFields = {
   id: Id,
   firstName: text(limits.name),
@@ -37,18 +37,18 @@ export const userFields = {
   updatedAt: Timestamp,
 };
 
-/** The fields that a sign-in checks. One transaction writes them both to the user's row and to the row of the token's subject. */
+/** The fields that authentication checks. One transaction writes them to the user's row and to the row of the token subject. */
 export const UserRights = z.object({ role: Role, permissions: z.array(Permission), isActive: z.boolean() });
 export type UserRights = z.infer<typeof UserRights>;
 
-/** The stored row of a user. `sub` is the user's id at the identity provider. */
+/** The stored row of a user. `sub` is the subject of the user's tokens. */
 export const StoredUser = z.object({
   ...userFields,
   type: z.literal("user"),
   companyId: Id,
   sub: z.string(),
   version: z.int(),
-  /** The time at which the invitation ends, in milliseconds since the epoch. Absent once the user has accepted. */
+  /** When the invitation expires, in milliseconds since the epoch. Undefined after the user has accepted. */
   invitedUntil: z.optional(z.int()),
   isWithdrawn: z.optional(z.literal(true)),
 });

@@ -1,2 +1,2 @@
-/** The KMS client and the commands in use. A named export keeps the other fifty KMS commands out of the bundles. */
+/** The KMS client and the commands in use. Named exports keep the other fifty commands out of the bundles. */
 export { DecryptCommand, GenerateDataKeyCommand, KMSClient } from "@aws-sdk/client-kms";

@@ -1,16 +1,15 @@
-/** The KMS client for data keys. The SDK is loaded at the first call, so a function whose data keys are cached never loads it. */
+/** The KMS client for data keys. It loads the SDK at the first call, so a function with cached data keys never loads it. */
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** The encryption context of a data key. KMS unwraps the key only with the same context, and records the context in the audit trail. */
+/** The encryption context of a data key. KMS decrypts the key only with the same context, and writes the context to the audit trail. */
 export type KeyContext = Readonly<Record<string, string>>;
 
 export interface Kms {
-  /** Creates a data key of 256 bits. Returns it in plain text and wrapped by the KMS key. */
+  /** Creates a data key of 256 bits. `wrapped` is the data key encrypted by the KMS key. */
   generateDataKey(context: KeyContext): Promise<{ readonly plain: Uint8Array; readonly wrapped: Uint8Array }>;
   unwrap(wrapped: Uint8Array, context: KeyContext): Promise<Uint8Array>;
 }
 
-/** `KeyId` is the ARN of the KMS key. */
 export function openKms(KeyId: string, settings: ClientSettings = {}): Kms {
   let loaded: ReturnType<typeof load> | undefined;
   const load = async () => {

@@ -1,4 +1,4 @@
-/** Makes presigned URLs of files in the bucket. The holder of a URL can read or write one file without a token until the URL expires. */
+/** Presigned URLs of files in the bucket. The holder of a URL can read or write one file without a token until the URL expires. */
 import { GetObjectCommand, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { s3Client } from "#shared/aws/s3.ts";
@@ -10,24 +10,23 @@ export interface Link {
   readonly expiresAt: string;
 }
 
-/** The headers that an upload must send exactly. S3 then refuses a different length, different bytes and a second upload. */
+/** The headers that an upload must send exactly. S3 then refuses a different length, different bytes, and a second upload. */
 export interface UploadHeaders {
   readonly "content-type": string;
-  /** The value `*` requires that the file does not exist yet. */
+  /** `*` makes S3 refuse the upload if the file exists already. */
   readonly "if-none-match": string;
-  /** The length of the file in bytes. */
+  /** In bytes. */
   readonly "content-length"?: string | undefined;
-  /** The SHA-256 checksum of the file in base64. */
+  /** In base64. */
   readonly "x-amz-checksum-sha256"?: string | undefined;
 }
 
-/** Makes presigned URLs, but reads and writes no file. */
 export interface Links {
   download(key: string, seconds: number, nowMs: number): Promise<Link>;
   upload(key: string, headers: UploadHeaders, seconds: number, nowMs: number): Promise<Link>;
 }
 
-/** Reads no setting and opens no connection before the first link is made. */
+/** Reads no setting and opens no connection before the first URL. */
 export function openLinks(): Links {
   let client: S3Client | undefined;
   const s3 = (): S3Client => {
@@ -53,8 +52,8 @@ export function openLinks(): Links {
         ...(length !== undefined && { ContentLength: Number(length) }),
         ...(sha256 !== undefined && { ChecksumSHA256: sha256 }),
       });
-      // Sign all of these headers: by default the signer leaves out the media type and moves `x-amz-` headers into the query, so an upload
-      // could omit or change them.
+      // Sign all of these headers. By default the signer omits the media type and moves `x-amz-` headers into the query, so an upload could
+      // change them.
       const names = new Set(Object.keys(headers));
       const url = await getSignedUrl(s3(), command, { expiresIn, signableHeaders: names, unhoistableHeaders: names });
       return expiring(url, expiresIn, nowMs);

@@ -1,6 +1,6 @@
 /**
- * The S3 client and the files in the bucket. A file is read as a stream that resumes after a broken connection, and may be written in
- * parts.
+ * The S3 client and access to the files in the bucket. A download resumes after a broken connection. Large files are written by multipart
+ * upload.
  */
 import {
   AbortMultipartUploadCommand,
@@ -19,12 +19,9 @@ import { setting } from "#shared/config.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/**
- * The default limit, in milliseconds, for the start of an answer and for each pause within it. Functions that read or write files use
- * `PART_TIMEOUT_MS` instead.
- */
+/** Default timeout, in milliseconds, for the start of an answer and for each pause within it. */
 const ANSWER_MS = 6_000;
-/** Long enough to send a part of 8 MB over a slow connection. */
+/** Milliseconds; enough to send a part of 8 MB over a slow connection. */
 const PART_TIMEOUT_MS = 30_000;
 const READ_TRIES = 6;
 
@@ -33,9 +30,9 @@ export function s3Client(settings: ClientSettings = {}): S3Client {
     (settings.endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL) !== undefined;
   return new S3Client({
     ...clientConfig({ answerMs: ANSWER_MS, ...settings }),
-    // A local stand-in for AWS does not resolve host names that contain the bucket's name.
+    // A local stand-in for S3 cannot resolve host names that contain the bucket's name.
     forcePathStyle: isStandIn,
-    // Add no checksum by default: a presigned URL cannot carry one, and TLS already detects corrupted bytes.
+    // Add no checksum by default, because a presigned URL cannot carry one. TLS already detects corrupted bytes.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
   });
@@ -45,8 +42,8 @@ const statusOf = (error: unknown): number | undefined =>
   error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 
 /**
- * Converts an error of S3. The statuses 404 and 412 mean that the file is gone. The functions need the right `s3:ListBucket`, because S3
- * otherwise answers 403 for a missing file. A missing bucket is a fault of the deployment.
+ * Converts an S3 error. The statuses 404 and 412 mean that the file is gone. Functions need the permission `s3:ListBucket`, because S3
+ * otherwise answers 403 for a missing file.
  */
 export function bucketError(error: unknown): FileGone | BucketUnavailable {
   const status = statusOf(error);
@@ -58,11 +55,10 @@ export function bucketError(error: unknown): FileGone | BucketUnavailable {
 
 export interface FileInfo {
   readonly bytes: number;
-  /** The entity tag, which identifies the content of the file. */
   readonly etag: string;
 }
 
-/** The headers that S3 returns when the file is downloaded. */
+/** The headers that S3 stores with the file and returns with a download. */
 export interface FileHeaders {
   readonly contentType: string;
   readonly contentDisposition?: string;
@@ -71,29 +67,29 @@ export interface FileHeaders {
 
 export interface Objects {
   put(key: string, bytes: Uint8Array, contentType: string): Promise<void>;
-  /** Reads a whole small file into memory. Throws FileGone. */
+  /** Reads a whole file into memory. Throws FileGone. */
   get(key: string): Promise<Uint8Array>;
-  /** Streams the file from its start. Throws FileGone if the file is missing or has another etag. */
+  /** Streams the file. Throws FileGone if the file is missing or has another etag. */
   read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
   /** Returns undefined if the file does not exist. */
   info(key: string): Promise<FileInfo | undefined>;
   remove(key: string): Promise<void>;
-  /** Begins a multipart upload and returns the upload's id. The file becomes visible when the upload completes. */
+  /** Begins a multipart upload and returns its id. The file becomes visible when the upload completes. */
   beginParts(key: string, headers: FileHeaders): Promise<string>;
   /**
-   * Uploads one part and returns the part's tag. Part numbers begin at 1. Every part except the last must have at least 5 MB. A repeated
-   * upload of a part replaces the earlier one.
+   * Uploads one part and returns its ETag. Part numbers begin at 1. Every part except the last must have at least 5 MB. Uploading a part
+   * again replaces it.
    */
   putPart(key: string, upload: string, number: number, bytes: Uint8Array): Promise<string>;
   completeParts(key: string, upload: string, tags: readonly string[]): Promise<void>;
-  /** Removes all uploaded parts. It may be repeated. */
+  /** Removes all uploaded parts. Idempotent. */
   abortParts(key: string, upload: string): Promise<void>;
 }
 
 /** Reads no setting and opens no connection before the first call. */
 export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PART_TIMEOUT_MS })): Objects {
   let client: S3Client | undefined;
-  /** Turns every error of S3 into FileGone or BucketUnavailable. */
+  /** Converts every S3 error to FileGone or BucketUnavailable. */
   async function call<T>(send: (s3: S3Client, Bucket: string) => Promise<T>): Promise<T> {
     client ??= open();
     try {
@@ -174,7 +170,7 @@ interface Answered {
   readonly Body?: { transformToWebStream(): ReadableStream<Uint8Array> } | undefined;
 }
 
-/** Reads a file as a stream and resumes it after a broken connection. Gives up after several attempts in a row that returned no byte. */
+/** Streams a file and resumes after a broken connection. Throws BucketUnavailable after several attempts in a row without a byte. */
 async function* readThrough(
   ranged: (key: string, etag: string, from: number) => Promise<Answered>,
   key: string,
@@ -183,7 +179,7 @@ async function* readThrough(
   let at = 0;
   for (let fruitless = 0; fruitless < READ_TRIES; fruitless++) {
     const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
-    // If the file is stored with an encoding, its length and ranges count compressed bytes, so the stream could not resume.
+    // A stored encoding means that length and ranges count compressed bytes, so the stream could not resume.
     if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
     const end = at + ContentLength;
     try {

@@ -1,6 +1,4 @@
-/**
- * The queues of webhook deliveries, imports and exports. A queue may deliver a message twice, so every consumer accepts repeated messages.
- */
+/** The queues of webhook deliveries, imports and exports. SQS may deliver a message twice, so every consumer is idempotent. */
 import {
   ChangeMessageVisibilityCommand,
   SendMessageBatchCommand,
@@ -17,34 +15,34 @@ import { Id } from "#shared/schema.ts";
 export const sqsClient = (settings: ClientSettings = {}): SQSClient => new SQSClient(clientConfig(settings));
 
 export interface Queued<Message extends { readonly companyId: number } = { readonly companyId: number }> {
-  /** The message, which is sent as JSON. The message's company becomes the message group of the fair queue. */
+  /** Sent as JSON. The company becomes the message group, so that the queue shares its capacity fairly between companies. */
   readonly message: Message;
-  /** Whole seconds, at most 900. A longer delay needs several messages, sent one after the other. */
+  /** Whole seconds, at most 900. A longer delay needs several messages in a row. */
   readonly delaySeconds: number;
 }
 
 export interface DeliveryQueue {
   /** Sends all messages, or throws. */
   send(entries: readonly Queued[]): Promise<void>;
-  /** Makes a received message visible again after this time, before the queue's visibility timeout ends. */
+  /** Makes a received message visible again after this time, earlier than the visibility timeout of the queue. */
   returnIn(receiptHandle: string, seconds: number): Promise<void>;
 }
 
 const BATCH = 10;
 const TRIES = 3;
-/** The number of batches that one call sends at the same time. */
+/** Maximum number of concurrent batches in one call. */
 const PARALLEL = 8;
 
 let made: DeliveryQueue | undefined;
 
-/** The delivery queue of this deployment. The connection is opened at the first use. */
+/** The delivery queue of this deployment. */
 export function deliveryQueue(): DeliveryQueue {
   made ??= openQueue(setting("DELIVERY_QUEUE_URL"));
   return made;
 }
 
 export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): DeliveryQueue {
-  /** Sends a batch. Repeats the call for the entries that the queue refused. */
+  /** Sends a batch, and repeats the call for the refused entries. */
   async function sendBatch(entries: readonly Queued[]): Promise<void> {
     let left = entries.map((entry, index) => ({
       Id: String(index),
@@ -78,7 +76,7 @@ export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): Deliv
   };
 }
 
-/** The delay of a message in seconds until this instant, rounded up and limited to the longest delay of one message. */
+/** Returns the delay until `dueMs` in whole seconds, rounded up. Limited to the longest delay that SQS allows. */
 export const delaySecondsUntil = (dueMs: number, nowMs: number): number =>
   Math.min(limits.queueDelaySeconds, Math.max(0, Math.ceil((dueMs - nowMs) / 1_000)));
 
@@ -87,12 +85,12 @@ export interface JobId {
   readonly id: number;
 }
 
-/** Names an import or export that has work to do. The state is in the row of the import or export. */
+/** Tells a consumer that an import or export has work to do. The state is in the table. */
 export interface JobMessage extends JobId {
   readonly kind: "import" | "export";
 }
 
-/** Makes the parser of a message that names one job of this kind. */
+/** Returns a schema for a message of this kind. The result is a list with one job. */
 export const oneJob = (kind: JobMessage["kind"]) =>
   z.pipe(
     z.object({ kind: z.literal(kind), companyId: Id, id: Id }),
@@ -105,7 +103,7 @@ export interface JobQueue {
   returnIn(kind: JobMessage["kind"], receiptHandle: string, seconds: number): Promise<void>;
 }
 
-/** Imports and exports have separate queues, so that imports do not delay exports, and each function bundles the code of one kind only. */
+/** Separate queues, so that imports do not delay exports, and each function bundles the code of one kind only. */
 const queueSettings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL" } as const;
 
 /** Reads no setting and opens no connection before the first message. */

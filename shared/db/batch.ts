@@ -1,4 +1,4 @@
-/** The batch calls of the table. They send unprocessed entries again at the rate that the table accepts. */
+/** The batch calls of the table. They retry unprocessed entries and adapt to the rate that DynamoDB accepts. */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   BatchExecuteStatementCommand,
@@ -15,7 +15,7 @@ import { isThrottled } from "#shared/db/refusals.ts";
 import { msUntilDeadline } from "#shared/deadline.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** An eventually consistent read costs half as much as a strongly consistent one, but may miss the latest writes. */
+/** An eventually consistent read costs half as much as a strongly consistent one, but may miss recent writes. */
 export type Consistency = "strong" | "eventual";
 
 const GET_KEYS = 100;
@@ -23,9 +23,9 @@ const WRITE_ITEMS = 25;
 const INSERT_STATEMENTS = 25;
 
 export interface HowToGet {
-  /** The default is a strongly consistent read. */
+  /** The default is `strong`. */
   readonly consistency?: Consistency;
-  /** Reads only these fields of each item. The read still costs the units of the whole item. */
+  /** Fields of each item to return. The read still costs the units of the whole item. */
   readonly fields?: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export interface BatchTarget {
   readonly pace: Pace;
 }
 
-/** Returns the items in no particular order. A key without an item is left out. */
+/** Returns the existing items in no particular order. */
 export async function batchGet(
   { client, tableName, pace }: BatchTarget,
   keys: readonly Key[],
@@ -62,21 +62,20 @@ function projectionOf(fields: readonly string[] | undefined) {
   return { ProjectionExpression, ...placeholders.attributes() };
 }
 
-/** Writes all items without conditions and not in a transaction, so a concurrent reader may see only some of the items. */
+/** Writes the items without conditions and without a transaction, so a concurrent reader may see only some of them. */
 export const batchPut = (target: BatchTarget, items: readonly Item[]): Promise<void> =>
   batchWrite(
     target,
     items.map((Item) => ({ PutRequest: { Item } })),
   );
 
-/** Removes the items with these keys, without conditions and not in a transaction. */
 export const batchRemove = (target: BatchTarget, keys: readonly Key[]): Promise<void> =>
   batchWrite(
     target,
     keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } })),
   );
 
-/** The error codes with which one statement of a batch fails temporarily. */
+/** Error codes of a single statement that a retry can resolve. */
 const temporary: ReadonlySet<string> = new Set([
   "ProvisionedThroughputExceeded",
   "RequestLimitExceeded",
@@ -86,9 +85,9 @@ const temporary: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Writes each item whose key is free, not in a transaction. Returns the items whose key was taken. After a lost reply the result also
- * contains items that this call has written. The keys must be distinct. The function uses PartiQL, because `BatchWriteItem` accepts no
- * conditions and a transaction costs twice as much.
+ * Writes each item whose key is free, without a transaction, and returns the items whose key exists already. After a lost reply, these may
+ * include items that this call has written. The keys must be distinct. It uses PartiQL, because `BatchWriteItem` accepts no conditions and
+ * a transaction costs twice as much.
  */
 export async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,
@@ -133,10 +132,7 @@ function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly
   );
 }
 
-/**
- * Sends the entries and returns the unprocessed ones. DynamoDB rejects a whole batch if it can process none of the entries. In that case
- * all entries are unprocessed.
- */
+/** Returns the unprocessed entries. If DynamoDB can process no entry, it rejects the whole batch, and all entries are unprocessed. */
 async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<readonly T[]>): Promise<readonly T[]> {
   try {
     return await send();
@@ -148,28 +144,28 @@ async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<rea
 
 const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
 
-/** The number of chunks in flight. Further chunks would only wait for a connection. */
+/** Maximum number of concurrent batches. More would only wait for a connection. */
 const SLOTS = 12;
-/** The upper bound of the pause after an answer without progress. */
+/** Upper bound, in milliseconds, of the backoff after an answer without progress. */
 const PAUSE_MS = 2_000;
-/** Work without a deadline gives up after this time without progress. */
+/** Work without a deadline fails after this time without progress. Milliseconds. */
 const PATIENCE_MS = 5_000;
-/** Work with a deadline gives up this long before the deadline, so that the caller can still answer. */
+/** Work with a deadline fails this long before its deadline, so that the caller can still answer. Milliseconds. */
 const RESERVE_MS = 2_000;
 
-/** Sends one chunk and returns the unprocessed entries. */
+/** Sends one batch of entries and returns the unprocessed ones. */
 export type SendChunk<T> = (chunk: readonly T[]) => Promise<readonly T[]>;
 
 /**
- * Controls the number of chunks in flight by additive increase and multiplicative decrease. The number is kept from one batch to the next.
- * DynamoDB answers a throttled batch in part or rejects all of it; in both cases the entries count as unprocessed.
+ * Congestion control for batches: the number of concurrent batches grows slowly and halves when DynamoDB throttles (additive increase,
+ * multiplicative decrease). The number is kept between calls.
  */
 export class Pace {
   #slots = SLOTS;
 
   /**
-   * Sends until every entry is processed. Throws TableBusy at the deadline or after too long without progress. No chunk is in flight when
-   * the call ends.
+   * Sends until every entry is processed. Throws TableBusy near the deadline or after too long without progress. When it returns or throws,
+   * no batch is in flight.
    */
   async send<T>(entries: readonly T[], size: number, sendChunk: SendChunk<T>): Promise<void> {
     const progress = { atMs: Date.now() };

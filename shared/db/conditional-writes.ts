@@ -1,6 +1,6 @@
 /**
- * Two kinds of conditional writes: `optimistic` repeats a read and a write until no conflict occurs, and `updateEach` makes each of many
- * updates whose condition holds.
+ * Helpers for conditional writes: `optimistic` retries a read and a conditional write, and `updateEach` makes those of many updates whose
+ * conditions hold.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Write } from "#shared/db/expression.ts";
@@ -8,14 +8,14 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
 /**
- * The number of attempts. It is enough for about fifty concurrent writers of one record, and the deadline of the request usually comes
+ * Maximum number of attempts. It is enough for about fifty concurrent writers of one record. The deadline of the request usually comes
  * first.
  */
 const TRIES = 60;
 
 /**
- * Optimistic concurrency: `work` reads, decides, and writes on the condition that no other writer has changed the record. `work` must read
- * again at each call. If `isConflict` does not accept a ConditionFailed, the error is thrown at once.
+ * Optimistic concurrency: repeats `work` after a failed condition. `work` must read the record at each call, and write only if the record
+ * has not changed since. A ConditionFailed that `isConflict` rejects is thrown immediately.
  */
 export async function optimistic<T>(
   work: () => Promise<T>,
@@ -35,8 +35,8 @@ export async function optimistic<T>(
 type Update = Extract<Write, { update: unknown }>;
 
 /**
- * Makes each update whose condition holds, and returns the other updates. Several updates go into one transaction, which is a single call
- * but costs one and a half times as many write units. A single update is written without a transaction.
+ * Makes each update whose condition holds, and returns the others. Several updates are sent as one transaction, which is a single call but
+ * costs one and a half times as many write units. A single update is sent without a transaction.
  */
 export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
   const refused: T[] = [];

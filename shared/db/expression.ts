@@ -1,6 +1,6 @@
 /**
- * Items, conditions, changes and writes as plain values. This file compiles them to DynamoDB expressions with a placeholder for every name
- * and value.
+ * Conditions, changes and writes as plain values, and their compilation to DynamoDB expressions. Every name and value becomes a
+ * placeholder, because DynamoDB has reserved words.
  */
 import type { Key } from "#shared/db/keys.ts";
 
@@ -18,18 +18,18 @@ export const above = (field: string, value: unknown): Condition => ({ op: ">", f
 export const all = (...parts: readonly Condition[]): Condition => ({ op: "AND", parts });
 export const any = (...parts: readonly Condition[]): Condition => ({ op: "OR", parts });
 
-/** Holds if the key has no item. */
+/** True if the item does not exist yet. */
 export const absent: Condition = missing("pk");
-/** Holds if the key has an item. */
+/** True if the item exists. */
 export const present: Condition = exists("pk");
 
 export interface Change {
-  /** The fields to write. The value `undefined` leaves a field unchanged. */
+  /** Fields to write. A field with the value `undefined` stays unchanged. */
   readonly set?: Readonly<Record<string, unknown>>;
   readonly remove?: readonly string[];
   /** Numbers to add to fields, or members to add to sets. */
   readonly add?: Readonly<Record<string, unknown>>;
-  /** Members to remove from a set. DynamoDB removes the field when its set becomes empty. */
+  /** Members to remove from sets. DynamoDB removes the field when its set becomes empty. */
   readonly drop?: Readonly<Record<string, ReadonlySet<number>>>;
 }
 
@@ -42,7 +42,6 @@ export type Write =
   | { readonly remove: Key; readonly when?: Condition }
   | { readonly check: Key; readonly when: Condition };
 
-/** Collects the placeholders of one request. */
 export class Placeholders {
   readonly names: Record<string, string> = {};
   readonly values: Record<string, unknown> = {};
@@ -60,7 +59,7 @@ export class Placeholders {
     return placeholder;
   }
 
-  /** The request's maps of placeholders. Empty maps are left out. */
+  /** DynamoDB rejects empty maps, so they are omitted. */
   attributes(): {
     ExpressionAttributeNames?: Record<string, string>;
     ExpressionAttributeValues?: Record<string, unknown>;
@@ -81,7 +80,7 @@ export function compileCondition(condition: Condition, into: Placeholders): stri
     case "AND":
     case "OR": {
       const [first, ...more] = condition.parts;
-      // A single condition gets no parentheses, because DynamoDB rejects redundant ones.
+      // DynamoDB rejects redundant parentheses.
       if (first !== undefined && more.length === 0) return compileCondition(first, into);
       return condition.parts.map((part) => `(${compileCondition(part, into)})`).join(` ${condition.op} `);
     }

@@ -1,26 +1,26 @@
 /**
- * Ids that are unique in the whole service. Functions lease blocks of 128 ids from one counter, so creating a record needs no separate
- * write for its id.
+ * Ids that are unique in the whole service. A function reserves blocks of 128 ids from one counter, so most creates need no write to get an
+ * id.
  */
 import * as z from "zod/mini";
 import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface Ids {
-  /** Returns a new id for a record that is neither a prospect nor an address. */
+  /** For any record except prospects and addresses. */
   next(): Promise<number>;
-  /** Returns a new id for a prospect of this company. The block of the id holds no prospects of other companies. */
+  /** The block of the id contains prospects of this company only. */
   nextProspect(companyId: number): Promise<number>;
-  /** Returns a new id for an address of this company. The block of the id holds no addresses of other companies. */
+  /** The block of the id contains addresses of this company only. */
   nextAddress(companyId: number): Promise<number>;
-  /** Returns `count` ids for prospects in ascending order, from newly leased blocks. */
+  /** Returns `count` ids in ascending order, from newly reserved blocks. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
   /**
-   * Leases whole blocks for an import and returns the first of `count` consecutive ids. The row of the leased id range holds the import's
-   * id until the import is published.
+   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. The row of the id range has the import's id until
+   * the import is published, so that readers skip its records.
    */
   takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
-  /** Leases whole blocks for other records and returns the first of `count` consecutive ids. */
+  /** Reserves whole blocks for any record except prospects and addresses. Returns the first of `count` consecutive ids. */
   take(count: number): Promise<number>;
 }
 
@@ -32,15 +32,14 @@ interface Lease {
 const Counter = z.object({ nextBlock: z.int() });
 
 /**
- * The kinds of records whose id blocks belong to one company. The rows of the company's id ranges show which partitions hold these records.
+ * The kinds of records whose id blocks belong to one company. The rows of the company's id ranges show which partitions contain these
+ * records.
  */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
 export type Kind = keyof typeof rangeKeys;
 
 export function leaseIds(table: Table): Ids {
-  /**
-   * Leases new blocks and returns the number of the first. The counter only grows, so a lost reply leaves a gap and never repeats an id.
-   */
+  /** Reserves blocks and returns the number of the first. The counter only grows, so a lost reply leaves a gap but never repeats an id. */
   async function leaseBlocks(blocks: number): Promise<number> {
     const counter = await table.write({ update: keys.idCounter(), change: { add: { nextBlock: blocks } } });
     return Counter.parse(counter).nextBlock - blocks + 1;
@@ -51,7 +50,7 @@ export function leaseIds(table: Table): Ids {
     return { next: first * IDS_PER_PARTITION, end: (first + 1) * IDS_PER_PARTITION };
   }
 
-  /** Leases blocks for a company. Writes the company's id range before the first use of an id, so that the id ranges cover every record. */
+  /** Reserves blocks for a company. Writes the row of the id range before any id is used, so that the id ranges cover every record. */
   async function leaseForCompany(kind: Kind, companyId: number, blocks: number, importId?: string): Promise<Lease> {
     const first = await leaseBlocks(blocks);
     const range = { from: first, to: first + blocks - 1, ...(importId !== undefined && { importId }) };
@@ -86,7 +85,7 @@ interface Pool {
   take(): Promise<number>;
 }
 
-/** Returns the ids of one lease one after the other, and leases again when none is left. Concurrent callers share the new lease. */
+/** Returns the ids of one block after another. Concurrent callers share a block. */
 function pool(renew: () => Promise<Lease>): Pool {
   let current: Promise<Lease> | undefined;
 

@@ -1,11 +1,11 @@
-/** Counts how a unit of work uses DynamoDB: requests, consumed units and sequential rounds. */
+/** Counts the DynamoDB usage of a unit of work: requests, consumed capacity units and sequential round trips. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export interface Usage {
   requests: number;
   readUnits: number;
   writeUnits: number;
-  /** The length of the longest chain of requests in which each request began after the previous one ended. */
+  /** Length of the longest chain of requests in which each request began after the previous one ended. It approximates the latency. */
   rounds: number;
 }
 
@@ -15,17 +15,19 @@ export interface ConsumedCapacity {
 
 const current = new AsyncLocalStorage<Usage>();
 
-/** Runs `work` and returns its result and its usage. */
 export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; usage: Usage }> {
   const usage: Usage = { requests: 0, readUnits: 0, writeUnits: 0, rounds: 0 };
   const result = await current.run(usage, work);
   return { result, usage };
 }
 
-/** The usage of the current work so far; `undefined` outside `metered`. */
+/** Returns undefined outside `metered`. */
 export const usageSoFar = (): Usage | undefined => current.getStore();
 
-/** Sends one request to the table and counts it. `kind` states whether the consumed units are read or write units. */
+/**
+ * Sends one request and adds its usage to that of the current `metered` call. `kind` says whether the consumed units are read or write
+ * units.
+ */
 export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined }>(
   kind: "read" | "write",
   send: () => Promise<T>,

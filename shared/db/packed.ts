@@ -1,5 +1,6 @@
 /**
- * Stores many small records as one compressed attribute. DynamoDB charges writes by the kilobyte, so a row for each record would cost more.
+ * Stores many small records as one compressed attribute. DynamoDB charges each written row at least one kilobyte, so a row for each record
+ * would cost more.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type * as z from "zod/mini";

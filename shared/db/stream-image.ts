@@ -1,4 +1,4 @@
-/** Reads the items in stream records. Lambda passes DynamoDB JSON with binary values as base64 text, but the SDK expects bytes. */
+/** Converts the item images of DynamoDB stream records. Lambda passes binary values as base64 text, but the SDK expects bytes. */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { AttributeValue as StreamValue } from "aws-lambda";

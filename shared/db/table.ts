@@ -1,7 +1,6 @@
 /**
- * The client of the one table. A Query reads all pages, a batch sends unprocessed entries again, and a failed condition is a typed error.
- * After a lost reply, a retried write recognises the item that it has already written. Reads are strongly consistent unless the caller
- * chooses otherwise.
+ * The client of the DynamoDB table. A Query reads all pages, a batch retries unprocessed entries, and a failed condition throws
+ * ConditionFailed. A retry after a lost reply recognises its own write. Reads are strongly consistent by default.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -31,38 +30,37 @@ import { ConditionFailed } from "#shared/errors.ts";
 
 export interface QuerySpec {
   readonly pk: string;
-  /** Reads only sort keys with this prefix. */
   readonly begins?: string;
-  /** Reads only sort keys up to this one, which is included. */
+  /** Inclusive. */
   readonly upTo?: string;
-  /** Reads only sort keys from this one on, which is included. Requires `upTo`. */
+  /** Inclusive. Requires `upTo`. */
   readonly from?: string;
   readonly newestFirst?: boolean;
-  /** The number of items per page. The iteration still covers all pages. */
+  /** Items per page. The iteration still covers all pages. */
   readonly pageItems?: number;
-  /** The largest number of items to read. */
+  /** Maximum number of items to read. */
   readonly limit?: number;
-  /** Reads only these fields of each item. The read still costs the units of the whole item. */
+  /** Fields of each item to return. The read still costs the units of the whole item. */
   readonly fields?: readonly string[];
   readonly index?: typeof DUE_INDEX.name;
-  /** The default is a strongly consistent read. A secondary index supports only eventually consistent reads. */
+  /** The default is `strong`. A secondary index supports only eventually consistent reads. */
   readonly consistency?: Consistency;
 }
 
 export interface Table {
   get(key: Key): Promise<Item | undefined>;
-  /** Returns the items in no particular order. A key without an item is left out. */
+  /** Returns the existing items in no particular order. */
   batchGet(keys: readonly Key[], how?: HowToGet): Promise<Item[]>;
-  /** Writes all items without conditions and not in a transaction. */
+  /** Writes the items without conditions and without a transaction. */
   batchPut(items: readonly (Key & Item)[]): Promise<void>;
-  /** Writes each item whose key is free, not in a transaction. Returns the items whose key was taken. */
+  /** Writes each item whose key is free, without a transaction. Returns the items whose key exists already. */
   insert<T extends Key & Item>(items: readonly T[]): Promise<T[]>;
-  /** Removes the items with these keys, without conditions and not in a transaction. */
+  /** Without conditions and without a transaction. */
   batchRemove(keys: readonly Key[]): Promise<void>;
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
-  /** Makes one write. For an update, returns the changed item. Throws ConditionFailed. */
+  /** Returns the changed item for an update. Throws ConditionFailed. */
   write(write: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined>;
-  /** Makes one transaction of at most 100 writes. Throws ConditionFailed. */
+  /** At most 100 writes. Throws ConditionFailed. */
   transact(writes: readonly Write[]): Promise<void>;
 }
 
@@ -110,8 +108,8 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   }
 
   /**
-   * Stores a random `writeId` with each conditional write. If the reply is lost, the condition of the retry fails. If the item then has the
-   * same `writeId`, the first attempt has succeeded, and the function returns the item.
+   * Stores a random `writeId` with each conditional write. If a reply is lost, the SDK's retry fails its own condition. An item with the
+   * same `writeId` then proves that the first attempt succeeded.
    */
   async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
     const writeId = entry.when === undefined ? undefined : randomUUID();
@@ -151,7 +149,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     return count("write", () => client.send(command));
   }
 
-  /** The request token makes the transaction idempotent, both for retries of the SDK and for retries of this function. */
+  /** The request token makes the transaction idempotent, for retries of the SDK and of this function. */
   async function transact(writes: readonly Write[]): Promise<void> {
     const input = {
       TransactItems: writes.map((entry) => transactItem(tableName, entry)),
@@ -177,7 +175,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   };
 }
 
-/** Copies only the key fields, because a caller may pass an object with further fields. */
+/** Removes other fields, because a caller may pass a whole item. */
 const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
 
 function transactItem(tableName: string, entry: Write) {
