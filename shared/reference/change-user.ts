@@ -1,7 +1,6 @@
 /**
- * Changes, disables and enables the users of a company.
- *
- * Disabling a user whose invitation is pending withdraws the invitation. Enabling a user without a valid invitation sends a new one.
+ * Changes, disables and enables the users of a company. An invited user has not signed in yet: disabling such a user withdraws the
+ * invitation, and enabling the user again sends a new one.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
@@ -20,7 +19,7 @@ import { EmailClaim, rightsWrite, userWrite } from "#shared/reference/user.ts";
 import { callerUnchanged, requireNoSelfDemotion, requireOwnerFor, roleChanged } from "#shared/reference/user-rules.ts";
 import { getUser } from "#shared/reference/users.ts";
 
-/** Changes only the fields in the patch. Writes nothing if the patch changes nothing. */
+/** Changes only the fields in the patch. Writes nothing if no value differs. */
 export function updateUser(context: ApiContext, caller: Caller, id: number, patch: UserPatch): Promise<StoredUser> {
   const work = async (): Promise<StoredUser> => {
     const current = await getUser(context, caller.companyId, id);
@@ -30,10 +29,10 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
     requireNoSelfDemotion(caller, current, next);
     const written = { ...next, version: current.version + 1, updatedAt: iso(context.clock.now()) };
     const put: Write = { put: { ...keys.user(caller.companyId, id), ...written }, when: isUnchanged(current) };
-    // Check the caller's row only in changes of other users, because a transaction may contain each row only once and the caller's own row
-    // already has a condition.
+    // Check the caller's row only if the caller changes another user. A transaction may contain each row only once, and the caller's own
+    // row already has a condition.
     const office = id === caller.userId ? [] : [callerUnchanged(caller)];
-    // Do not write the rights under the subject of an ended invitation, because the subject may belong to another user now.
+    // The token's subject of an ended invitation may belong to another user now, so do not write rights under that subject.
     const rights = canSignIn(current, context.clock.now()) ? [rightsWrite(written)] : [];
     await context.table.transact([put, ...rights, ...office, ...namesChange(caller.companyId)]);
     return written;
@@ -45,7 +44,7 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
   });
 }
 
-/** Disables a user, who then can no longer sign in. The user's prospects stay assigned. `isActive` in a patch enables the user again. */
+/** Disables a user, who can then no longer sign in. The user's prospects stay assigned. */
 export async function disableUser(context: ApiContext, caller: Caller, id: number): Promise<void> {
   const current = await getUser(context, caller.companyId, id);
   if (!current.isActive) throw notFound("user");
@@ -65,7 +64,7 @@ export function patched(current: StoredUser, patch: UserPatch): StoredUser {
   };
 }
 
-/** Changes a user like `updateUser`. In addition, `isActive` sends a new invitation if the previous one was withdrawn or has expired. */
+/** Changes a user. If the patch sets `isActive` and the user's invitation was withdrawn or has expired, sends a new invitation. */
 export async function changeUser(
   context: ApiContext,
   identities: IdentityProvider,
@@ -85,8 +84,8 @@ export async function changeUser(
 }
 
 /**
- * Disables a user, or withdraws the invitation of a user who has not accepted it. A withdrawal makes the e-mail address available again.
- * Throws not_found if the user is already disabled or withdrawn.
+ * Disables a user, or withdraws the invitation of a user who has not signed in yet. A withdrawal makes the e-mail address available again.
+ * Throws `not_found` if the user is already disabled or withdrawn.
  */
 export async function disableOrWithdraw(
   context: ApiContext,
@@ -107,14 +106,13 @@ export async function disableOrWithdraw(
   });
 }
 
-/** Whether the user signed in or was changed concurrently. The caller then reads the user again. */
+/** Whether the failure means that the user has changed or signed in concurrently, so that another try may succeed. */
 const isOutdated = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index !== CALLER);
 const CALLER = 1;
 
 /**
- * Withdraws an invitation. Removes the user from the identity provider first, while the claim still prevents a new invitation of the same
- * address. In the opposite order, the removal could remove the next user with this address. After a crash between the two steps, the next
- * try repeats both steps.
+ * Withdraws an invitation. Removes the user from the identity provider first and the rows second, because the rows prevent a new invitation
+ * of the same address. In the opposite order, the removal could hit the user of that new invitation.
  */
 async function withdraw(
   context: ApiContext,
@@ -140,7 +138,7 @@ async function withdraw(
   const writes: Write[] = [
     userWrite(next, equals("version", current.version)),
     callerUnchanged(caller),
-    // Keep the subject of an expired invitation, because it may belong to another user now.
+    // Keep the row of the token's subject if the invitation has expired, because the subject may belong to another user now.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId),

@@ -13,11 +13,11 @@ import { newUserWrites } from "#shared/reference/user.ts";
 
 export interface NewCompany {
   readonly name: string;
-  /** `sub` is the subject in the owner's tokens. */
+  /** `sub` is the `sub` claim in the owner's tokens. */
   readonly owner: Pick<StoredUser, "email" | "firstName" | "lastName" | "sub">;
 }
 
-/** Creates the company. Throws conflict if the owner's e-mail address or subject belongs to another user. */
+/** Throws `conflict` if the owner's e-mail address or token subject belongs to another user. */
 export async function createCompany(
   context: ApiContext,
   input: NewCompany,

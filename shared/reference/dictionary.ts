@@ -1,8 +1,6 @@
 /**
- * The dictionary of a company contains its statuses, tags and users. One Query reads it, and a warm function caches it.
- *
- * Every change of a status, tag or user raises the version of the dictionary. A cached dictionary is valid only while its version is
- * current.
+ * The dictionary of a company: its statuses, tags and users. One Query reads all of them, and a warm function caches them. Each change of a
+ * status, tag or user raises the dictionary's version, so a cached dictionary is valid while its version is current.
  */
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { namesChangeInHead } from "#shared/company-index/manifest.ts";
@@ -14,17 +12,14 @@ import { limits } from "#shared/limits.ts";
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 
 export interface Dictionary {
-  /** Number of changes of statuses, tags and users so far. The entries may also come from a later version. */
+  /** The number of changes of statuses, tags and users. Entries may already contain a later change. */
   readonly version: number;
   readonly statuses: ReadonlyMap<number, StoredStatus>;
   readonly tags: ReadonlyMap<number, StoredTag>;
   readonly users: ReadonlyMap<number, StoredUser>;
 }
 
-/**
- * Reads the dictionary. The company's row has the version and comes first in key order, so every entry is read after the version and is
- * never older than the version.
- */
+/** Reads the dictionary. The company's row with the version sorts first, so each entry is at least as new as the version. */
 export async function loadDictionary(table: Table, companyId: number): Promise<Dictionary> {
   const statuses = new Map<number, StoredStatus>();
   const tags = new Map<number, StoredTag>();
@@ -41,7 +36,7 @@ export async function loadDictionary(table: Table, companyId: number): Promise<D
 
 const versionOf = (company: unknown): number => StoredCompany.parse(company).dictionaryVersion ?? 0;
 
-/** Raises the version of the dictionary. These writes belong to the transaction of every write of a status, tag or user. */
+/** The writes that raise the version of the dictionary. Add them to each transaction that changes a status, tag or user. */
 export const namesChange = (companyId: number): Write[] => [
   { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
   namesChangeInHead(companyId),
@@ -55,27 +50,24 @@ type Source = Pick<ApiContext, "table" | "clock">;
 
 interface Cached {
   readonly dictionary: Dictionary;
-  /** Time of the read, in milliseconds since the epoch. */
+  /** The time of the read, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** Most companies in the cache, which bounds its memory. A dictionary of a thousand users takes about 300 KB. */
+/** The cache holds at most this many companies, about 15 MB. The dictionary of a company with a thousand users has about 300 KB. */
 const CACHED_COMPANIES = 50;
 
-/** Cached dictionaries by company, oldest read first. */
+/** Cached dictionaries by company id, oldest read first. */
 const caches = new WeakMap<Table, Map<number, Cached>>();
 
-/**
- * Returns the cached dictionary if it is less than a minute old, otherwise reads it. Does not check the version, so the caller must check
- * it.
- */
+/** Returns a cached dictionary that is less than a minute old, or reads it. Compare its version with the current one before you use it. */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const found = cacheOf(source.table).get(companyId);
   if (found !== undefined && source.clock.now() - found.at < limits.dictionaryCacheMs) return found.dictionary;
   return freshDictionary(source, companyId);
 }
 
-/** Returns the current dictionary. If the cached dictionary is still current, reads only the version, which costs one read unit. */
+/** Returns the current dictionary. If it is cached, only its version is read, which costs one read unit. */
 export async function currentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const cached = cacheOf(source.table).get(companyId)?.dictionary;
   if (cached === undefined) return freshDictionary(source, companyId);
@@ -83,7 +75,6 @@ export async function currentDictionary(source: Source, companyId: number): Prom
   return version === cached.version ? cached : freshDictionary(source, companyId);
 }
 
-/** Reads the dictionary by one Query and caches it. */
 export async function freshDictionary({ table, clock }: Source, companyId: number): Promise<Dictionary> {
   const at = clock.now();
   const dictionary = await loadDictionary(table, companyId);

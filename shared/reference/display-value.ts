@@ -1,4 +1,4 @@
-/** Keeps the display values of statuses and tags unique in a company, ignoring case. Each value has a claim row. */
+/** Keeps the display values of statuses and tags unique in a company, ignoring case. A claim row for each value enforces this. */
 import { folded } from "#shared/caseless.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -10,7 +10,7 @@ import { namesChange } from "#shared/reference/dictionary.ts";
 
 export type Kind = "STATUS" | "TAG";
 
-/** A status or tag. The condition of its next write checks `version`. */
+/** A status or tag. `version` is for optimistic locking. */
 interface ValuedRow {
   readonly id: number;
   readonly value: string;
@@ -26,14 +26,14 @@ export const releaseValue = (companyId: number, kind: Kind, { value }: ValuedRow
   remove: keys.uniqueValue(companyId, kind, folded(value)),
 });
 
-/** Inserts a status or tag together with the claim on its value. */
+/** The writes that insert a status or tag together with the claim on its value. */
 export function newValuedRow(companyId: number, kind: Kind, row: Key & Item & ValuedRow): Write[] {
   return [{ put: row, when: absent }, claimValue(companyId, kind, row)];
 }
 
 /**
- * Changes a status or tag. Writes the result of `patched`, unless the result is the unchanged object itself. If the value changes, claims
- * the new value and releases the old one. Throws conflict if another row has the value.
+ * Changes a status or tag to the result of `patched`, and writes nothing if that is the same object. A new value is claimed and the old one
+ * released. Throws `conflict` if another row has the value.
  */
 export function changeValuedRow<Row extends ValuedRow & Item>(
   { table }: ApiContext,

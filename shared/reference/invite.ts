@@ -1,9 +1,7 @@
 /**
- * Invites users, up to a daily quota for each company.
- *
- * An e-mail address belongs to only one user of the whole service, and no caller may learn whether another company has the address. An
- * invitation to an address of another company is therefore recorded like any other invitation. However, no mail is sent, and the invitation
- * expires without being accepted.
+ * Invites users, up to a daily quota for each company. An e-mail address belongs to only one user of the whole service, but a caller must
+ * not learn that another company has the address. Such an invitation is therefore recorded like any other, but no mail is sent, and it
+ * expires.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
@@ -37,7 +35,7 @@ export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: n
   return invitedUntil <= nowMs ? "expired" : "pending";
 }
 
-/** Whether the user may sign in, or may accept a pending invitation by signing in. */
+/** Whether the user has signed in, or may still accept an invitation by signing in. */
 export const canSignIn = (user: StoredUser, nowMs: number): boolean =>
   ["accepted", "pending"].includes(invitationOf(user, nowMs));
 
@@ -48,17 +46,17 @@ export function presentUser(user: StoredUser, nowMs: number): User {
   return { ...user, invitation, invitationExpiresAt: endsAt };
 }
 
-/** The users and companies that already have the e-mail address of an invitation. */
+/** Who already has the e-mail address of an invitation. */
 interface Claimants {
-  /** Whether another company has a user or a pending invitation with this address. */
+  /** Whether another company has a user or a pending invitation with the address. */
   readonly isHeldElsewhere: boolean;
-  /** Id of the user of the company who had this address before; undefined if there was none. */
+  /** The id of the user in the same company who had the address before. */
   readonly replaces: number | undefined;
 }
 
 /**
- * Finds out who has the address. Always takes two reads, so that the duration does not reveal who has the address. Throws conflict if
- * another user of the company has the address.
+ * Finds out who has the address. Always makes two reads, so that the duration reveals nothing about other companies. Throws `conflict` if
+ * another user of the same company has the address.
  */
 async function claimantsOf(
   context: ApiContext,
@@ -88,8 +86,8 @@ const addressTaken = (): ApiError => new ApiError("conflict", "This e-mail addre
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Counts an invitation before its mail is sent. A failed invitation stays counted, because its mail may have been sent. Throws rate_limited
- * above the daily quota.
+ * Counts an invitation before its mail is sent. A failed invitation stays counted, because the mail may have been sent. Throws
+ * `rate_limited` above the daily quota.
  */
 async function countInvitation({ table, clock }: ApiContext, companyId: number): Promise<void> {
   const now = clock.now();
@@ -109,16 +107,15 @@ async function countInvitation({ table, clock }: ApiContext, companyId: number):
     });
 }
 
-/** Delays the result until `answersAfterMs` have passed, because a shorter time would reveal that another company has the address. */
+/** Takes at least `answersAfterMs`, because a faster answer would reveal that no mail was sent and another company has the address. */
 export async function inConstantTime<T>({ answersAfterMs }: IdentityProvider, work: () => Promise<T>): Promise<T> {
   const [made] = await Promise.all([work(), wait(answersAfterMs)]);
   return made;
 }
 
 /**
- * Creates a user with an invitation. The identity provider gets the invitation before the rows are written. After a crash between the two
- * steps, the next try gets the same subject or a new one, and no user has either. Throws conflict if a user of the company has the address,
- * or if any user has the subject.
+ * Creates a user with an invitation. The identity provider creates its user before the rows are written, so a crash between the two steps
+ * leaves no rows, and the next try works. Throws `conflict` if a user of the company has the address, or if any user has the subject.
  */
 export async function createUser(
   context: ApiContext,
@@ -150,8 +147,8 @@ export async function createUser(
 }
 
 /**
- * Sends a new invitation after an invitation that was withdrawn or has expired. Throws the errors of `createUser`, and ConditionFailed if
- * the user was changed.
+ * Sends a new invitation to a user whose invitation was withdrawn or has expired. Throws the errors of `createUser`, and ConditionFailed if
+ * the user was changed concurrently.
  */
 export function inviteAgain(
   context: ApiContext,
@@ -180,14 +177,14 @@ export function inviteAgain(
   });
 }
 
-/** A user whose subject is not known yet, because the identity provider creates it. */
+/** A user before the identity provider has assigned the token subject (`sub`). */
 type Unclaimed = Omit<StoredUser, "sub">;
 
 interface Invitation {
   readonly user: Unclaimed;
-  /** The subject that the caller sent with the invitation. */
+  /** The token subject that the caller has chosen. */
   readonly named?: string | undefined;
-  /** The subject that the user had before this invitation. */
+  /** The token subject that the user had before this invitation. */
   readonly known?: string;
   readonly address: Claimants;
   /** The condition on the user's row. */
@@ -202,7 +199,7 @@ async function commitInvitation(
 ): Promise<StoredUser> {
   const { user: unclaimed, named, known, address, when } = invitation;
   const isOurs = !address.isHeldElsewhere;
-  // If another company has the address, use a random subject. The rows are then complete, but nobody can sign in with this subject.
+  // Use a random subject if another company has the address. The rows are then complete, but nobody can sign in with this subject.
   const { sub } =
     named !== undefined
       ? { sub: named }
@@ -234,12 +231,12 @@ async function commitInvitation(
 }
 
 /**
- * Positions of the writes in the transaction: the user's row, the check of the caller, the subject, the address in the company, and the
- * claim on the address.
+ * The positions of the writes in the transaction: the user's row, the check of the caller, the token subject, the claim in the company, and
+ * the claim in the whole service.
  */
 const [ROW, CALLER, SUBJECT, ADDRESS, CLAIM] = [0, 1, 2, 3, 4];
 
-/** Whether another company has claimed the address concurrently, or has the subject that the user pool returned for the address. */
+/** Whether another company has claimed the address concurrently, or already has the subject that the identity provider returned. */
 function isHeldByOthers({ failed }: ConditionFailed, { companyId }: Caller, isSubjectNamed: boolean): boolean {
   return failed.every(
     ({ index, item }) => (index === CLAIM || (index === SUBJECT && !isSubjectNamed)) && item?.companyId !== companyId,

@@ -1,4 +1,4 @@
-/** The schemas of companies, lead statuses, tags and users in the form that the API shows and accepts, and the stored rows. */
+/** The schemas of companies, lead statuses and tags: API requests and answers, and stored rows. */
 
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
@@ -14,7 +14,7 @@ export type Company = z.infer<typeof Company>;
 
 export const StoredCompany = z.extend(Company, {
   type: z.literal("company"),
-  /** Version of the dictionary, which is the number of changes of statuses, tags and users. */
+  /** The number of changes of statuses, tags and users. It is the version of the cached dictionary. */
   dictionaryVersion: z.optional(z.int()),
 });
 export type StoredCompany = z.infer<typeof StoredCompany>;
@@ -44,7 +44,7 @@ const SortOrder = z.int().check(z.minimum(0), z.maximum(1_000_000));
 export const NewStatus = z.object({
   value: DisplayValue,
   color: z.optional(HexColor),
-  /** If omitted, the status comes after all other statuses. */
+  /** The position in lists. The default is after all other statuses. */
   sortOrder: z.optional(SortOrder),
 });
 export type NewStatus = z.infer<typeof NewStatus>;
@@ -77,10 +77,9 @@ export const StoredStatus = z.extend(Status, {
 });
 export type StoredStatus = z.infer<typeof StoredStatus>;
 
-/** Gray. The default colour of statuses and tags, and the colour of a map pin without a status. */
+/** Gray: the default colour of statuses and tags, and of a map pin without a status. */
 export const DEFAULT_COLOR = "#9CA3AF";
 
-/** The initial statuses of a new company, in their sort order. */
 export const startingStatuses: ReadonlyArray<{ value: string; color: string }> = [
   { value: "New", color: "#3B82F6" },
   { value: "Not Home", color: "#F59E0B" },
@@ -106,7 +105,7 @@ export type TagPatch = z.infer<typeof TagPatch>;
 /* @__PURE__ */ explain([Tag, NewTag, TagPatch], () => ({ fields: { value: VALUE_TEXT, color: COLOR_TEXT } }));
 /* @__PURE__ */ explain([TagPatch], () => ({ example: { color: "#B91C1C" } }));
 
-/** The new tags of a prospect, in this order. A repeated id counts as one tag. */
+/** The complete new list of a prospect's tags, in this order. */
 export const TagChoice = z.object({
   tagIds: z.array(Id).check(
     z.refine((ids) => new Set(ids).size <= limits.tagsPerProspect, {

@@ -9,7 +9,7 @@ import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow } from "#shared/reference/display-value.ts";
 import { DEFAULT_COLOR, type NewStatus, type StatusPatch, StoredStatus } from "#shared/reference/schema.ts";
 
-/** Returns all statuses of the company, including inactive ones, in their sort order. */
+/** Returns all statuses of the company in their sort order, including inactive ones. */
 export async function listStatuses({ table }: ApiContext, companyId: number): Promise<StoredStatus[]> {
   const { statuses } = await loadDictionary(table, companyId);
   return [...statuses.values()].sort((a, b) => a.sortOrder - b.sortOrder || a.id - b.id);
@@ -46,7 +46,7 @@ export async function createStatus(context: ApiContext, companyId: number, input
 export const newStatusWrites = (companyId: number, status: StoredStatus): Write[] =>
   newValuedRow(companyId, "STATUS", { ...keys.status(companyId, status.id), ...status });
 
-/** Changes only the fields in the patch. Writes nothing if the patch changes nothing. */
+/** Changes only the fields in the patch. Writes nothing if no value differs. */
 export function updateStatus(
   context: ApiContext,
   companyId: number,
@@ -67,7 +67,7 @@ export function updateStatus(
   });
 }
 
-/** Deactivates a status. Prospects keep the status, but it can no longer be assigned to a prospect. */
+/** Deactivates a status. Prospects keep it, but it can no longer be assigned. */
 export async function deactivateStatus(context: ApiContext, companyId: number, id: number): Promise<void> {
   const current = await getStatus(context, companyId, id);
   if (!current.isActive) throw notFound("status");

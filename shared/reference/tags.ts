@@ -40,7 +40,7 @@ export async function createTag(context: ApiContext, companyId: number, input: N
 export const newTagWrites = (companyId: number, tag: StoredTag): Write[] =>
   newValuedRow(companyId, "TAG", { ...keys.tag(companyId, tag.id), ...tag });
 
-/** Changes only the fields in the patch. Writes nothing if the patch changes nothing. */
+/** Changes only the fields in the patch. Writes nothing if no value differs. */
 export function updateTag(context: ApiContext, companyId: number, id: number, patch: TagPatch): Promise<StoredTag> {
   const read = () => getTag(context, companyId, id);
   return changeValuedRow(context, companyId, "TAG", read, (current) => {
@@ -50,7 +50,7 @@ export function updateTag(context: ApiContext, companyId: number, id: number, pa
   });
 }
 
-/** Deletes the tag and releases its value. Rows of prospects keep the tag's id, but the API no longer shows it. */
+/** Deletes a tag, so that its value may be used again. Rows of prospects keep the tag's id, but the API no longer shows the tag. */
 export async function deleteTag(context: ApiContext, companyId: number, id: number): Promise<void> {
   await optimistic(async () => {
     const tag = await getTag(context, companyId, id);
@@ -63,14 +63,14 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
 }
 
 /**
- * Most tags that one transaction creates. Each tag takes two writes, and the version of the dictionary takes two more. DynamoDB limits a
- * transaction to 100 writes.
+ * One transaction creates at most this many tags. Each tag needs two writes, the company's version two more, and DynamoDB permits 100
+ * writes.
  */
 const TAGS_AT_ONCE = 45;
 
 /**
- * Creates the missing tags of an import and returns the ids by case-folded value. If another request creates such a tag concurrently, uses
- * that tag.
+ * Creates the missing tags of an import and returns their ids by case-folded value. If another request creates a tag concurrently, that tag
+ * is used.
  */
 export async function ensureTags(
   context: ApiContext,

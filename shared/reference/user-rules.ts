@@ -8,15 +8,15 @@ import { ApiError } from "#shared/errors.ts";
 
 const rank: Record<Role, number> = { sales: 0, admin: 1, owner: 2 };
 
-/** Throws permission_denied if one of the roles is owner and the caller is not, because only owners create, change and disable owners. */
+/** Throws `permission_denied` if one of the roles is owner and the caller is no owner, because only owners may manage owners. */
 export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void {
   if (caller.role !== "owner" && roles.includes("owner"))
     throw denied("Only an owner may create, change or disable an owner.");
 }
 
 /**
- * Users cannot disable themselves or lower their own role, so that a company always keeps an owner. Sign-ins are cached for a minute. A
- * caller whose role was lowered by someone else cannot restore it within this minute.
+ * Users cannot disable themselves or lower their own role, so that a company always keeps an owner. API Gateway caches the caller's role
+ * for a minute, so a caller whose role was lowered by someone else must not restore it in this minute.
  */
 export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next: StoredUser): void {
   if (current.id !== caller.userId) return;
@@ -26,8 +26,8 @@ export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next:
 }
 
 /**
- * Checks that the caller's role has not changed since the sign-in was cached. The check belongs to the transaction of every write that
- * changes another user. If two owners disable each other at the same time, only one of them succeeds.
+ * Checks in the table that the caller still has the role that the token's authorization had. Add it to each transaction that changes
+ * another user. If two owners disable each other at the same time, only one of them succeeds.
  */
 export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({
   check: keys.user(companyId, userId),

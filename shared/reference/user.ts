@@ -1,8 +1,6 @@
 /**
- * The schemas of users in the form that the API shows and accepts, and the rows of users.
- *
- * Each user has four rows: a directory entry, the rights under the subject of the user's tokens, a claim on the e-mail address in the
- * company, and a claim on the e-mail address in the whole service.
+ * The schemas and rows of users. Each user has four rows: the user, the rights under the token's subject, a claim on the e-mail address in
+ * the company, and a claim on the address in the whole service.
  */
 
 import * as z from "zod/mini";
@@ -37,7 +35,7 @@ const Permissions = z.array(Permission).check(
   z.meta({ uniqueItems: true }),
 );
 
-/** OpenID Connect Core, section 2, limits a subject to 255 ASCII characters and requires an exact comparison. */
+/** OpenID Connect Core, section 2, limits a subject to 255 ASCII characters. */
 const Subject = z
   .string()
   .check(z.minLength(1), z.maxLength(limits.subject), z.regex(/^[\x20-\x7e]*$/, "must be printable ASCII"));
@@ -92,10 +90,7 @@ export type UserPatch = z.output<typeof UserPatch>;
   example: { role: "admin" },
 }));
 
-/**
- * The claim on an e-mail address in the whole service. If `invitedUntil` is set, the claim ends at that time, unless the user signs in
- * before.
- */
+/** The claim on an e-mail address in the whole service. `invitedUntil` ends the claim of an invited user who has not signed in by then. */
 export const EmailClaim = z.object({
   type: z.literal("email"),
   companyId: Id,
@@ -104,16 +99,16 @@ export const EmailClaim = z.object({
 });
 export type EmailClaim = z.infer<typeof EmailClaim>;
 
-/** The claim on an e-mail address in one company. The invited user has this claim even if a user of another company has the address. */
+/** The claim on an e-mail address in one company. An invited user has it even if another company has the address. */
 export const CompanyEmail = z.object({ type: z.literal("companyEmail"), userId: Id });
 
 export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowMs: number): boolean =>
   invitedUntil !== undefined && invitedUntil <= nowMs;
 
-/** The condition holds if there is no claim, or if the claim belongs to an invitation that has expired. */
+/** Holds if nobody has a claim, or if the claim belongs to an expired invitation. */
 const free = (nowMs: number): Condition => any(absent, atMost("invitedUntil", nowMs));
 
-/** DynamoDB deletes the claim of an expired invitation by its time to live, at the earliest after this delay. */
+/** DynamoDB's TTL deletes the claim of an expired invitation after this delay at the earliest. */
 const CLEAN_UP_MS = 24 * 3_600_000;
 
 export const userWrite = (user: StoredUser, when: Condition = absent): Write => ({
@@ -122,8 +117,8 @@ export const userWrite = (user: StoredUser, when: Condition = absent): Write => 
 });
 
 /**
- * Writes the rights under the user's subject. A subject belongs to only one user. If `claimed` is true, the row also contains the e-mail
- * address, because the first sign-in makes the claim on this address permanent.
+ * Writes the rights under the token's subject, which belongs to one user only. `claimed` adds the e-mail address to the row, because the
+ * first sign-in makes the claim on that address permanent.
  */
 export const identityWrite = (
   { companyId, id: userId, sub, email, invitedUntil, ...user }: StoredUser,
@@ -141,7 +136,7 @@ export const identityWrite = (
   when: any(free(nowMs), equals("userId", userId)),
 });
 
-/** Writes the claim on the address in the company. `replaces` is the user of the company who had the address before. */
+/** Writes the claim on the address in the company. `replaces` is the id of the user who had the address before. */
 export const companyEmailWrite = ({ companyId, id: userId, email }: StoredUser, replaces?: number): Write => ({
   put: { ...keys.companyEmail(companyId, email.toLowerCase()), type: "companyEmail", userId },
   when: replaces === undefined ? absent : any(absent, equals("userId", replaces)),
@@ -161,13 +156,13 @@ export const claimWrite = ({ companyId, id: userId, email, invitedUntil }: Store
   when: free(nowMs),
 });
 
-/** Writes all rows of a user. The writes fail their conditions if another user of the service has the e-mail address or the subject. */
+/** The writes of all rows of a user. Their conditions fail if another user of the service has the e-mail address or the token subject. */
 export function newUserWrites(user: StoredUser): Write[] {
   const nowMs = Date.parse(user.createdAt);
   return [userWrite(user), identityWrite(user, true, nowMs), companyEmailWrite(user), claimWrite(user, nowMs)];
 }
 
-/** Writes the rights for the next sign-in. The write belongs to the transaction of every change of a user. */
+/** Writes the rights that the authorizer reads. Add it to each transaction that changes a user. */
 export const rightsWrite = ({ id, sub, ...user }: StoredUser): Write => ({
   update: keys.identity(sub),
   change: { set: { rights: UserRights.parse(user) } },

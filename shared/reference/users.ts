@@ -11,7 +11,7 @@ import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { Company, StoredCompany } from "#shared/reference/schema.ts";
 import { named } from "#shared/schema.ts";
 
-/** Returns all users of the company, including disabled users, in the order of their ids. */
+/** Returns all users of the company by id, including disabled ones. */
 export async function listUsers({ table }: ApiContext, companyId: number): Promise<StoredUser[]> {
   const { users } = await loadDictionary(table, companyId);
   return [...users.values()];
@@ -23,7 +23,7 @@ export async function getUser({ table }: ApiContext, companyId: number, id: numb
   return StoredUser.parse(item);
 }
 
-/** Whether records can be assigned to the user. */
+/** Whether prospects and territories may be assigned to the user. */
 export async function isActiveUser({ table }: ApiContext, companyId: number, id: number): Promise<boolean> {
   const item = await table.get(keys.user(companyId, id));
   return item !== undefined && StoredUser.parse(item).isActive;
@@ -35,7 +35,7 @@ export function userSummary(user: StoredUser | undefined): UserSummary | null {
   return { id, firstName, lastName, email };
 }
 
-/** The first and the last name, as filters and CSV files name a representative. */
+/** First and last name, as filters and CSV files name a rep. */
 export const fullName = (user: StoredUser): string => `${user.firstName} ${user.lastName}`.trim();
 
 export const Me = named(

@@ -1,4 +1,4 @@
-/** Opens the context of the functions that publish and deliver events, and stores poison records. */
+/** Opens the context of the functions that publish and deliver events. Stores stream records that cannot be published. */
 import { setTimeout } from "node:timers/promises";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import type { DynamoDBRecord } from "aws-lambda";
@@ -12,7 +12,7 @@ import { secretsOn } from "#shared/secrets/secrets.ts";
 
 let opened: EventContext | undefined;
 
-/** The context of this function instance, opened at the first call. */
+/** Returns the context of this function instance and opens it at the first call. */
 export function eventContext(): EventContext {
   if (opened !== undefined) return opened;
   const table = openTable(setting("TABLE_NAME"));
@@ -20,12 +20,12 @@ export function eventContext(): EventContext {
     table,
     secrets: secretsOn(table),
     clock: systemClock,
-    // Keep the timer referenced: Lambda treats an empty event loop as finished.
+    // Keep the timer referenced, because Lambda treats an empty event loop as finished.
     wait: (ms) => setTimeout(ms),
     queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
     get senders() {
-      // Read the setting at its first use, because only the deliver function has it.
+      // Read this setting at its first use, because only the deliver function has it.
       return setting("DELIVERY_SENDERS");
     },
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),
@@ -34,14 +34,11 @@ export function eventContext(): EventContext {
   return opened;
 }
 
-/**
- * The largest size of the record in a message, in bytes. SQS accepts messages of at most 1 MiB, and the rest is for the fields around the
- * record.
- */
+/** The largest record in a message, in bytes. SQS accepts 1 MiB, and the rest is for the fields around the record. */
 const RECORD_BYTES = 1_000_000;
 
 /**
- * Puts a stream record that cannot be published into the queue of poison records. A record that is too large is sent without its old image.
+ * Sends a record that cannot be published to the queue of such poison records. A record that is too large is sent without its old image.
  */
 async function keepPoisonRecord(queueUrl: string, record: DynamoDBRecord, reason: string): Promise<void> {
   const whole = JSON.stringify({ v: 1, reason, record });

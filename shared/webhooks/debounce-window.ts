@@ -1,6 +1,6 @@
 /**
- * Bodies of deliveries, and debounce windows. A delayed delivery is made from the events of its debounce window. Each event of a window has
- * a separate row, because one row holds at most 400 KB. The first attempt closes the window, which fixes the body.
+ * The bodies of deliveries, and debounce windows. A debounced delivery collects the events of one record until its window closes, and the
+ * first attempt closes the window. Each event has a separate row, because one row holds at most 400 KB.
  */
 import * as z from "zod/mini";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -13,14 +13,14 @@ import { Id, Timestamp } from "#shared/schema.ts";
 import { bodyText, envelope, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { readEventData } from "#shared/webhooks/event-data.ts";
 
-/** A debounce window. It names the delivery that further events of the record join. The row exists while the window is open. */
+/** An open debounce window. It names the delivery that collects further events of the record. */
 export const StoredWindow = z.object({
   type: z.literal("window"),
   deliveryId: z.string(),
-  /** Events before this time join the window. */
+  /** Events from before this time join the window. */
   dueAt: Timestamp,
   eventCount: z.int(),
-  /** The length of the events in the body, in bytes. */
+  /** The total length of the events as text, in bytes. */
   bytes: z.int(),
   fromVersion: z.int(),
   toVersion: z.int(),
@@ -30,35 +30,32 @@ export type StoredWindow = z.infer<typeof StoredWindow>;
 
 export const StoredWindowEvent = z.object({
   type: z.literal("windowEvent"),
-  /** The id of the delivery whose body contains the event. */
+  /** The delivery whose body contains the event. */
   deliveryId: z.string(),
-  /** The id of the delivery that the event opened, or would have opened without an open window. */
+  /** The delivery that the event would open on its own. It differs from `deliveryId` if the event joined an open window. */
   ownId: z.string(),
   eventId: z.string(),
   recordId: Id,
   version: z.int(),
   event: z.string(),
   createdAt: Timestamp,
-  /** The JSON text of the event's data, which becomes a part of the body. Absent if the data has a separate row. */
+  /** The event's data as JSON text. Absent if the data is in a separate row. */
   data: z.optional(z.string()),
   expiresAt: z.int(),
 });
 export type StoredWindowEvent = z.infer<typeof StoredWindowEvent>;
 
-/** The JSON text of the event in the body. */
+/** The event as it appears in the list of events in the body. */
 const eventText = ({ eventId, createdAt }: StoredWindowEvent, data: string): string =>
   `${JSON.stringify({ id: eventId, createdAt }).slice(0, -1)},"data":${data}}`;
 
-/** The length of the event's text in bytes, for data of this length. */
+/** Returns the length of this text in bytes, for data of the given length. */
 export const eventBytes = (event: StoredWindowEvent, dataBytes: number): number =>
   Buffer.byteLength(eventText(event, "")) + dataBytes;
 
 type Closed = NonNullable<StoredDelivery["closed"]>;
 
-/**
- * Stores the number and range of a delivery's final events. Put this write into the transaction that removes the delivery's window or opens
- * the next window.
- */
+/** Fixes which events the delivery contains. Add this write to the transaction that removes the debounce window or opens the next one. */
 export const closing = (
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,
   { deliveryId, ...open }: StoredWindow,
@@ -74,7 +71,7 @@ const boundsOf = ({ eventCount, fromVersion, toVersion }: Omit<StoredWindow, "de
   toVersion,
 });
 
-/** The body to send. Closes the delivery's debounce window. */
+/** Returns the body to send. Closes the debounce window of the delivery, so that later attempts send the same body. */
 export async function bodyToSend(table: Table, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);
@@ -86,14 +83,17 @@ export async function bodyToSend(table: Table, delivery: StoredDelivery): Promis
   return bodyOf(table, delivery, events);
 }
 
-/** The body to show. If the debounce window is open, the body contains the events so far. */
+/** Returns the body to show. If the debounce window is still open, it contains the events so far. */
 export async function bodySoFar(table: Table, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);
   return bodyOf(table, delivery, await eventsOf(table, delivery));
 }
 
-/** Makes the body of a delivery with shared data. Such a delivery is always automatic, because a manual delivery stores its own body. */
+/**
+ * Makes the body of a delivery whose event data is in a separate row. Such a delivery is never manual, because a manual delivery stores its
+ * own body.
+ */
 async function sharedBody(table: Table, delivery: StoredDelivery): Promise<string> {
   const { companyId, eventId } = delivery;
   const texts = await readEventData(table, companyId, [eventId]);
@@ -111,11 +111,11 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
   });
 }
 
-/** Holds as long as no event has joined the window and no other window has replaced it. */
+/** Holds if no event has joined the window since it was read, and no other window has replaced it. */
 export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
-/** The number and range of the events if the window was closed by another sender, or by the event that opened the next window. */
+/** Reads which events the delivery contains after another sender, or the event that opened the next window, has closed the window. */
 async function closedByOther(table: Table, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");
@@ -128,7 +128,7 @@ function subjectOf({ companyId, webhookId, registrationId, recordId }: StoredDel
   return { companyId, webhookId, registrationId, recordId };
 }
 
-/** The events of the delivery, sorted by the version of the record. */
+/** Returns the events of the delivery, sorted by the version of the record. */
 async function eventsOf(table: Table, delivery: StoredDelivery): Promise<StoredWindowEvent[]> {
   const { id, closed } = delivery;
   const { fromVersion = 0, toVersion = Number.MAX_SAFE_INTEGER } = closed ?? {};
@@ -140,7 +140,7 @@ async function eventsOf(table: Table, delivery: StoredDelivery): Promise<StoredW
   return found;
 }
 
-/** Makes the body from these events. The body's `data` is the data of the newest event. */
+/** Makes the body from these events. Its `data` is the data of the newest event. */
 async function bodyOf(table: Table, delivery: StoredDelivery, events: readonly StoredWindowEvent[]): Promise<string> {
   const shared = events.filter(({ data }) => data === undefined).map(({ eventId }) => eventId);
   const texts = shared.length === 0 ? undefined : await readEventData(table, delivery.companyId, shared);

@@ -12,11 +12,10 @@ const summary = {
   event: z.string(),
   trigger: DeliveryTrigger,
   status: DeliveryState,
-  /** The number of attempts made so far. */
   attemptCount: z.int(),
   /** The time of the next attempt. Null unless the status is `waiting`. */
   nextAttemptAt: z.nullable(Timestamp),
-  /** The reason why a delivery waits after its due time. */
+  /** Why a delivery waits after its due time: the webhook is paused, the circuit breaker is open, or the concurrency limit is reached. */
   heldBy: z.nullable(z.enum(["pause", "breaker", "limit"])),
   createdAt: Timestamp,
   updatedAt: Timestamp,

@@ -1,4 +1,4 @@
-/** Deliveries as the table stores them. A delivery is one event for one registration, with an id, a body and attempts. */
+/** Deliveries as the table stores them. A delivery carries one event (or the events of a debounce window) to one registration. */
 import { createHash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -16,10 +16,10 @@ export const DeliveryState = z.enum(["waiting", "delivered", "exhausted", "cance
 /** `manual` means that a user triggered the delivery. */
 export const DeliveryTrigger = z.enum(["automatic", "manual"]);
 
-/** The id of a delivery. Ids sort by time. */
+/** The id of a delivery. Ids sort by creation time. */
 export const DeliveryId = z.string().check(z.regex(/^dlv_[0-9a-z]{29}$/, "must be a delivery id"));
 
-/** Checks the id of a delivery in a path. Throws not_found for any other text, because no delivery has such an id. */
+/** Checks the id of a delivery in a path. Throws `not_found` for another form, because no delivery has such an id. */
 export function deliveryIdIn(path: string): string {
   const parsed = DeliveryId.safeParse(path);
   if (!parsed.success) throw notFound("delivery");
@@ -27,8 +27,8 @@ export function deliveryIdIn(path: string): string {
 }
 
 /**
- * The id of the delivery of an event to a registration. It consists of the instant and 80 bits of a digest. The same input always returns
- * the same id, so that a repeated event makes no second delivery.
+ * Returns the id for the delivery of an event to a registration: the time and 80 bits of a digest. The same input always has the same id,
+ * so that a repeated event makes no second delivery.
  */
 export function deliveryId(eventId: string, registrationId: number, createdAt: string): string {
   const digest = createHash("sha256").update(`${registrationId}:${eventId}`).digest("hex").slice(0, 20);
@@ -36,18 +36,18 @@ export function deliveryId(eventId: string, registrationId: number, createdAt: s
 }
 
 /**
- * The prefix that all ids of an instant share. It contains the milliseconds since the epoch in base 36. The 9 digits are enough until after
- * the year 5000. Ids of a later instant sort after this prefix.
+ * The beginning of all ids of a millisecond: the milliseconds since 1970 in base 36, with nine digits, which suffice until after the year
+ * 5000. Ids of later times sort after it.
  */
 export const idPrefix = (createdAt: string): string =>
   `dlv_${Math.max(0, Date.parse(createdAt)).toString(36).padStart(9, "0")}`;
 
-/** The first byte of a packed body. It names the dictionary that unpacks the body. */
+/** The first byte of a compressed body. It names the compression dictionary, which decompression needs. */
 const PACKING_VERSION = 1;
 
 /**
- * The texts that are frequent in bodies, with the most frequent last. Rows packed with this dictionary live for 30 days, so a changed
- * dictionary needs a new version number.
+ * Frequent texts in bodies, most frequent last, as deflate's dictionary. Stored rows live for 30 days and need the dictionary of their
+ * version, so a change needs a new version number.
  */
 const DICTIONARY = Buffer.from(
   '{"territory":{"name":"polygon":[[totalProperties"assignedToUserId":"location":"allDay":false,"startAt":"endAt":"title":' +
@@ -64,14 +64,14 @@ const DICTIONARY = Buffer.from(
     '"currentStatus":null,"assignedTo":null,"tags":[],"appointments":[]}}}',
 );
 
-/** The fastest compression level. With the dictionary, the packed body of a prospect is only 3 % larger than at the slowest level. */
+/** The fastest level. With the dictionary, a prospect's body is only 3 % larger than at the slowest level. */
 const PACKING_LEVEL = 1;
 
-/** Compresses a body, so that most deliveries are rows that cost one write unit. */
+/** Compresses a body, so that writing most deliveries costs one write unit. */
 export const packedBody = (body: string): Uint8Array =>
   Buffer.concat([Buffer.of(PACKING_VERSION), deflateRawSync(body, { dictionary: DICTIONARY, level: PACKING_LEVEL })]);
 
-/** Unpacks a body. A body that is not packed is returned unchanged. Throws if the version is unknown. */
+/** Decompresses a body. A text was stored uncompressed and is returned as it is. Throws for an unknown version. */
 export function unpackedBody(stored: string | Uint8Array): string {
   if (typeof stored === "string") return stored;
   if (stored[0] !== PACKING_VERSION) throw new Error("the packing of a delivery's body is not known");
@@ -82,13 +82,13 @@ export const Attempt = z.object({
   number: z.int(),
   startedAt: Timestamp,
   latencyMs: z.number(),
-  /** The status of the answer, or null if there was no answer. */
+  /** The HTTP status, or null without an answer. */
   status: z.nullable(z.int()),
-  /** The reason why there was no answer, or null if there was one. */
+  /** Why there was no answer, or null. */
   error: z.nullable(z.string()),
   /** The beginning of the answer's body. */
   answer: z.string(),
-  /** Set in the last attempt of a delivery that was given up because no request could be sent. */
+  /** Set in the last attempt of a delivery that was given up because its request could not be sent. */
   isUnsent: z.optional(z.literal(true)),
 });
 export type Attempt = z.infer<typeof Attempt>;
@@ -98,42 +98,41 @@ export const StoredDelivery = z.object({
   id: z.string(),
   companyId: Id,
   webhookId: Id,
-  /** The id of the registration, or null for a test delivery. */
+  /** Null for a test delivery. */
   registrationId: z.nullable(Id),
   event: z.string(),
   eventId: z.string(),
   trigger: z._default(DeliveryTrigger, "automatic"),
   state: DeliveryState,
-  /** The number of the next attempt. The first attempt has the number 1. */
+  /** The number of the next attempt. Numbers start at 1. */
   attempt: z.int(),
-  /** The number of the first attempt of the current retry plan. It is above 1 if the delivery was sent again. */
+  /** The number of the first attempt of the current retry plan. It is above 1 after a redelivery or replay. */
   planFrom: z.int(),
-  /** The time of the next attempt. */
   dueAt: Timestamp,
-  /** The partition of the due index. Set only while the delivery waits. */
+  /** The partition of the due index, a secondary index by due time. Set while the delivery waits. */
   dueShard: z.optional(z.string()),
-  /** The successful attempts with short answers. All other attempts have separate rows. */
+  /** Successful attempts with short answers. Other attempts have separate rows. */
   successes: z.optional(z.array(Attempt)),
-  /** The id of the last replay that sent the delivery again. */
+  /** The last replay that sent the delivery again. */
   replayId: z.optional(z.string()),
-  /** The time at which the sweeper last replaced the delivery's message. */
+  /** The time at which the sweeper last replaced the delivery's queue message. */
   sweptAt: z.optional(Timestamp),
-  /** The body that is signed and sent, the same at every attempt. Absent if the body is made from other rows. */
+  /** The body that is signed and sent at every attempt. Absent if it is made from other rows. */
   body: z.optional(z.pipe(z.union([z.string(), Bytes]), z.transform(unpackedBody))),
-  /** Set if the body is made from the event's data, which has a separate row. */
+  /** Set if the body is made from the event's data in a separate row. */
   sharedData: z.optional(z.literal(true)),
-  /** The id of the record of a debounced delivery. The body of such a delivery is made from the events of its debounce window. */
+  /** The record of a debounced delivery, whose body is made from the events of its debounce window. */
   recordId: z.optional(Id),
-  /** The number of events in the debounce window and the range of their record versions. Set when the window is closed. */
+  /** Which events the delivery contains, as their number and the range of record versions. Set when the debounce window closes. */
   closed: z.optional(z.object({ eventCount: z.int(), fromVersion: z.int(), toVersion: z.int() })),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** The time at which DynamoDB's time to live deletes the row, in seconds since the epoch. */
+  /** The time at which DynamoDB's TTL deletes the row, in seconds since 1970. */
   expiresAt: z.int(),
 });
 export type StoredDelivery = z.infer<typeof StoredDelivery>;
 
-/** The row of a delivery. The body is packed. */
+/** The table item of a delivery, with a compressed body. */
 export const deliveryItem = (delivery: StoredDelivery): Key & Record<string, unknown> => {
   const { companyId, webhookId, id, body } = delivery;
   const row = { ...keys.delivery(companyId, webhookId, id), ...delivery };
@@ -144,8 +143,8 @@ export const StoredAttempt = z.extend(Attempt, { type: z.literal("attempt"), exp
 export type StoredAttempt = z.infer<typeof StoredAttempt>;
 
 /**
- * All attempts of a delivery, sorted by number. If a sender dies, another sender may make the same attempt again. If one of the two has
- * succeeded, the success is shown.
+ * Returns all attempts of a delivery, sorted by number. If a sender was killed, another sender may have made the same attempt again. A
+ * success then wins over the other record.
  */
 export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly StoredAttempt[]): Attempt[] =>
   [...new Map([...rows, ...successes].map((attempt) => [attempt.number, attempt])).values()].sort(
@@ -153,30 +152,30 @@ export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly St
   );
 
 /**
- * The state to show. A waiting delivery of a deleted registration counts as cancelled. The row itself changes when the next message of the
- * delivery arrives, within a quarter of an hour, or when the paused webhook is resumed. Registration ids are never used again.
+ * The state to show. A waiting delivery of a deleted registration counts as cancelled at once, although its row changes only when its next
+ * message arrives or the paused webhook is resumed.
  */
 export const effectiveState = (
   { state }: Pick<StoredDelivery, "state">,
   isRegistered: boolean,
 ): StoredDelivery["state"] => (state === "waiting" && !isRegistered ? "cancelled" : state);
 
-/** The input of a new delivery: the event, the registration, the due time, and the user who triggered the delivery. */
+/** The input of a new delivery. */
 export interface NewDelivery
   extends Pick<
     StoredDelivery,
     "id" | "companyId" | "webhookId" | "registrationId" | "event" | "eventId" | "createdAt" | "trigger"
   > {
   readonly dueMs: number;
-  /** The user of a manual trigger, or null. */
+  /** The user who triggered a manual delivery, otherwise null. */
   readonly triggeredBy: UserSummary | null;
 }
 
 type Described = Omit<NewDelivery, "triggeredBy" | "dueMs">;
 
 /**
- * The fields of a body that come before `data`. Bodies of debounced deliveries and of deliveries with shared data are made again at each
- * attempt, so these fields must stay the same for 30 days.
+ * The fields of a body before `data`. Some bodies are made again at each attempt, so these fields must not change for 30 days, the lifetime
+ * of a delivery.
  */
 export function envelope(
   { id, event, createdAt, companyId, webhookId, registrationId, trigger }: Described,
@@ -186,7 +185,7 @@ export function envelope(
   return { id, event, createdAt, companyId, webhookId, registrationId, trigger, triggeredBy, eventCount };
 }
 
-/** The body of a delivery of one event. `data` is JSON text, so that the body always has the same bytes. */
+/** The body of a delivery of one event. `data` is JSON text, so that every attempt sends the same bytes. */
 export const bodyText = (described: Described, triggeredBy: UserSummary | null, data: string): string =>
   `${JSON.stringify(envelope(described, triggeredBy, 1)).slice(0, -1)},"data":${data}}`;
 
@@ -195,13 +194,13 @@ export const newDelivery = (input: NewDelivery, data: string): StoredDelivery =>
   body: bodyText(input, input.triggeredBy, data),
 });
 
-/** A delivery that refers to the event's data and does not store a body. Used for events with many deliveries or much data. */
+/** A delivery that refers to the separate row of the event's data. Use it for an event with many deliveries or much data. */
 export const deliveryWithSharedData = (input: NewDelivery): StoredDelivery => ({
   ...deliveryWithoutBody(input),
   sharedData: true,
 });
 
-/** A delivery without a body. The table keeps it until 30 days after its due time. */
+/** A delivery without a body. It is kept until 30 days after its due time. */
 export function deliveryWithoutBody({ dueMs, triggeredBy: _, ...described }: NewDelivery): StoredDelivery {
   return {
     type: "delivery",
@@ -218,7 +217,7 @@ export function deliveryWithoutBody({ dueMs, triggeredBy: _, ...described }: New
 
 type Range = Pick<QuerySpec, "from" | "upTo" | "newestFirst" | "pageItems">;
 
-/** Reads the deliveries of a webhook without their attempts. Merges the webhook's partitions, so that the deliveries come sorted by id. */
+/** Reads the deliveries of a webhook, sorted by id, without attempts. Merges the webhook's partitions. */
 export async function* readDeliveries(
   table: Table,
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,

@@ -1,8 +1,7 @@
 /**
- * The drain engine. It empties a paused backlog, a throttled backlog or the range of a replay in steps, and each step is started by a queue
- * message. A lease allows only one step at a time, so even a very large backlog uses only one delivery function. A step settles a page of
- * deliveries, stores its position and sends the message of the next step. If that message is lost, the sweeper finds the backlog's row in
- * the due index and sends the message again.
+ * Drains a backlog of deliveries in steps: a paused backlog, a throttled backlog, or a replay's range. A queue message starts each step. A
+ * lease permits only one step at a time, so a large backlog occupies only one function. A step handles a page of deliveries, stores its
+ * position, and sends the message of the next step. If that message is lost, the sweeper sends it again.
  */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
@@ -17,43 +16,42 @@ import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
-/** The duration of a lease. It is longer than an exchange and its record can take, so the holder of an expired lease counts as dead. */
+/** The lease of a step. It is longer than an exchange and its record can take, so the owner of an expired lease is no longer working. */
 export const LEASE_MS = limits.exchangeMs + 8_000;
-/** A step may start this much before its planned time, because queue delays are whole seconds and the clocks of functions differ. */
+/** A step may start this early, because queue delays are whole seconds and the clocks of functions differ. */
 const EARLY_MS = 1_000;
-/** The upper bound of the due index's lag behind the table. An empty page proves nothing before this time has passed. */
+/** An upper bound for the lag of the due index behind the table. An empty index proves that the backlog is empty only after this time. */
 export const INDEX_LAG_MS = 10_000;
-/** The number of deliveries in one page. */
+/** A step handles at most this many deliveries. */
 export const PAGE = 50;
-/** A receiver gets at most this many missed deliveries per second, in addition to new deliveries. */
+/** A receiver gets at most this many missed deliveries per second, in addition to new ones. */
 const PER_SECOND = 10;
 
-/**
- * The due time of delivery number `n` of a page, at the limited rate. For the length of the page, the function returns the time of the next
- * step.
- */
+/** The due time of delivery number `n` of a page. With the length of the page as `n`, it is the time of the next step. */
 export const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / PER_SECOND;
 
 export interface Backlog {
   /** The row that holds the lease. */
   readonly key: Key;
-  /** The attribute that holds the lease: its end while a step runs, otherwise the time of the next step. */
+  /** The attribute with the end of the lease. Between two steps it is the time of the next step. */
   readonly lease: "dueAt" | "lookUntil";
-  /** Holds as long as the backlog must be drained. */
+  /** Holds while the backlog must be drained. */
   readonly isOpen: Condition;
   /** The message that starts the next step. */
   readonly message: QueueMessage;
 }
 
 export type Step =
-  /** The drain continues at this time. `position` is stored first, so that the next step finds it. */
+  /** The next step follows at `nextMs`. `position` is stored before, so that the next step can continue there. */
   | { readonly nextMs: number; readonly position?: Change }
-  /** The backlog is empty, and `end` is stored. If the condition `when` no longer holds, the next step follows at once. */
+  /**
+   * The backlog is empty, so `end` is stored. If `when` no longer holds, a delivery has joined meanwhile and the next step follows at once.
+   */
   | { readonly end: Change; readonly when: Condition };
 
 /**
- * Runs one step. A message that finds the lease taken changes nothing, because the holder of the lease sends the next message. `step`
- * receives the row as it was claimed. It can run again after a crash, so each of its writes must be idempotent.
+ * Runs one step. Does nothing while another function holds the lease, because that function sends the next message. `step` may run again
+ * after a crash, so its writes must be idempotent.
  */
 export async function drain(
   context: EventContext,
@@ -71,7 +69,7 @@ export async function drain(
   try {
     done = await step(row, startMs);
   } catch (error) {
-    // Free the lease, because the failed message comes back within seconds and needs it.
+    // Free the lease, because the failed message returns within seconds and needs it.
     const free = { update: key, change: { set: { [lease]: iso(startMs) } }, when: isOwn };
     await updateIf(context, free).catch(() => undefined);
     throw error;
@@ -89,8 +87,8 @@ export async function drain(
 const DueKey = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * The oldest waiting deliveries in these partitions of the due index, one page for each partition. Only the keys are read from the index,
- * because it lags behind the rows. Returns undefined if the index is empty.
+ * Returns the oldest waiting deliveries of these partitions of the due index, at most one page of each. Takes only the keys from the index,
+ * which lags, and reads the rows. Returns undefined if the index has no entry.
  */
 export async function oldestIn(table: Table, shards: readonly string[]): Promise<StoredDelivery[] | undefined> {
   const found: Key[] = [];

@@ -1,6 +1,6 @@
 /**
- * Stores the data of an event once for all deliveries of the event. For example, a territory's polygon of 255 KB is then one row instead of
- * a copy in each of 2 000 delivery rows. The row never changes, so a warm function caches it.
+ * Stores the data of an event once for all of its deliveries. A territory's polygon of 255 KB, for example, is then one row and not a part
+ * of 2 000 delivery rows. The row never changes, so a warm function caches it.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -11,11 +11,11 @@ import { ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
 
-/** The data of an event, reduced to what making the deliveries needs. */
+/** The data of an event, as far as making its deliveries needs it. */
 export interface EventData {
   /** The length of the data as JSON, in bytes. */
   readonly bytes: number;
-  /** The data as JSON text; undefined if the data has a separate row. */
+  /** The data as JSON text; undefined if the data is in a separate row. */
   readonly text: string | undefined;
 }
 
@@ -24,18 +24,18 @@ export const StoredEventData = z.object({
   companyId: Id,
   eventId: z.string(),
   bytes: z.int(),
-  /** The data as JSON text, compressed by zstd. */
+  /** JSON text, compressed by zstd. */
   data: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
   expiresAt: z.int(),
 });
 type StoredEventData = z.infer<typeof StoredEventData>;
 
-/** Debounce windows and their events are kept this much longer than their delivery. */
+/** Debounce windows and their events outlive their delivery by this time. */
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
 /**
- * The expiry of an event's data, in seconds since the epoch. It covers every delivery that can refer to the data: the longest delay, and
- * the time for which a delivery is kept. The current delays do not matter, because a repeated stream record may find longer ones.
+ * The expiry of an event's data, in seconds since 1970. It covers every delivery that may refer to the data: the longest possible delay of
+ * a registration plus the time for which a delivery is kept. Registrations may change, so their present delays do not count.
  */
 export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;

@@ -1,4 +1,7 @@
-/** Handles the messages of the delivery queue by kind. A message asks for an attempt, a step of a drain, or a part of a fan-out. */
+/**
+ * Handles the messages of the delivery queue. A message asks for one attempt of a delivery, for one step of draining a backlog, or for one
+ * part of fanning out an event.
+ */
 import type { EventContext } from "#shared/context.ts";
 import type { Ends, Received } from "#shared/queue-consumer.ts";
 import { deliver } from "#shared/webhooks/deliver/deliver.ts";
@@ -11,7 +14,8 @@ import type { DeliveryMessage, QueueMessage } from "#shared/webhooks/messages.ts
 type ReceivedMessage = Pick<Received<QueueMessage>, "message" | "isRepeat">;
 
 /**
- * Returns the result of each message, in the order of the batch. Attempts share reads and slots. Every other message is handled separately.
+ * Returns the result of each message, in the order of the batch. All attempts of the batch are made together, so that they share reads and
+ * limiter slots.
  */
 export async function consume(context: EventContext, batch: readonly ReceivedMessage[]): Promise<Ends> {
   const attempts = batch.flatMap(({ message, isRepeat }) => ("deliveryId" in message ? [{ message, isRepeat }] : []));

@@ -1,7 +1,7 @@
 /**
- * Turns delivery messages into attempts. Reads the rows of a batch together, and then sends the due deliveries of each webhook through the
- * webhook's limiter, so that a slow receiver does not delay other receivers. Each attempt is recorded and settled before its message is
- * acknowledged. After a crash at any point, the repeated message or the sweeper therefore continues the work.
+ * Turns delivery messages into attempts. The due deliveries of each webhook go through the webhook's concurrency limiter, so that a slow
+ * receiver does not delay other receivers. Each attempt is recorded before its message is acknowledged. After a crash, the repeated message
+ * or the sweeper therefore continues the work.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
@@ -29,7 +29,7 @@ import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 export type ReceivedDelivery = Pick<Received<DeliveryMessage>, "message" | "isRepeat">;
 
-/** An attempt that a message asks for, with the row of the delivery. */
+/** The attempt that a message asks for. */
 interface Asked {
   readonly delivery: StoredDelivery;
   readonly attempt: number;
@@ -50,7 +50,7 @@ export async function deliver(context: EventContext, batch: readonly ReceivedDel
   }
 }
 
-/** Makes the attempts of a batch and returns their outcome. Throws if the rows of the batch cannot be read. */
+/** Makes the attempts of a batch. Throws if the rows of the batch cannot be read. */
 export async function attemptDeliveries(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Outcome> {
   const outcome = newOutcome();
   const items = await itemsAt(
@@ -79,7 +79,8 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // If the message is repeated and its attempt is over, queue the next attempt again: the first sender may have died before it did that.
+  // A repeated message may ask for an attempt that is already made. Its first sender may have been killed before it queued the next
+  // attempt, so queue that one again.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -108,7 +109,7 @@ async function toWebhook(
   }
 }
 
-/** The attempt that the message asks for, as a list. Empty if the message needs no work. */
+/** Returns the attempt that a message asks for, or an empty list if the delivery needs no work. */
 function askedBy(
   items: ReadonlyMap<string, Item>,
   { message, isRepeat }: ReceivedDelivery,
@@ -126,12 +127,12 @@ function askedBy(
   }
 }
 
-/** The deliveries of these attempts. A delivery with several messages appears only once. */
+/** Returns the deliveries of these attempts. A delivery with several messages appears only once. */
 const deliveriesOf = (asked: readonly Asked[]): StoredDelivery[] => [
   ...new Map(asked.map(({ delivery }) => [delivery.id, delivery])).values(),
 ];
 
-/** Reads all items in one call and returns them in a map, by the text of their keys. */
+/** Reads the items with one batch call and returns them by the text of their keys. */
 async function itemsAt(table: Table, wanted: readonly Key[]): Promise<ReadonlyMap<string, Item>> {
   const distinct = new Map(wanted.map((key) => [textOf(key), key]));
   const items = distinct.size === 0 ? [] : await table.batchGet([...distinct.values()]);
@@ -143,32 +144,30 @@ const webhookOf = ({ companyId, webhookId }: Pick<StoredDelivery, "companyId" | 
   [companyId, webhookId] as const;
 const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...webhookOf(message), message.deliveryId);
 
-/** The key of the delivery's registration, as a list. Empty for a test delivery, which has no registration. */
+/** Returns the key of the delivery's registration. The list is empty for a test delivery, which has no registration. */
 const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key[] =>
   registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
 
-/** After this time a quick receiver usually has free slots again. */
+/** A quick receiver has usually freed a slot of its limiter after this time. */
 const SOON_MS = 1_000;
 /**
- * If a limiter is full, a sender reads the limiter again up to `RECHECKS` times, with a pause of `RECHECK_MS` milliseconds, before it
- * queues its deliveries. A quick receiver usually frees a slot much sooner than a queued message comes back, because a message takes at
- * least a second.
+ * If the limiter has no free slot, a sender reads it again up to `RECHECKS` times before it queues the deliveries again. A quick receiver
+ * usually frees a slot within milliseconds, and a queued message takes at least a second to return.
  */
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;
 
-/** The state of sending one webhook's deliveries. */
+/** The state of sending deliveries of one webhook. */
 interface Sending {
   readonly context: EventContext;
   readonly webhook: StoredWebhook;
   readonly outcome: Outcome;
-  /** The number of rechecks that are left. */
   rechecks: number;
 }
 
 /**
- * Sends all deliveries with one slot if the receiver is quick; otherwise each delivery needs its own slot. Deliveries without a slot go to
- * the throttled backlog or come back soon. Does not try to take a slot if the row, as last read, shows no free slot.
+ * Sends all deliveries with one slot of the limiter if the receiver is quick. Otherwise each delivery needs its own slot. A delivery
+ * without a slot joins the throttled backlog, or is queued again if a slot will soon be free.
  */
 async function sendThroughLimiter(
   sending: Sending,
@@ -186,7 +185,7 @@ async function sendThroughLimiter(
   ]);
 }
 
-/** Returns the limiter as last read. As long as it has no free slot but is likely to have one soon, reads it again. */
+/** Returns the limiter's row. Reads it again while it has no free slot but will probably have one soon. */
 async function withCapacity(sending: Sending, read: Item): Promise<Item> {
   const { clock, senders } = sending.context;
   for (let limiter = read; ; ) {
@@ -197,7 +196,7 @@ async function withCapacity(sending: Sending, read: Item): Promise<Item> {
   }
 }
 
-/** Waits and reads the limiter again. Returns undefined if no recheck is left. */
+/** Waits and reads the limiter's row again. Returns undefined if no recheck is left. */
 async function recheck(sending: Sending): Promise<Item | undefined> {
   const { context, webhook } = sending;
   if (sending.rechecks === 0) return undefined;
@@ -239,7 +238,8 @@ async function refuse(
   for (const { id } of deliveries) outcome.throttled.add(id);
   if (refusal.kind !== "soon") return addToThrottledBacklog(context, deliveries, refusal, limiter);
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // A delivery in the throttled backlog needs no message. The sender that put it there may have died before it marked the limiter.
+  // A delivery in the throttled backlog needs no message, but the limiter must be marked. The sender that added the delivery may have been
+  // killed before it set the mark.
   const inBacklog = deliveries.filter(
     ({ companyId, webhookId, dueShard }) => dueShard === keys.throttledBacklogShard(companyId, webhookId),
   );

@@ -1,4 +1,4 @@
-/** Reads the delivery log of a webhook: either a page of deliveries, newest first, or one delivery with its attempts. */
+/** Reads a webhook's delivery log for the API: a page of deliveries, newest first, or one delivery with its attempts. */
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -18,14 +18,14 @@ import { StoredLimiter, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /**
- * The largest number of deliveries that one request reads. If few of them pass the filter, the page is short and the cursor points to the
- * next deliveries.
+ * One request reads at most this many deliveries. If few of them pass the filter, the page is short, and its cursor continues after the
+ * last delivery that was read.
  */
 const READ_PER_PAGE = 2_000;
-/** The number of rows that one Query of a partition reads at a time. */
+/** The number of rows that a Query reads at a time. */
 const PAGE_ITEMS = 60;
 
-/** Returns one page of the webhook's deliveries. Throws not_found if the company has no such webhook. */
+/** Returns one page of deliveries. Throws `not_found` if the company has no such webhook. */
 export async function listDeliveries(
   context: ApiContext,
   companyId: number,
@@ -39,9 +39,9 @@ export async function listDeliveries(
   let read = 0;
   const range = { ...keys.deliveriesBefore(cursor), newestFirst: true, pageItems: PAGE_ITEMS };
   for await (const delivery of readDeliveries(context.table, { companyId, webhookId }, range)) {
-    // Skip the cursor's delivery, which the range includes because it must include the attempts of that delivery.
+    // Skip the cursor's delivery. The range includes it, because the attempts of a delivery sort after it.
     if (cursor !== undefined && delivery.id >= cursor) continue;
-    // The page has a next page if one delivery beyond the limit was read.
+    // One delivery beyond the limit was read, so there is a next page.
     const last = items.at(-1);
     if (last !== undefined && items.length === limit) return { items, nextCursor: last.id };
     const { registrationId } = delivery;
@@ -53,9 +53,7 @@ export async function listDeliveries(
   return { items, nextCursor: null };
 }
 
-/**
- * Reads a delivery with two Queries and a read of the webhook. A waiting delivery also needs a read of its registration. Throws not_found.
- */
+/** Reads a delivery with its attempts. Throws `not_found`. */
 export async function readDelivery(
   context: ApiContext,
   companyId: number,
@@ -91,18 +89,20 @@ async function isRegistered(table: Table, { companyId, webhookId, registrationId
 }
 
 interface LimiterState {
-  /** The end of the open breaker or of the backoff. Undefined if deliveries are being sent. */
+  /**
+   * The time at which sending may begin again: the end of the open circuit breaker or of the backoff. Undefined if sending is not stopped.
+   */
   readonly openUntil: string | undefined;
-  /** True if failed attempts have opened the breaker. False if no request could be sent. */
+  /** True if failed attempts opened the breaker, false if requests could not be sent at all. */
   readonly isBreaker: boolean;
-  /** The ids of the deliveries in flight. */
+  /** The ids of deliveries whose attempt is running. */
   readonly inFlight: ReadonlySet<string>;
 }
 
 async function limiterState({ table, clock }: ApiContext, companyId: number, webhookId: number): Promise<LimiterState> {
   const { pk, sk } = limiterKeys.limiter(companyId, webhookId);
   const now = iso(clock.now());
-  // Use a Query, because the policy of the log's functions allows no other access to these rows.
+  // Use a Query, because the IAM policy of these functions permits no other access to the limiter.
   for await (const item of table.query({ pk, begins: sk })) {
     const { openUntil = "", unsent } = StoredLimiter.parse(item);
     const inFlight = new Set(slotsIn(item).flatMap(({ ids, until }) => (until > now ? ids : [])));
@@ -111,14 +111,11 @@ async function limiterState({ table, clock }: ApiContext, companyId: number, web
   return { openUntil: undefined, isBreaker: false, inFlight: new Set() };
 }
 
-/**
- * The delivery as the API shows it. The next attempt of a throttled delivery is shown no earlier than the end of the open breaker, when one
- * delivery may probe the receiver.
- */
+/** Presents a delivery. For a throttled delivery, `nextAttemptAt` is at the earliest the end of the open circuit breaker. */
 function presentDelivery(delivery: StoredDelivery, isWanted: boolean, limiter: LimiterState): Delivery {
   const { openUntil, inFlight } = limiter;
   const { state, attempt, dueAt } = delivery;
-  // An attempt in flight is not cancelled, because it may still succeed.
+  // A delivery whose attempt is running does not count as cancelled, because the attempt may still succeed.
   const status = effectiveState(delivery, isWanted || inFlight.has(delivery.id));
   const isWaiting = status === "waiting";
   const heldBy = isWaiting ? heldByOf(delivery, limiter) : null;

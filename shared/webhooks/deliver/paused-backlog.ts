@@ -1,5 +1,6 @@
 /**
- * Pauses and resumes webhooks. Deliveries of a paused webhook wait in its paused backlog, which is drained after the webhook is resumed.
+ * Pauses and resumes webhooks. The waiting deliveries of a paused webhook form its paused backlog, which is sent after the webhook is
+ * resumed.
  */
 import { type DeliveryQueue, delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -14,7 +15,7 @@ import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import { StoredWebhook, type Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { maskedWebhook, readWebhook, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** Pauses a webhook. Attempts in flight are not cancelled. Pausing a paused webhook changes nothing. */
+/** Pauses a webhook. Attempts that are running continue. */
 export function pauseWebhook(context: ApiContext, companyId: number, id: number): Promise<Webhook> {
   return optimistic(async () => {
     const rows = await readWebhook(context, companyId, id);
@@ -26,8 +27,8 @@ export function pauseWebhook(context: ApiContext, companyId: number, id: number)
 }
 
 /**
- * Resumes a webhook. The paused backlog is then sent at ten deliveries a second, oldest first. If the message of the first step is lost,
- * the sweeper replaces it.
+ * Resumes a webhook. Its paused backlog is then sent oldest first, at ten deliveries a second. If the queue message of the first step is
+ * lost, the sweeper replaces it.
  */
 export async function resumeWebhook(
   context: ApiContext,
@@ -58,20 +59,20 @@ async function changed(
 }
 
 /**
- * Puts a delivery into the paused backlog of its webhook. The webhook may have been resumed and the backlog drained after the caller read
- * the webhook. The webhook is therefore read again after the write, and if it is active, the delivery is resumed at once.
+ * Moves a delivery into the paused backlog of its webhook. The webhook may have been resumed, and its backlog drained, since the caller
+ * read it. The webhook is therefore read again after the write, and the delivery is queued again if the webhook is not paused.
  */
 export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
   const { companyId, webhookId } = delivery;
   const set = { dueShard: keys.pausedBacklogShard(companyId, webhookId), updatedAt: iso(context.clock.now()) };
   if ((await updateIf(context, whilePending(delivery, { set }))) === undefined) return;
   const item = await context.table.get(keys.webhook(companyId, webhookId));
-  // If the webhook is deleted, the delivery also gets a message, and that message cancels it.
+  // A deleted webhook is not paused either. The message then cancels the delivery.
   const isPaused = item !== undefined && StoredWebhook.parse(item).status === "paused";
   if (!isPaused) await resumeDelivery(context, delivery, context.clock.now());
 }
 
-/** Makes a delivery of the paused backlog due at `dueMs` and queues it. Changes nothing if the delivery has left the backlog. */
+/** Takes a delivery out of the paused backlog and queues it for `dueMs`. Changes nothing if the delivery has left the backlog already. */
 async function resumeDelivery(context: EventContext, delivery: StoredDelivery, dueMs: number): Promise<void> {
   const { companyId, webhookId, id } = delivery;
   const dueAtMs = Math.max(dueMs, Date.parse(delivery.dueAt));
@@ -85,7 +86,7 @@ async function resumeDelivery(context: EventContext, delivery: StoredDelivery, d
   await context.queue.send([{ message: messageFor(delivery), delaySeconds }]);
 }
 
-/** Runs one step of draining the paused backlog of a resumed webhook. The drain stops as soon as the webhook is paused again. */
+/** Sends the next deliveries of a resumed webhook's paused backlog. Stops when the webhook is paused again. */
 export function drainPausedBacklog(context: EventContext, { companyId, webhookId }: PausedDrainMessage): Promise<void> {
   const isActive = equals("status", "active");
   const backlog = {

@@ -1,4 +1,4 @@
-/** Sends a delivery again, with the same body, the same id and a complete new retry plan. */
+/** Sends a delivery again, with the same id and body and with a complete new retry plan. */
 import type { DeliveryQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -13,8 +13,8 @@ import { slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 
 /**
- * Makes a waiting delivery due at once. If the message is lost, the sweeper replaces it. Throws conflict if the registration is gone or the
- * delivery is in flight, and not_found if the webhook is gone. The transaction checks that the webhook and the registration exist.
+ * Makes a delivery due at once. If its queue message is lost, the sweeper replaces it. Throws `conflict` if the registration is deleted or
+ * an attempt is running, and `not_found` if the webhook is deleted.
  */
 export function redeliver(
   context: ApiContext,
@@ -30,11 +30,10 @@ export function redeliver(
     if (item === undefined || webhook === undefined) throw notFound("delivery");
     const delivery = StoredDelivery.parse(item);
     const { registrationId } = delivery;
-    // A test delivery has no registration.
     const registration = registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
     for (const wanted of registration) {
       if ((await context.table.get(wanted)) !== undefined) continue;
-      // A missing registration may mean that the whole webhook was deleted.
+      // The registration is also missing if the whole webhook was deleted.
       if ((await context.table.get(webhookKey)) === undefined) throw notFound("delivery");
       throw new ApiError("conflict", "The registration of this delivery no longer exists.");
     }
@@ -52,8 +51,8 @@ export function redeliver(
 }
 
 /**
- * The write that makes a delivery due again. It fails if the delivery changes in the meantime. The earlier attempts keep their numbers. If
- * the delivery is in flight, the function that sends it plans the next attempt.
+ * The write that makes a delivery due again. Earlier attempts keep their numbers. The write fails if the delivery has changed since it was
+ * read.
  */
 export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, replayId?: string) {
   const { id, companyId, webhookId } = delivery;

@@ -20,12 +20,12 @@ import { updateIf } from "#shared/webhooks/settle.ts";
 import { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** `undelivered` selects exhausted deliveries and deliveries that wait for a retry. `all` also selects delivered ones. */
+/** `undelivered` selects exhausted deliveries and deliveries that wait for a retry. `all` adds delivered ones. */
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 
 const MS_PER_DAY = 86_400_000;
 
-/** The end of the time range. A day means the last instant of that day. */
+/** The end of the time range. A day means its last millisecond. */
 const EndInput = z.pipe(
   IsoTime,
   z.pipe(
@@ -67,8 +67,8 @@ export type Replayed = z.infer<typeof Replayed>;
 /* @__PURE__ */ explain([Replayed], () => ({ fields: { count: "The number of deliveries that are sent again." } }));
 
 /**
- * The state of a replay. A webhook has one such row. While the replay runs, the row is in the due index, so that the sweeper can replace a
- * lost message.
+ * The state of a webhook's latest replay. While the replay runs, its row is in the due index, where the sweeper finds it if its queue
+ * message is lost.
  */
 export const StoredReplay = z.object({
   type: z.literal("replay"),
@@ -76,11 +76,11 @@ export const StoredReplay = z.object({
   companyId: Id,
   webhookId: Id,
   from: Timestamp,
-  /** The end of the time range. Null means the time at which the replay was started. */
+  /** The end of the time range. Null means the start of the replay. */
   to: z.nullable(Timestamp),
   deliveries: ReplayedDeliveries,
   count: z.int(),
-  /** The id of the last delivery that a step has read. */
+  /** The id of the last delivery that was read. The next step continues after it. */
   cursor: z.optional(z.string()),
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
@@ -89,7 +89,6 @@ export const StoredReplay = z.object({
 });
 export type StoredReplay = z.infer<typeof StoredReplay>;
 
-/** The fields that decide whether a replay sends a delivery again. */
 const Candidate = z.pick(StoredDelivery, {
   id: true,
   registrationId: true,
@@ -101,9 +100,8 @@ const Candidate = z.pick(StoredDelivery, {
 const candidateFields = ["type", ...Object.keys(Candidate.shape)];
 
 /**
- * Whether the replay sends this delivery again. A waiting delivery is included only after a failed attempt, because before that it is on
- * its way or waits for its delay. Deliveries of a paused or throttled backlog are left out, because the drain of that backlog sends them.
- * Cancelled deliveries and deliveries of a deleted registration are never sent again.
+ * Whether the replay sends this delivery again. Excluded are waiting deliveries before their first attempt, deliveries in a paused or
+ * throttled backlog (they are sent anyway), cancelled deliveries, and deliveries of a deleted registration.
  */
 function isTaken(
   { id, registrationId, state, attempt, planFrom, dueShard }: z.infer<typeof Candidate>,
@@ -116,15 +114,15 @@ function isTaken(
   return state === "waiting" && attempt > planFrom && dueShard === keys.dueShard(id);
 }
 
-/** The sort keys of the replay's range that come after its cursor; undefined if the range is empty. */
+/** Returns the range of sort keys after the replay's cursor, or undefined if the time range is empty. */
 function rangeOf({ from, to, createdAt, cursor }: Pick<StoredReplay, "from" | "to" | "createdAt" | "cursor">) {
   const last = to ?? createdAt;
   return from > last ? undefined : replayKeys.between(cursor, idPrefix(from), idPrefix(last));
 }
 
 /**
- * Counts the deliveries of the range and starts the replay. Only one replay of a webhook runs at a time. Starting the same replay again
- * changes nothing, and starting another replay is a conflict. If the message is lost, the sweeper replaces it. Throws not_found.
+ * Counts the deliveries of the range and starts the replay. A webhook has only one replay at a time: the same request again changes
+ * nothing, and a different one is a `conflict`. If the queue message is lost, the sweeper replaces it.
  */
 export async function startReplay(
   context: ApiContext,
@@ -174,7 +172,7 @@ function sameAs(range: ReplayRange, item: unknown): Replayed {
   return { count };
 }
 
-/** Counts the deliveries that the replay sends again. Reads all partitions concurrently. */
+/** Counts the deliveries that the replay will send. Reads all partitions concurrently, because the request waits for the count. */
 async function countTaken(table: Table, replay: StoredReplay, registered: ReadonlySet<number>): Promise<number> {
   const range = rangeOf(replay);
   if (range === undefined) return 0;
@@ -199,17 +197,14 @@ function tooMany(): ApiError {
   return new ApiError("validation_failed", "The range is too long for one replay.", { faults });
 }
 
-/**
- * The largest number of deliveries that a step reads. The limit is necessary because a replay may skip most of the deliveries that it
- * reads.
- */
+/** One step reads at most this many deliveries, because it may have to skip most of them. */
 const READ_PER_STEP = 500;
-/** The number of rows that one Query of a partition reads at a time. It is small, so that a step reads few rows more than it needs. */
+/** A Query reads this many rows at a time. The number is small, so that a step reads only few rows more than it needs. */
 const PAGE_ITEMS = 16;
 
 /**
- * Runs one step of a replay. The step first makes the deliveries due and then stores its position. If it is repeated in between, it skips
- * the deliveries that already have the id of this replay.
+ * Runs one step of a replay: makes deliveries due first, then stores the position. A step that is repeated after a crash skips the
+ * deliveries that already have this replay's id.
  */
 export function drainReplay(context: EventContext, { companyId, webhookId }: ReplayMessage): Promise<void> {
   const backlog = {
@@ -246,14 +241,13 @@ async function nextPage(table: Table, replay: StoredReplay): Promise<Page> {
   return { taken, cursor: undefined };
 }
 
-/** The ids of the webhook's registrations; undefined if the webhook is gone. */
+/** Returns the ids of the webhook's registrations, or undefined if the webhook is deleted. */
 async function registeredIds(
   table: Table,
   { companyId, webhookId }: StoredReplay,
 ): Promise<ReadonlySet<number> | undefined> {
   let registered: Set<number> | undefined;
   const { pk, sk } = keys.webhook(companyId, webhookId);
-  // The row of a webhook sorts before the rows of its registrations.
   for await (const item of table.query({ pk, begins: sk })) {
     if (item.type === "webhook") registered = new Set();
     else registered?.add(StoredRegistration.parse(item).id);
@@ -261,7 +255,7 @@ async function registeredIds(
   return registered;
 }
 
-/** Makes these deliveries due again. Skips a delivery that changes in the meantime or is in flight. */
+/** Makes these deliveries due again. Skips a delivery that has changed meanwhile or whose attempt is running. */
 async function sendAgain(
   context: EventContext,
   { id: replayId }: StoredReplay,

@@ -4,8 +4,8 @@ import type { Post } from "#shared/outbound/post.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 /**
- * Keeps visible ASCII except `%`, and percent-encodes every other character as UTF-8 (RFC 3986). A tenant's text can therefore not add a
- * header, and `decodeURIComponent` returns the original text.
+ * Percent-encodes every character except visible ASCII, and also `%` (RFC 3986). A tenant's text can therefore not add a header, and
+ * `decodeURIComponent` returns the original text.
  */
 export const headerValue = (text: string): string =>
   text.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]+/g, encodeURIComponent);
@@ -31,13 +31,13 @@ export function requestOf(
   };
 }
 
-/** The current secret, and the previous secret with the time until which the previous one also signs. */
+/** The current secret, and the previous one while it still signs. */
 export interface SigningSecrets {
   readonly secretKey: string;
   readonly previousSecret?: { readonly secretKey: string; readonly until: string } | undefined;
 }
 
-/** The signature headers: the service's own signature, and the three headers of Standard Webhooks. */
+/** The service's own signature header, and the three headers of Standard Webhooks. */
 export interface SignatureHeaders {
   readonly "X-Service-Signature": string;
   /** The signature with the previous secret, sent for a day after a rotation. */
@@ -48,8 +48,8 @@ export interface SignatureHeaders {
 }
 
 /**
- * Signs the exact bytes of the body. The service's own signature uses the secret as UTF-8 text, but Standard Webhooks decodes `whsec_…` as
- * base64. While the previous secret also signs, a receiver can verify with either secret.
+ * Signs the exact bytes of the body. The service's own signature uses the secret as UTF-8 text. Standard Webhooks decodes a `whsec_…`
+ * secret as base64. After a rotation, a receiver may verify with either secret.
  */
 export function signatureHeaders(
   { secretKey, previousSecret }: SigningSecrets,
@@ -74,7 +74,7 @@ export function signatureHeaders(
 
 const own = (secret: string, body: string): string => createHmac("sha256", secret).update(body).digest("hex");
 
-/** The key is passed as text, because Node takes five times as long for a key in bytes. */
+/** Pass the key as text, because Node takes five times as long for a key in bytes. */
 const standardHmac = (secretKey: string): Hmac =>
   secretKey.startsWith("whsec_")
     ? createHmac("sha256", secretKey.slice("whsec_".length), { encoding: "base64" })

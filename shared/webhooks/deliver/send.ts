@@ -1,6 +1,6 @@
 /**
- * Sends deliveries of one webhook that share a slot of the webhook's limiter. Makes all requests concurrently, records each attempt,
- * settles each delivery, and frees the slot. Pauses a webhook whose receiver is gone or has failed for days.
+ * Sends deliveries of one webhook that share a slot of its concurrency limiter. Makes all requests concurrently, records each attempt,
+ * plans or ends each delivery, and frees the slot. Pauses a webhook whose receiver is gone or has failed for days.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -29,7 +29,7 @@ import { guarded, type Outcome, settled, updateIf, whilePending } from "#shared/
 import type { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 
-/** Exchanges that end within this time after the first one are recorded together. */
+/** Exchanges that end within this time after the first one are recorded with one write. */
 const TOGETHER_MS = 100;
 
 interface Made {
@@ -47,7 +47,7 @@ export async function sendWithSlot(
 ): Promise<void> {
   const { companyId, id: webhookId } = webhook;
   const claim = { companyId, webhookId, ids: deliveries.map(({ id }) => id) };
-  // Read the rows again, because another sender may have made the attempt and freed its slot after the rows were first read.
+  // Read the rows again now that the slot is held, because another sender may have made the attempt since they were read.
   const due = await pendingOf(context, deliveries);
   const exchanges: Exchange[] = [];
   const unsent: StoredDelivery[] = [];
@@ -67,10 +67,7 @@ export async function sendWithSlot(
   } else if (observed.length === 0) await freeSlot(context, claim, slot, {});
 }
 
-/**
- * Makes all exchanges concurrently and records those that have ended while others are still running, so that a receiver that hangs delays
- * no record.
- */
+/** Makes all exchanges concurrently. Records the ended ones while others still run, so that a receiver that hangs delays no record. */
 async function exchangeAll(
   context: EventContext,
   webhook: StoredWebhook,
@@ -92,7 +89,7 @@ async function exchangeAll(
   });
   do {
     await Promise.race([all, hasEnded.promise]);
-    // Wait briefly for the other exchanges, because a quick receiver is about to answer them.
+    // Wait briefly, because a quick receiver answers all requests at almost the same time.
     if (deliveries.length > 1) await Promise.race([all, context.wait(TOGETHER_MS)]);
     hasEnded = Promise.withResolvers();
     await record(ended.splice(0));
@@ -101,7 +98,7 @@ async function exchangeAll(
 
 const Pending = z.pick(StoredDelivery, { id: true, state: true, attempt: true });
 
-/** The deliveries whose planned attempt has not been made yet. The function reads their rows again to decide that. */
+/** Reads the rows again and returns the deliveries whose planned attempt has not been made yet. */
 export async function pendingOf(
   { table }: EventContext,
   deliveries: readonly StoredDelivery[],
@@ -123,8 +120,8 @@ async function exchangeOf(context: EventContext, webhook: StoredWebhook, deliver
 }
 
 /**
- * Records the attempts and then settles the deliveries, so that a settled delivery always has its attempts. A success with a short answer
- * costs only one write, because it is stored in the delivery's row.
+ * Records the attempts before it changes the states of the deliveries, so that a delivery with an end state always has its attempts. A
+ * success with a short answer costs one write only, because the delivery's row holds the attempt.
  */
 async function recordAll(context: EventContext, webhook: StoredWebhook, made: readonly Made[]): Promise<void> {
   if (made.length === 0) return;
@@ -139,8 +136,8 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   const concluded = made.map((one) => ({ one, ...conclude(context, one) }));
   const updates = concluded.map(({ one, change }) => ({ ...whilePending(one.delivery, change), one }));
   const refused = await updateEach(context.table, updates);
-  // A success with a short answer is normally stored in the delivery's row. If the delivery has changed meanwhile, that update was refused,
-  // so store the attempt as a separate row. Otherwise the attempt would be lost.
+  // A refused update means that the delivery has changed meanwhile. Store its attempt in a separate row, because it would otherwise be
+  // lost.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   await enqueue(
     context,
@@ -148,9 +145,9 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   );
 }
 
-/** The longest answer in bytes that a delivery's row can store and still be written with one write unit. */
+/** A success with an answer of up to this many bytes is stored in the delivery's row, which then still costs one write unit. */
 const SHORT = 100;
-/** The largest number of successes in a delivery's row. Each further success has a separate row. */
+/** The delivery's row holds at most this many successes. Further ones have separate rows. */
 const FEW = 5;
 const isShortSuccess = ({ delivery: { successes = [] }, exchange }: Made): boolean =>
   isSuccess(exchange) && Buffer.byteLength(exchange.answer) <= SHORT && successes.length < FEW;
@@ -173,13 +170,13 @@ function attemptItem(made: Made) {
 
 interface Conclusion {
   readonly change: Change;
-  /** The delivery with its next attempt planned. */
+  /** The delivery with its next attempt, if there is one. */
   readonly next?: StoredDelivery;
 }
 
 /**
- * Settles a successful delivery, and plans the next attempt of a failed one. A delivery is exhausted after its last attempt, or if it is
- * given up because no request could be sent.
+ * Decides what follows from an exchange. A success ends the delivery. A failure plans the next attempt, or ends the delivery as exhausted
+ * if it was the last one.
  */
 function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
   const { delivery, exchange } = made;
@@ -198,9 +195,9 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 }
 
 /**
- * Puts deliveries whose request could not be sent into the throttled backlog, for example because no name server answered or no socket was
- * free. Such a delivery uses up no attempt and does not count for the breaker. `slot` is set if no request of the slot was sent: the
- * function then frees the slot and starts a backoff.
+ * Moves deliveries whose request could not be sent into the throttled backlog, for example because no name server answered. This uses up no
+ * attempt and does not count as a failure of the receiver. `slot` is set if the whole slot sent nothing. The function then frees it and
+ * starts a backoff.
  */
 async function backOff(
   context: EventContext,
@@ -215,14 +212,13 @@ async function backOff(
   await addToThrottledBacklog(context, deliveries, { kind: "open", until }, limiter);
 }
 
-/** Whether the delivery is given up, because no request could be sent for as long as the whole retry plan takes. */
+/** Whether the request could not be sent for as long as a whole retry plan lasts. The delivery is then given up. */
 const isGivenUp = ({ clock, timeScale }: EventContext, { dueAt }: StoredDelivery): boolean =>
   (clock.now() - Date.parse(dueAt)) * timeScale >= UNSENT_MS;
 
-/** Whether the status of the answer is 2xx. */
 const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
 
-/** The dimension of the attempts metric: the class of the answer's status, or the reason why there was no answer. */
+/** The value of the attempts metric's dimension: the class of the status, or the reason for a missing answer. */
 function resultOf({ status, error, isUnsent }: Exchange): string {
   if (isUnsent === true) return "unsent";
   if (status !== null) return `${Math.floor(status / 100)}xx`;
@@ -232,9 +228,8 @@ function resultOf({ status, error, isUnsent }: Exchange): string {
 const GONE = 410;
 
 /**
- * Pauses a webhook whose receiver answered 410 Gone or has had no success for five days. The webhook keeps its deliveries. If several
- * exchanges ended together, a 410 decides, otherwise a success, otherwise the first exchange. Writes only if the receiver's health has
- * changed.
+ * Pauses a webhook whose receiver answered 410 Gone or has had no success for five days. Its deliveries are kept. If several exchanges
+ * ended together, a 410 decides, then a success, then the first exchange.
  */
 async function noteHealth(
   context: EventContext,

@@ -1,4 +1,7 @@
-/** Drains the throttled backlog of a webhook. Only one step runs at a time. It uses all slots that the limiter has free. */
+/**
+ * Drains the throttled backlog of a webhook: the deliveries that found no free slot of the concurrency limiter. Only one function does this
+ * at a time, with all slots that are free.
+ */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -14,12 +17,12 @@ import { messageFor, type ThrottledDrainMessage, throttledDrainMessage } from "#
 import { cancel } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** The number of deliveries that share one slot while the receiver is quick. */
+/** A quick receiver gets this many deliveries with one slot. */
 const TOGETHER = 10;
-/** A step begins no exchange after this time, because the exchanges in flight must end before the function times out. */
+/** No exchange begins after this time, so that all exchanges end before the function times out. */
 const BEGIN_WITHIN_MS = 3_000;
 
-/** Runs one step of the drain. Changes nothing if the webhook has no throttled backlog. */
+/** Sends the next deliveries of the throttled backlog. Changes nothing if the webhook has none. */
 export function drainThrottledBacklog(
   context: EventContext,
   { companyId, webhookId }: ThrottledDrainMessage,
@@ -34,8 +37,8 @@ export function drainThrottledBacklog(
 }
 
 /**
- * Handles one page of the throttled backlog. The deliveries of a deleted webhook are cancelled, including those of its paused backlog. The
- * deliveries of a paused webhook move to its paused backlog.
+ * Handles one page of the throttled backlog. If the webhook is deleted, its deliveries are cancelled, including those of its paused
+ * backlog. If it is paused, they move to its paused backlog.
  */
 async function drainPage(context: EventContext, limiter: StoredLimiter, startMs: number): Promise<Step> {
   const { companyId, webhookId, openUntil } = limiter;
@@ -48,7 +51,7 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   if (status === "deleted") shards.push(keys.pausedBacklogShard(companyId, webhookId));
   const page = await oldestIn(context.table, shards);
   if (page === undefined) return closeAfterLag(context, limiter);
-  // An empty page does not prove that the backlog is empty, because the due index lags. So look again later.
+  // The page is empty because the due index lags behind the rows. The backlog may have more deliveries, so look again later.
   if (page.length === 0) return { nextMs: startMs + FULL_MS };
   if (status === "active") return { nextMs: await sendPage(context, limiter, page) };
   if (status === "deleted") await cancel(context, page);
@@ -56,7 +59,7 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   return { nextMs: context.clock.now() };
 }
 
-/** Sends through all slots until the limiter refuses a delivery. Returns the time of the next step. */
+/** Sends deliveries until the page ends or the limiter refuses one. Returns the time of the next step. */
 async function sendPage(context: EventContext, limiter: StoredLimiter, page: StoredDelivery[]): Promise<number> {
   const { companyId, webhookId, openUntil: probed, slow } = limiter;
   const begun = context.clock.now();
@@ -70,7 +73,7 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
       for (const reason of failed.values()) throw reason;
     }
   }
-  // After an open breaker, only one delivery probes the receiver.
+  // Only one delivery probes the receiver after the circuit breaker was open.
   await allEnded(Array.from({ length: probed === undefined ? slotLimit(context.senders, slow) : 1 }, work));
   const now = context.clock.now();
   if (!isFull) return now;
@@ -79,8 +82,8 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
 }
 
 /**
- * Removes the backlog's mark once the backlog has been empty for as long as the due index can lag. A delivery that joins the backlog in the
- * meantime removes `emptySince`, so the mark is kept.
+ * Ends the drain after the backlog has been empty for as long as the due index can lag. A delivery that joins meanwhile removes
+ * `emptySince`, so that the drain continues.
  */
 function closeAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): Step {
   const now = clock.now();
