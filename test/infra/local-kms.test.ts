@@ -96,7 +96,7 @@ describe("the local KMS server", () => {
     await expect(as(server, "Signs").generateDataKey(context)).rejects.toMatchObject(denied);
     await expect(as(server, "Neither").unwrap(wrapped, context)).rejects.toMatchObject(denied);
     await expect(as(server, "Signs").unwrap(wrapped, { companyId: "1" })).rejects.toMatchObject(denied);
-    // The local KMS server requires no policy from an operator.
+    // An operator on this machine needs no policy, unlike a function.
     expect(await as(server, "local").unwrap(wrapped, context)).toHaveLength(32);
   });
 });

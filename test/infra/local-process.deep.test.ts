@@ -1,4 +1,7 @@
-/** Tests the process of `npm start`: one ready line, its exit codes, no child process left behind, and nothing lost by SIGKILL. */
+/**
+ * Tests the process of `npm start`: its one ready line and its exit codes. Also tests that it leaves no child process behind and that
+ * SIGKILL loses no data.
+ */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,7 +19,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 interface Started {
   readonly child: ChildProcess;
   output(): string;
-  /** Resolves with the URL of the ready line. Rejects with the output if the process ends first. */
+  /** Resolves with the URL of the ready line. Rejects with the process's output if it ends before. */
   readonly ready: Promise<string>;
   readonly code: Promise<number | null>;
 }
@@ -48,11 +51,10 @@ async function ownerOf(baseUrl: string) {
   return apiClient({ baseUrl, accessToken: () => token });
 }
 
-/** Runs a command to its end. */
 const run = (file: string, args: readonly string[], env: Record<string, string>) =>
   spawnSync(process.execPath, [file, ...args], { cwd: root, encoding: "utf8", env: { ...process.env, ...env } });
 
-/** Processes whose command line names the data directory: the DynamoDB server and its guard. */
+/** Lists the processes of the DynamoDB server and of its watchdog, whose command lines contain the path of the data file. */
 function servers(): string[] {
   const lines = execFileSync("ps", ["-eo", "pid,args"]).toString().split("\n");
   return lines.filter((line) => line.includes(path.join(directory, "tables.db")));
@@ -73,7 +75,7 @@ test("SIGKILL also ends the DynamoDB server, the next start uses the directory, 
   const ended = start([]);
   const url = await ended.ready;
   expect(ended.output().match(/^ready /gm)).toHaveLength(1);
-  // The output begins with the URLs. No warning of the synthesis comes before the URLs.
+  // The URLs must be the first output, so the synthesis of the templates may print no warning.
   expect(ended.output()).toMatch(/^API /);
   expect((await fetch(`${url}/api/me`)).status).toBe(401);
   ended.child.kill("SIGTERM");
@@ -154,7 +156,7 @@ test("CORS allows a configured origin, and the commands find the service by HOST
     const headers = { Origin: from, Authorization: `Bearer ${found.stdout.trim()}` };
     const answer = await fetch(`${url}/api/me`, { headers });
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
-    // The gateway itself sends this refusal, and cannot choose one of several origins.
+    // The gateway itself sends this error answer. It has a fixed origin header, so with several configured origins it must allow all.
     const refused = await fetch(`${url}/api/me`, { headers: { Origin: from } });
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);
   }

@@ -1,4 +1,6 @@
-/** Tests that the local server of SQS and S3 keeps messages and objects in its directory, and serves this machine only. */
+/**
+ * Tests that the local server of SQS and S3 keeps messages and objects in its directory, and accepts connections from this machine only.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** Tests that the local event sources read the whole stream in order, and fetch a record only once while it is in the cache. */
+/** Tests that the local event sources read a whole stream in order, and fetch a record only once while it is cached. */
 import type { _Record as StreamRecord } from "@aws-sdk/client-dynamodb-streams";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -9,7 +9,10 @@ const recordOf = (n: number): StreamRecord => ({
   dynamodb: { SequenceNumber: String(n), ApproximateCreationDateTime: new Date(0), NewImage: { n: { N: String(n) } } },
 });
 
-/** A stream with as many records as `length` returns. `answered` limits the records that a call returns. The iterators are positions. */
+/**
+ * Simulates a stream that has `length()` records. A call returns at most `answered(limit)` of them. An iterator is a position in the
+ * stream.
+ */
 function streamOf(length: () => number, answered: (limit: number) => number) {
   const asked: number[] = [];
   const call: GetRecords = async (iterator, limit) => {
@@ -25,7 +28,7 @@ const isEven = (record: StreamRecord): boolean => Number(record.dynamodb?.Sequen
 
 test("in any order of reads, each source sees every position once and in order, and no record is fetched twice", async () => {
   const step = fc.record({
-    // Numbers of the sources that read at the same time.
+    // Numbers of the event sources that read concurrently.
     readers: fc.uniqueArray(fc.nat({ max: 2 }), { minLength: 1 }),
     grows: fc.nat({ max: 30 }),
     answered: fc.integer({ min: 1, max: 20 }),

@@ -1,4 +1,4 @@
-/** Tests that an event source on a stream retries, splits, skips and abandons records by Lambda's rules, in order. */
+/** Tests that an event source on a stream follows Lambda's rules for retrying, splitting, skipping and giving up records. */
 import { describe, expect, test } from "vitest";
 import { type BatchRules, batchesOf, processBatch } from "../../infra/local/stream-batch.ts";
 
@@ -15,7 +15,7 @@ interface Story {
   readonly givenUp: [number[], string, number][];
 }
 
-/** Processes a batch of records. `answer` throws, or returns the function's answer. */
+/** Processes a batch of records. `answer` simulates the function: it throws or returns the function's answer. */
 async function run(
   records: readonly ReturnType<typeof record>[],
   answer: (batch: number[]) => unknown,

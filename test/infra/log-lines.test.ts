@@ -1,9 +1,9 @@
-/** Tests log lines in Lambda's JSON format, and the service's own log on Lambda and elsewhere. */
+/** Tests that log lines have Lambda's JSON format, and which fields the service's own log writes. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 import { logLine, replaceConsole } from "../../infra/local/console.ts";
 
-/** The size at which CloudWatch truncates a log event. */
+/** CloudWatch truncates a larger log event. */
 const EVENT_BYTES = 256 * 1_024;
 
 describe("Lambda's line", () => {

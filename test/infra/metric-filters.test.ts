@@ -1,4 +1,7 @@
-/** Tests that each metric filter matches a line that its function wrote, with the value and the dimensions of the metric. */
+/**
+ * Tests that each metric filter of the template matches a line that a function really wrote, with the value and the dimensions of the
+ * metric.
+ */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
@@ -41,7 +44,6 @@ afterAll(async () => {
   receiver.close();
 });
 
-/** Waits until the condition holds. Only the timeout of the test ends the wait. */
 async function until(what: () => boolean): Promise<void> {
   while (!what()) await new Promise((resolve) => setTimeout(resolve, 50));
 }
@@ -74,7 +76,7 @@ async function loseDelivery(): Promise<void> {
   await until(() => written("events/deliver", "delivery missing"));
 }
 
-/** Gives the index a format that this version cannot read, and then reads the index by every function that reads it. */
+/** Stores an index whose format this version cannot read, and then calls every function that reads the index. */
 async function damageIndex(): Promise<void> {
   const { api, token } = await as("owner@globex.test");
   const me = await api.GET("/api/me");
@@ -96,7 +98,7 @@ async function damageIndex(): Promise<void> {
     headers: upload.headers,
     body: "name,lat,lng\nImported,33.4,-112\n",
   });
-  // A new entry starts the flush.
+  // This create adds an unflushed entry, which triggers the flush.
   await api.POST("/api/prospects", { body: { name: "Unflushed" } });
   await until(() => written("index/flush", "index not flushed"));
   await until(() => written("jobs/export", "message failed"));

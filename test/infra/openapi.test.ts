@@ -1,4 +1,4 @@
-/** Tests that the document describes exactly the deployed API: routes, parameters, bodies, answers and rights. */
+/** Tests that the OpenAPI document describes exactly the deployed API: routes, parameters, bodies, answers and rights. */
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";

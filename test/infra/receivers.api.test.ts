@@ -1,4 +1,4 @@
-/** Tests that the sample receivers of docs/receivers keep each delivery of the service once, and keep nothing else. */
+/** Tests that the sample receivers of docs/receivers store each webhook delivery once, and store no invalid request. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -41,7 +41,7 @@ async function isInstalled(command: string, version: string): Promise<boolean> {
 
 interface Sample {
   readonly url: string;
-  /** Ids of the deliveries that the sample receiver has kept. */
+  /** Ids of the deliveries that the sample receiver has stored. */
   kept(): string[];
   bodyOf(id: string): string;
 }
@@ -52,7 +52,7 @@ async function start([command, ...args]: Language["command"], secret: string): P
     cwd: join(root, "docs/receivers"),
     env: { ...process.env, WEBHOOK_SECRET: secret, HOST: "127.0.0.1", PORT: "0", INBOX: inbox },
     stdio: ["ignore", "pipe", "inherit"],
-    // The receiver gets a separate process group, because `go run` starts a child process that must be killed with it.
+    // A separate process group, because `go run` starts a child process that must be killed with it.
     detached: true,
   });
   cleanUps.push(async () => {
@@ -73,7 +73,6 @@ async function start([command, ...args]: Language["command"], secret: string): P
   };
 }
 
-/** Sends this body with these headers, and returns the status of the answer. */
 async function send(url: string, headers: object, body: string): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   request(url, { method: "POST", headers: { ...headers, "Content-Length": Buffer.byteLength(body) } }, (response) => {
@@ -84,7 +83,7 @@ async function send(url: string, headers: object, body: string): Promise<number>
   return promise;
 }
 
-/** Registers a webhook of the company for prospect.created, and returns its id. */
+/** Registers a webhook for prospect.created and returns its id. */
 async function register(url: string, secretKey: string) {
   const body = { name: uniqueName(), url, secretKey, registrations: [{ event: "prospect.created" }] };
   const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
@@ -94,7 +93,7 @@ async function register(url: string, secretKey: string) {
 
 const newProspect = async () => dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada ö 🏠" } }), 201);
 
-/** Waits until `count` deliveries of the webhook have arrived, and returns these deliveries. */
+/** Waits until `count` deliveries of the webhook have arrived, and returns them. */
 async function delivered(id: number, count: number) {
   const query = { params: { path: { id }, query: { status: "delivered" as const } } };
   for (let tries = 0; tries < 400; tries++) {
@@ -120,7 +119,7 @@ describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
     expect(sample.kept()).toEqual([detail.id]);
     expect(sample.bodyOf(detail.id)).toBe(detail.body);
 
-    // The receiver knows only the old secret.
+    // During a rotation the service signs with both secrets, so a receiver with only the old one must still accept.
     dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", { ...at(webhook), body: {} }), 201);
     await newProspect();
     const both = await delivered(webhook, 2);
@@ -156,7 +155,7 @@ describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
     expect(await send(sample.url, stranger, body)).toBe(401);
     const elsewhere = signatureHeaders({ secretKey: secret }, "../escaped", body, Date.now());
     expect(await send(sample.url, elsewhere, body)).toBe(401);
-    // A receiver that answers before it has read everything may cut off the rest.
+    // The receiver may answer 413 and close before the client has sent everything. The client then sees a broken connection.
     const tooLarge = await send(sample.url, signed, "x".repeat(1_000_001)).catch(() => "cut off");
     expect([413, "cut off"]).toContain(tooLarge);
     expect(sample.kept()).toEqual([]);

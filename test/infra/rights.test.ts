@@ -1,4 +1,4 @@
-/** Tests that every function has exactly the rights that the route table declares. */
+/** Tests that every function has exactly the IAM rights that the route table declares. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { DUE_INDEX, families } from "#shared/db/keys.ts";
 import type { Access } from "../../infra/routes/route.ts";
@@ -40,7 +40,10 @@ const accessByFile: readonly { file: string; access: Access }[] = [
   ...Object.values(eventFunctions),
 ];
 
-/** The rights on the table that a role grants, each as `action family`. */
+/**
+ * Returns the rights on the table that the function's role grants, each as `action family`. A family is a group of keys such as those of
+ * prospects.
+ */
 function grantedOnTable(file: string): string[] {
   const names = Object.entries(families);
   return statementsOf(roleOf(file).Properties)
@@ -73,7 +76,7 @@ describe("rights", () => {
       for (const { actions, resources } of statementsOf(properties)) {
         for (const action of actions) expect(action, id).not.toContain("*");
         for (const resource of resources) {
-          // A right to a folder of the bucket is no wildcard, because the names of objects are made at run time.
+          // `folder/*` is allowed for S3, because the names of objects in the folder are chosen at run time.
           const inFolder = actions.every((action) => action.startsWith("s3:"))
             ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports)\/\*"/, "")
             : JSON.stringify(resource);

@@ -1,4 +1,7 @@
-/** Tests the division into two stacks: the data stack is protected and its resources keep their ids, and the service has room to grow. */
+/**
+ * Tests the division into a data stack and a service stack. The data stack is protected and its resources keep their ids. The service stack
+ * has room for more routes.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,13 +20,13 @@ beforeAll(async () => {
   template = await synthesized();
 });
 
-/** CloudFormation's limits for one stack: the number of resources, and the bytes of the template. */
+/** CloudFormation's limits for one stack: resources, and bytes of the template. */
 const MAX_RESOURCES = 500;
 const MAX_TEMPLATE_BYTES = 1_000_000;
-/** API Gateway's quota for one API. */
+/** API Gateway's quota for the resources of one API. A resource is one part of a path. */
 const MAX_API_RESOURCES = 300;
 
-/** Skips CloudFormation's rules, which another test applies, and does not copy the bundles. */
+/** Skips CloudFormation's rules, which app.deep.test.ts applies, and does not copy the bundles, so that synthesis is fast. */
 const quick = {
   treeMetadata: false,
   builtinCloudFormationValidation: false,
@@ -40,8 +43,8 @@ function templateOf({ templateFile }: Stack, directory: string): Written {
 }
 
 /**
- * Logical ids of the resources that keep data. CloudFormation identifies a resource by its logical id. Under a new id, it creates an empty
- * resource and abandons the old resource with its data.
+ * Logical ids of the resources that hold data. They must never change: under a new id, CloudFormation creates an empty resource and
+ * abandons the old one with its data.
  */
 const keepers: Readonly<Record<string, string>> = {
   TableCD117FA1: "AWS::DynamoDB::Table",
@@ -53,7 +56,7 @@ const keepers: Readonly<Record<string, string>> = {
   ImportsDeadLetters741CB14C: "AWS::SQS::Queue",
 };
 
-/** The consequence of a changed id for each type of resource, for the message of a failed test. */
+/** What is lost if the id of a resource changes, for the message of a failed test. */
 const lost: Readonly<Record<string, string>> = {
   "AWS::DynamoDB::Table": "the service would begin with an empty table: every company would be gone",
   "AWS::S3::Bucket": "the service would begin with an empty bucket: uploads and exports would be gone",
@@ -71,7 +74,7 @@ const withoutData = new Set([
   "AWS::SNS::TopicPolicy",
   "AWS::SQS::QueuePolicy",
 ]);
-/** This key encrypts alarms in transit. It keeps no data, because nothing is stored under it. */
+/** This key may get a new id. It encrypts alarms in transit and no stored data. */
 const ALARM_KEY = "AlarmKeyE05DE300";
 
 describe("the data stack", () => {
@@ -154,7 +157,7 @@ describe("the service stack", () => {
 
 const ENDPOINTS = 150;
 
-/** Repeats the routes with their rights under other paths, up to the given number. */
+/** Returns `ENDPOINTS` routes. It repeats the real routes with their rights under other paths. */
 function manyRoutes(): Route[] {
   const more = Array.from({ length: ENDPOINTS - routes.length }, (_, i) => {
     const route = routes[i % routes.length];
@@ -164,7 +167,7 @@ function manyRoutes(): Route[] {
   return [...routes, ...more];
 }
 
-/** Both stacks for the given routes, with empty functions. */
+/** Synthesizes both stacks for the given routes, with empty bundles. */
 function synthesizedFor(table: readonly Route[]) {
   const outdir = mkdtempSync(join(tmpdir(), "canvassing-routes-"));
   const bundles = join(outdir, "bundles");
@@ -178,7 +181,7 @@ function synthesizedFor(table: readonly Route[]) {
   return { data: templateOf(data, outdir), service: templateOf(service, outdir), warnings };
 }
 
-/** The resources that API Gateway counts: one for each part of a path. */
+/** Returns the parts of all paths. API Gateway counts each part as one resource. */
 function partsOf({ Resources }: CloudFormationTemplate): Set<string> {
   const api = Object.values(Resources).find(({ Type }) => Type === "AWS::ApiGateway::RestApi");
   const paths = Object.keys(z.parse(Paths, at(api, "Properties", "Body")).paths);

@@ -1,11 +1,11 @@
 /**
- * Loads the bundles that its arguments name and prints the work of each load: bytes of executed code, and calls of functions. Unlike times,
- * these numbers are the same in each run of one version of Node.
+ * Loads the bundles that its arguments name, and prints the work of each load: bytes of executed code, and function calls. Unlike times,
+ * these counts do not vary between runs of one Node.js version.
  */
 import { Session } from "node:inspector/promises";
 
 export interface Started {
-  /** Executed bytes of the bundle's own code; functions that are not called do not count. */
+  /** Executed bytes of the bundle's own code, without the functions that are not called. */
   readonly bytes: number;
   readonly calls: number;
 }
@@ -31,7 +31,7 @@ interface Range {
   readonly count: number;
 }
 
-/** Counts the executed bytes. Outer functions come first, because the range of a function contains the ranges of its inner functions. */
+/** Counts executed bytes. The ranges of inner functions must overwrite the range of their outer function, so outer functions come first. */
 function bytesRun(ranges: readonly Range[]): number {
   const runs = new Uint8Array(Math.max(0, ...ranges.map(({ endOffset }) => endOffset)));
   const outerFirst = ranges.toSorted((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);

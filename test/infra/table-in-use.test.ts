@@ -1,6 +1,6 @@
 /**
- * Tests that the commands of admins print one sentence if neither a local service nor AWS can be reached. The sentence says what is missing
- * and what to do.
+ * Tests that the admin commands print one sentence if they reach neither a local service nor AWS. The sentence says what is missing and
+ * what to do.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-/** The synthesized templates for the tests of this folder, with functions that search them. */
+/** The synthesized CloudFormation templates for the tests of this folder, with functions that search them. */
 import { mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,16 +19,15 @@ export const ownIdentity: DeployConfig = {
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Template {
-  /** The resources of both stacks. Each import is replaced by the exported value. */
+  /** The resources of both stacks. Imports from the other stack are replaced by the exported values. */
   readonly resources: Readonly<Record<string, TemplateResource>>;
   /** The outputs of the service stack, which clients and operators read. */
   readonly outputs: CloudFormationTemplate["Outputs"];
-  /** The unchanged templates. */
   readonly stacks: Templates;
   readonly directory: string;
-  /** Logical id and properties of all resources of a type. */
+  /** Returns logical id and properties of all resources of a type. */
   all(type: string): { id: string; properties: Fields; resource: TemplateResource }[];
-  /** The function whose bundle is made from this file. */
+  /** Returns the Lambda function whose bundle is built from this source file. */
   functionOf(file: string): { id: string; properties: Fields };
 }
 
@@ -48,7 +47,7 @@ export async function synthesized(config: DeployConfig = ownIdentity): Promise<T
   return { resources, outputs: stacks.service.Outputs, stacks, directory, all, functionOf };
 }
 
-/** Creates an empty directory for each function, because the CDK requires a directory. The templates do not depend on its content. */
+/** Creates an empty directory for each function. The CDK requires that a bundle exists, but the templates do not depend on its content. */
 async function emptyBundles(files: readonly string[], outDir: string): Promise<void> {
   for (const file of files) mkdirSync(join(outDir, file), { recursive: true });
 }
@@ -64,7 +63,7 @@ function withImports({ data, service }: Templates): CloudFormationTemplate["Reso
   return CloudFormationTemplate.shape.Resources.parse(JSON.parse(text));
 }
 
-/** The value at a path of names and positions; `undefined` if there is none. */
+/** Returns the value at a path of names and positions, or undefined if there is none. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>((place, step) => (isFields(place) ? place[step] : undefined), value);
 }
@@ -76,7 +75,7 @@ export function isFields(value: unknown): value is Record<string | number, unkno
 export const listed = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined ? [] : [value];
 
-/** The logical id that a `Ref` or `Fn::GetAtt` points to. */
+/** Returns the logical id that a `Ref` or `Fn::GetAtt` refers to. */
 export function target(value: unknown): string | undefined {
   const id = at(value, "Ref") ?? at(value, "Fn::GetAtt", 0);
   return typeof id === "string" ? id : undefined;

@@ -1,4 +1,4 @@
-/** Tests that an export into a file equals the streamed export, whichever call of the table or the bucket fails. */
+/** Tests that an exported file equals the streamed export, whichever call of the table or the bucket fails. */
 import { gunzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -29,7 +29,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** Counts the tests to vary their kill points. */
+/** Each test kills the job at other calls, depending on this counter of tests. */
 let turn = 0;
 
 async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage> {
@@ -93,7 +93,7 @@ test("gzip parts that are compressed separately form one member", async () => {
   }
   const whole = Buffer.concat(parts);
   expect(gunzipSync(whole).toString()).toBe(texts.join(""));
-  // A second member would begin with these magic bytes.
+  // A second gzip member would begin with these bytes, and some decompressors stop at the end of the first member.
   expect(whole.indexOf(Buffer.from([0x1f, 0x8b, 8]), 1)).toBe(-1);
 });
 
@@ -150,7 +150,7 @@ test("an export starts over if the bucket loses the stored order of the rows, or
   for (const isLost of [() => true, (key: string) => key.endsWith(".order")]) {
     const job = await begun(company.caller);
     const from = harness.bucket.calls;
-    // The run dies after it has stored the order of the rows and begun the file.
+    // From its third call of the bucket on, this execution fails. It has then stored the order of the rows and begun the file.
     harness.bucket.plan = (number) => (number - from <= 2 ? undefined : "before");
     await harness.run(harness.sound(), job);
     harness.bucket.plan = () => undefined;
@@ -173,7 +173,8 @@ test("a rep's file contains what the rep may see, and a user who may see less at
   await harness.run(harness.sound(), all);
   expect(gunzipSync(fileOf(own) ?? Buffer.alloc(0)).toString()).toBe(await streamed({ caller: rep }));
   expect((await stored(own)).total).toBe(3);
-  // The run reads the user's permissions from the user directory. `canViewAllProspects` is only in the request's caller, so the job fails.
+  // The job reads the user's permissions from the table. There the user lacks `canViewAllProspects`, which only the request's caller had,
+  // so the job must fail.
   expect(await stored(all)).toMatchObject({ state: "failed" });
   expect(fileOf(all)).toBeUndefined();
   const late = await begun(rep);

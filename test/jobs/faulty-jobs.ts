@@ -1,4 +1,4 @@
-/** Runs import and export jobs on a table and a bucket with planned faults. The test simulates S3's notifications and the queue. */
+/** Executes import and export jobs on a table and a bucket with planned faults. It simulates S3's notifications and the queue. */
 import { createHash } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Links } from "#shared/aws/links.ts";
@@ -17,13 +17,13 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { type FaultyDynamoDb, pass } from "../harness/faulty-dynamodb.ts";
 import { warmFunction } from "../harness/warm-function.ts";
 
-/** Whether a call of the bucket fails, before or after it takes effect. */
+/** A call of the bucket fails before or after it takes effect, or succeeds if undefined. */
 export type BucketFault = "before" | "after" | undefined;
 
 export interface MemoryBucket extends Objects {
   readonly files: Map<string, Uint8Array>;
   readonly uploads: Map<string, Map<number, Uint8Array>>;
-  /** Returns the fault of each call of the bucket. The first call has the number 1. */
+  /** Returns the fault of the call with this number. Numbers begin at 1. */
   plan: (number: number) => BucketFault;
   calls: number;
 }
@@ -102,16 +102,16 @@ const links: Links = {
 
 export interface FaultyJobs {
   readonly bucket: MemoryBucket;
-  /** Messages that no run has received yet. */
+  /** Messages that no execution of a job has received yet. */
   readonly queue: JobMessage[];
-  /** Returns a context with the planned faults of the table. */
+  /** Returns a context whose table has the planned faults. */
   faulty(): JobContext;
   sound(): JobContext;
   /** Creates an import and puts its file into the bucket. */
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
-  /** Runs the job once. Returns false if the run fails; its message is then back in the queue. */
+  /** Executes the job once. Returns false if the execution fails. Its message is then in the queue again. */
   run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
-  /** Removes all faults, then runs the queued jobs and the sweep until no job is left. */
+  /** Removes all faults, and executes queued jobs and the sweep (which restarts lost jobs) until no job is left. */
   settle(): Promise<void>;
 }
 

@@ -9,7 +9,7 @@ const dictionary: Dictionary = { version: 1, statuses: new Map(), tags: new Map(
 
 const MB = 1_000_000;
 
-/** Reads a file and reports the number of rows, the bytes that were read, and the peak of additional memory. */
+/** Reads a file and returns its rows, the bytes that were read, and the peak of additional memory. */
 async function read(bytes: Iterable<Uint8Array>) {
   let rows = 0;
   let taken = 0;
@@ -37,7 +37,7 @@ function memory(): number {
   return heapUsed + external;
 }
 
-/** Repeats the piece until `total` bytes, and yields a megabyte at a time. */
+/** Yields `piece` repeatedly, about `total` bytes in chunks of a megabyte. */
 function* many(piece: string, total: number, first = ""): Generator<Uint8Array> {
   if (first !== "") yield Buffer.from(first);
   const chunk = Buffer.from(piece.repeat(Math.ceil(MB / piece.length)));

@@ -1,4 +1,7 @@
-/** Tests that the import of one line, as long as a file may be or of a gigabyte, needs no more memory than a small file. */
+/**
+ * Tests that importing one extremely long line needs no more memory than a small file. The line is as long as the largest allowed file, or
+ * a gigabyte.
+ */
 import { expect, test } from "vitest";
 import { HEAP_MB, importOneLine } from "./one-line-import.ts";
 

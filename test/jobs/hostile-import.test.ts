@@ -1,4 +1,4 @@
-/** Tests that the import of one very long line fails with a reason, leaves nothing and needs little memory. */
+/** Tests that importing one very long line fails with a reason, leaves no data behind and needs little memory. */
 import { expect, test } from "vitest";
 import { HEAP_MB, importOneLine } from "./one-line-import.ts";
 

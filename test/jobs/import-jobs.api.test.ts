@@ -1,4 +1,4 @@
-/** Tests imports by upload over HTTP, with links, progress, errors, cancellation, dry runs and mappings, and exports into files. */
+/** Tests import jobs over HTTP (upload links, progress, errors, cancellation, dry runs and column mappings) and exports into files. */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -89,7 +89,7 @@ describe("a page of an allowed origin", () => {
     const sha256 = createHash("sha256").update(file).digest("base64");
     const job = await newJob({ bytes: Buffer.byteLength(file), sha256 });
     const { url, headers } = present(job.upload ?? undefined);
-    // A browser sets the length itself and does not name it in the preflight.
+    // A browser sets content-length itself and does not name it in the preflight.
     const names = Object.keys(headers).filter((name) => name !== "content-length");
     expect(names).toHaveLength(3);
     const allowed = await asked(url, origin, "PUT", names);
@@ -109,7 +109,7 @@ describe("a page of an allowed origin", () => {
     const taken = await fetch(url, sending);
     expect([taken.status, taken.headers.get("access-control-allow-origin")]).toEqual([200, origin]);
     expect(taken.headers.get("access-control-expose-headers")).toContain("ETag");
-    // The page must be able to read the error.
+    // The error needs CORS headers as well, because the page must be able to read it.
     const again = await fetch(url, sending);
     expect([again.status, again.headers.get("access-control-allow-origin")]).toEqual([412, origin]);
     expect(await ended(job)).toMatchObject({ state: "completed", imported: 1 });
@@ -179,7 +179,7 @@ test("a completed job emits one event, and a dry run none", async () => {
   }
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.until(2);
-  // The event of this prospect arrives after all events above.
+  // Events arrive in order, so all events of the jobs have arrived before the event of this prospect.
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.until(3);
   const summary = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhookId))).items;

@@ -1,6 +1,6 @@
 /**
- * Tests imports by upload with faults of the table and the bucket. After any kill and a new run each row exists once, and no row is visible
- * before.
+ * Tests import jobs with faults of the table and the bucket. After a kill, no row is visible. After the next execution, each row exists
+ * once.
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -38,11 +38,13 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** Counts the tests to vary their kill points. */
+/** Each test kills the job at other calls, depending on this counter of tests. */
 let turn = 0;
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
-/** Returns a file. Each row has an address, a status and two tags, and every third row has a note. */
+/**
+ * Returns a CSV file. Each row has an address, a status and two tags, and every third row has a note. The last `faults` rows are invalid.
+ */
 const fileOf = (count: number, faults = 0): Buffer =>
   Buffer.from(
     csvText([
@@ -78,13 +80,16 @@ async function expectNothing(company: Company): Promise<void> {
   expect(await addressesOf(context, companyId)).toEqual([]);
 }
 
-/** Returns the keys of all rows of a company except reference data, rows of imports, and unused leases of ids. */
+/**
+ * Returns the keys of a company's rows, to find rows that a killed import has left behind. Reference data, records of imports and unused
+ * leases of ids are not listed.
+ */
 async function left({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);
   return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML|XM|X|[PA]R) /.test(key));
 }
 
-/** The number of rows is above one batch, which has 2 048 rows. */
+/** More rows than one batch of the import, which has 2 048 rows. */
 const MANY = sized({ short: 2_500, wide: 5_000 });
 
 test(`${MANY} rows become prospects in their order, for 1.1 write units each and one more for each note`, {
@@ -126,7 +131,7 @@ describe("killed", () => {
       for (const last of killPointsOf(all, turn++)) {
         const company = await newCompany(harness.sound());
         const job = await harness.uploaded(company.caller, fileOf(COUNT, 120));
-        // The run is dead after this call, so no later call takes effect.
+        // All later calls fail, as if the process had ended at this call.
         db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
         await harness.run(harness.faulty(), job);
         db.plan(() => pass);
@@ -194,7 +199,8 @@ describe("hand-over", () => {
     let runs = 0;
     for (harness.queue.push(job); harness.queue.length > 0; runs++) {
       const [message = job] = harness.queue.splice(0, 1);
-      // Every run is out of time from its beginning, except for the last step, which is not divided.
+      // Every execution has only a second left, so it must hand over to the next one after each batch. Only the last step (`publish`)
+      // cannot be divided.
       const { job: at } = await findImport(harness.sound(), job.companyId, job.id);
       const isLast = at?.progress.step === "publish";
       expect(await harness.run(harness.sound(), message, () => (isLast ? 900_000 : 1_000))).toBe(true);

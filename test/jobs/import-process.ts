@@ -1,4 +1,4 @@
-/** Runs as a process that calls the import function with S3's message of one upload, and prints its peak memory. */
+/** Runs as a separate process that calls the import function with S3's message of one upload, and prints its peak memory. */
 import type { Context } from "aws-lambda";
 import { handler } from "../../functions/jobs/import.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Tests the import within one request with faults of the table, and its cost. After any kill and a retry each row exists once, and no row
- * is visible before.
+ * Tests the import within one request with faults of the table, and its cost. After a kill, no row is visible. After a retry, each row
+ * exists once.
  */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
@@ -43,7 +43,7 @@ const db = faultyDynamoDb();
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms };
 
-/** A bucket in memory that refuses files on demand. */
+/** A bucket in memory that rejects files while `refuses` is true. */
 const bucket = { files: new Map<string, Uint8Array>(), refuses: false };
 const objects: ImportContext["objects"] = {
   put: async (key, bytes) => {
@@ -55,7 +55,7 @@ const newFunction = (): ImportContext => ({ ...warmFunction(db, clock), objects 
 const faultyFunction = (): ImportContext => ({ ...contextOn(db.table, clock), objects });
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
-/** Returns a file. Each row has an address, a status and two tags, and every third row has a note. */
+/** Returns a CSV file. Each row has an address, a status and two tags, and every third row has a note. */
 const fileOf = (count: number, name = "n"): Buffer =>
   Buffer.from(
     csvText([
@@ -70,7 +70,7 @@ const fileOf = (count: number, name = "n"): Buffer =>
 const list = (context: ApiContext, { caller }: Company, query: Record<string, string> = {}) =>
   listProspects(context, caller, ListQuery.parse({ pageSize: "500", ...query }));
 
-/** Imports as the endpoint does, under an idempotency key. */
+/** Imports as the endpoint does, with an idempotency key. */
 const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
   const request = {
     requestId: "r",
@@ -86,7 +86,10 @@ const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
   return idempotently(context, caller, request, (own) => importFile({ ...own, objects }, caller, bytes));
 };
 
-/** Returns the keys of all rows of a company except reference data, idempotency keys and rows of imports. */
+/**
+ * Returns the keys of a company's rows, to find rows that a killed import has left behind. Reference data, idempotency keys and records of
+ * imports are not listed.
+ */
 async function rowsOf({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);
   return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML) /.test(key));
@@ -136,7 +139,7 @@ describe("killed", () => {
           await posted(newFunction(), company.caller, fileOf(COUNT));
         }
         await expectOnce(company, COUNT);
-        // The retry removes the rows of the dead run. Only leases of unused ids may remain.
+        // The retry deletes the rows of the killed import. Only leases of unused ids may remain.
         const left = (await rowsOf(company)).filter((key) => !/#[PA]R R/.test(key));
         const pure = (await rowsOf(counting)).filter((key) => !/#[PA]R R/.test(key));
         expect(left.length, `killed at call ${last}`).toBe(pure.length);
@@ -233,7 +236,7 @@ test("2 000 rows cost at most 1.1 write units each, plus one for each note", asy
   expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * 2_000 + Math.ceil(2_000 / 3));
 });
 
-/** Returns the rows of a file without the columns that an import ignores. */
+/** Returns the rows of a CSV file without the columns that an import ignores. */
 function contentOf(text: string): Record<string, string>[] {
   const rows: Record<string, string>[] = parse(text, { columns: true, record_delimiter: "\r\n" });
   return rows.map(({ id: _, createdBy: __, createdAt: ___, ...row }) => row);
@@ -245,7 +248,7 @@ async function exportOf(context: ApiContext, { caller }: Company): Promise<strin
   return text;
 }
 
-/** Copies the users, so that names resolve in both companies. */
+/** Copies the users, so that their names in the file are known in both companies. */
 async function copyNames(from: Company, to: Company): Promise<void> {
   const users: Item[] = [];
   for await (const item of db.direct.query(keys.reference(from.caller.companyId)))

@@ -1,4 +1,4 @@
-/** Imports a file of one very long line by the function itself, in a separate process, and reports the result, leftovers and memory. */
+/** Imports a file of one very long line in a separate process, and returns the result, the leftovers and the peak memory. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -12,16 +12,16 @@ import { startQueues } from "../../infra/local/sqs.ts";
 import { startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
-/** The heap limit of the process in megabytes. */
+/** Heap limit of the process in megabytes. */
 export const HEAP_MB = 256;
 
 export interface Outcome {
   readonly summary: ImportSummary;
-  /** New rows of the company and new files of the bucket, except the row of the import. */
+  /** New rows of the company and new files of the bucket, except the record of the import. */
   readonly leftovers: readonly string[];
-  /** The number of messages that return to the queue. */
+  /** Messages that the function returned to the queue, so that it would receive them again. */
   readonly failed: number;
-  /** The peak of the resident set size. */
+  /** Peak of the resident memory in bytes. */
   readonly peakBytes: number;
 }
 
@@ -78,7 +78,7 @@ async function inOwnProcess(key: string, dynamoDb: string, s3: string): Promise<
   return Run.parse(JSON.parse(stdout.slice(stdout.lastIndexOf("\n") + 1)));
 }
 
-/** Uploads in parts, as S3 demands for large files. */
+/** Uploads in parts, so that the whole file is never in memory. */
 async function upload(url: string, bytes: number): Promise<void> {
   const uploadId = /<UploadId>([^<]+)</.exec(await call(`${url}?uploads=`, "POST"))?.[1] ?? "";
   const part = Buffer.alloc(PART_BYTES, "a");

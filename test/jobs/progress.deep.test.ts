@@ -1,4 +1,4 @@
-/** Tests that jobs report their progress every few seconds, even between two checkpoints. */
+/** Tests that jobs report their progress every few seconds, also between two checkpoints. */
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { JobContext } from "#shared/context.ts";
@@ -16,13 +16,13 @@ import { faultyJobs } from "./faulty-jobs.ts";
 
 const db = faultyDynamoDb();
 
-/** Milliseconds for writing or reading one batch. */
+/** Simulated milliseconds for writing or reading one batch. */
 const BATCH_MS = 4_000;
 
 const fileOf = (count: number): Buffer =>
   Buffer.from(`name,lat,lng\n${Array.from({ length: count }, (_, i) => `n${i},39.${i},-104.${i}\n`).join("")}`);
 
-/** Advances the clock with each slow call, and reports each state that a client may see. */
+/** Wraps a context. Each slow call advances the clock, and `report` receives every stored state of the job. */
 function slowly(context: JobContext, now: { ms: number }, report: (item: Item | undefined) => void): JobContext {
   const { table, objects } = context;
   return {
@@ -68,12 +68,12 @@ test("an import reports checked batches and every written batch", async () => {
     if (item?.type === "import") seen.push(summaryOf(StoredImport.parse(item)));
   });
   expect(await harness.run(context, job)).toBe(true);
-  // Not every batch may be reported, because the streams read ahead by an amount that the platform chooses.
+  // Some batches may be unreported, because Node's streams read an unspecified amount ahead.
   expect(new Set(seen.map(({ processed }) => processed)).size).toBeGreaterThan(3);
   expect(isRising(seen.map(({ processed }) => processed))).toBe(true);
   expect(new Set(seen.map(({ written }) => written))).toEqual(new Set([0, 2_048, 4_096, 6_144, 7_000]));
   expect(isRising(seen.map(({ written }) => written))).toBe(true);
-  // The row is written once for each batch, and also at the beginning, at each step and at the end.
+  // The job's record is written once for each batch, at the beginning, at each step and at the end. More writes would waste units.
   expect(seen.length).toBeLessThan(16);
 });
 
@@ -108,7 +108,7 @@ test("a failing run waits for its pending writes before it ends", async () => {
     await setTimeout(100);
     pending--;
   };
-  /** The number of readings of the file. The second reading fails inside its second batch. */
+  /** How often the job has begun to read the file. The second time, the read fails in the second batch. */
   let readings = 0;
   const read: JobContext["objects"]["read"] = async function* (key, etag) {
     const isSecond = ++readings === 2;

@@ -1,4 +1,4 @@
-/** Tests that the faults of imported rows fit into one answer and one row of the table, whatever the file contains. */
+/** Tests that the errors of imported rows fit into one answer and one row of the table, whatever the file contains. */
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -27,9 +27,9 @@ test("a fault is short and contains no text of a cell", async () => {
       const { faults: errors } = await readFile(fileOf(rows), empty);
       for (const { message } of errors) {
         expect(message.length).toBeLessThanOrEqual(limits.rowFault);
-        // Each character takes one byte, and JSON escapes none.
+        // ASCII without characters that JSON escapes, so that the length in characters is the length in bytes.
         expect(message).toMatch(/^[ !#-[\]-~]+$/);
-        // The schemas have a text for each fault. This text would be the default of the library.
+        // The library's default text. Every schema must have its own text.
         expect(message).not.toContain("Invalid input");
       }
     }),
@@ -55,11 +55,11 @@ test("a row with too many faults counts those that do not fit", async () => {
   const parts = message.split("; ");
   const more = Number(/^and (\d+) more$/.exec(parts.at(-1) ?? "")?.[1]);
   expect(new Set(parts).size).toBe(parts.length);
-  // Nine columns are faulty, and the row has neither an address nor coordinates.
+  // Nine columns are invalid, and the row has neither an address nor coordinates, which is the tenth error.
   expect(parts.length - 1 + more).toBe(10);
 });
 
-/** A fixed pseudo-random sequence, so that each run tests the same file. */
+/** Returns a fixed pseudo-random sequence, so that every run tests the same file. */
 function sequence(): () => number {
   let state = 1;
   return () => {
@@ -87,7 +87,7 @@ test("the most varied faults of the maximum number of rows fit into an answer an
       ? ",".repeat(Math.floor(next() * 1_000))
       : importColumns.map((column) => (next() < 0.6 ? quoted(pick(bad[column] ?? [""])) : "")).join(","),
   );
-  // Blank lines make the row numbers longer and less regular.
+  // Blank lines make the row numbers longer and less regular, so that the errors compress worse.
   const file = Buffer.from(
     [importColumns.join(","), ...rows].map((row) => row + "\n".repeat(1 + Math.floor(next() * 9))).join(""),
   );

@@ -1,4 +1,4 @@
-/** Tests that a connection to a receiver is reused for one URL only, and replaced when the receiver has closed it. */
+/** Tests that a connection to a receiver is reused for the same URL only, and is replaced after the receiver has closed it. */
 import type { Socket } from "node:net";
 import { describe, expect, test, vi } from "vitest";
 import { limits } from "#shared/limits.ts";
@@ -9,7 +9,8 @@ closeAfterEach();
 describe("the connection to a receiver", () => {
   const ANSWER = "HTTP/1.1 204 No Content\r\n\r\n";
   /**
-   * Starts a TCP receiver. `behave` gets the number of the request on its connection and the number of the connection, both counted from 1.
+   * Starts a TCP receiver. `behave` receives the number of the request on its connection and the number of the connection, both counted
+   * from 1.
    */
   const counted = async (behave: (socket: Socket, request: number, connection: number) => void) => {
     let connection = 0;
@@ -40,7 +41,8 @@ describe("the connection to a receiver", () => {
   ])("is opened again when the receiver has %s the idle one without an answer", async (_, end) => {
     const receiver = await counted((socket, request) => (request === 1 ? void socket.write(ANSWER) : end(socket)));
     for (let i = 0; i < 3; i++) expect(await send(receiver)).toMatchObject({ status: 204, error: null });
-    // The second exchange finds the first connection closed; the connection that replaces it is not reused.
+    // The second exchange finds the first connection closed and opens another one. That one is not reused, so the third exchange opens a
+    // third connection.
     expect({ connections: receiver.count(), requests: receiver.requests() }).toEqual({ connections: 3, requests: 4 });
   });
 

@@ -11,7 +11,7 @@ let deadlines: { readonly ms: number; readonly end: () => void }[];
 const cleanUps: (() => void)[] = [];
 beforeEach(() => {
   deadlines = [];
-  // Fake timers do not affect AbortSignal.timeout, so the test replaces it and aborts with the reason that the platform uses.
+  // Fake timers do not affect AbortSignal.timeout, so the test replaces it. It aborts with the same reason as Node.
   vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
     const controller = new AbortController();
     deadlines.push({ ms, end: () => controller.abort(new DOMException("timed out", "TimeoutError")) });
@@ -51,7 +51,7 @@ async function listen(behave: (socket: Socket) => void): Promise<Listening> {
   return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`, sockets, asked };
 }
 
-/** The exchange must end within this many turns of the event loop after the deadline. They are too few for another timer. */
+/** The exchange must end within this many iterations of the event loop after the deadline. They take too little time for a second timer. */
 const TURNS = 50;
 
 async function endsAtDeadline(exchange: ReturnType<typeof post>): Promise<Awaited<ReturnType<typeof post>>> {
@@ -105,7 +105,7 @@ describe("one timer ends the exchange at its deadline when a receiver", () => {
   });
 
   test("accepts a connection and never reads from it", async () => {
-    // The operating system completes the connection; the process never reads from it.
+    // The operating system accepts the connection, but the process never reads from it.
     const server = createServer({ pauseOnConnect: true }).listen(0, "127.0.0.1");
     await once(server, "listening");
     cleanUps.push(() => server.close());

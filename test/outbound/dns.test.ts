@@ -1,4 +1,7 @@
-/** Tests with a real name server that a silent server delays no other look-up, and that a failed look-up is no attempt. */
+/**
+ * Tests with a real name server that a server without answers delays only its own look-ups, and that a post whose look-up failed does not
+ * count as an attempt.
+ */
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -19,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** The number of look-ups that occupied a libuv thread. */
+/** Look-ups that occupied a thread of libuv. There are few such threads, so a slow look-up would block others. */
 let threads = 0;
 const counter = createHook({
   init(_id, type) {
@@ -29,7 +32,7 @@ const counter = createHook({
 beforeAll(() => counter.enable());
 afterAll(() => counter.disable());
 
-/** The time limit of a look-up, which is far below the deployed limit to keep the tests short. */
+/** Time limit of a look-up. It is far below the deployed limit, so that the tests are short. */
 const LOOKUP_MS = 400;
 let clock = 0;
 const resolver = (more: object = {}): Resolve =>
@@ -87,7 +90,7 @@ describe("a name", () => {
 
   test("is evicted from a full cache, the oldest first", async () => {
     server.answer = () => ({ addresses: ["192.0.2.1"] });
-    // On a busy machine, one of a thousand answers could miss a shorter limit.
+    // Among a thousand look-ups on a busy machine, one could miss a shorter limit.
     const resolve = resolver({ lookupMs: 10_000 });
     for (let i = 0; i <= limits.namesKept; i++) await resolve(`n${i}.test`);
     server.questions.length = 0;
@@ -108,7 +111,7 @@ describe("a name", () => {
   test.each(["silence", "SERVFAIL", "REFUSED"] as const)("that gets %s fails with LookupFailed", async (answer) => {
     server.answer = () => answer;
     expect(await failure(resolver()("a.test"))).toBeInstanceOf(LookupFailed);
-    // The name has no IPv4 address, and the look-up for IPv6 fails. It is therefore unknown whether the name has an address.
+    // There is no IPv4 address, and the look-up of IPv6 addresses fails. Whether the name exists is therefore unknown.
     server.answer = (_, type) => (type === "A" ? "NXDOMAIN" : answer);
     expect(await failure(resolver()("b.test"))).toBeInstanceOf(LookupFailed);
     server.answer = (_, type) => (type === "A" ? { addresses: ["192.0.2.1"] } : answer);
@@ -134,7 +137,7 @@ describe("a name", () => {
     for (const error of await Promise.all(silent)) expect(error).toBeInstanceOf(LookupFailed);
     const many = Array.from({ length: limits.lookupsAtOnce }, (_, i) => failure(resolve(`silent-${i}.test`)));
     server.questions.length = 0;
-    // The message distinguishes the limit from a server that did not answer.
+    // An operator must be able to distinguish this limit from a name server that does not answer.
     expect(await failure(resolve("one-more.test"))).toMatchObject({
       name: "LookupFailed",
       message: `one-more.test was not looked up: ${limits.lookupsAtOnce} other look-ups are in progress`,
@@ -173,7 +176,7 @@ describe("a post", () => {
     const port = new URL(receiver.url).port;
     server.answer = () => ({ addresses: ["127.0.0.1"] });
     expect(await send(`http://a.test:${port}/`, resolver())).toMatchObject({ status: 200 });
-    // This post uses the resolver of the service.
+    // This post uses the resolver of the deployed service instead of a test's resolver.
     expect(await send(`http://localhost:${port}/`)).toMatchObject({ status: 200 });
     await send(`http://nothing.invalid:${port}/`);
     expect(threads - before).toBe(0);

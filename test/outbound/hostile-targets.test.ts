@@ -1,4 +1,4 @@
-/** Tests that the process opens no connection for a hostile webhook URL, neither when the URL is saved nor when it is sent to. */
+/** Tests that the process opens no connection for a hostile webhook URL, neither when the URL is saved nor when a delivery is sent. */
 
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
@@ -13,11 +13,11 @@ import { type Exchange, post } from "#shared/outbound/post.ts";
 import { assertTarget, parseTarget } from "#shared/outbound/public-url.ts";
 import { hostileForms, hostileLiterals, hostileNames } from "./hostile-targets.ts";
 
-/** A server that listens on every address of the machine. */
+/** A server that listens on every address of the machine, so that it notices any connection. */
 let listener: Server;
 let port = 0;
 let received = 0;
-/** The number of calls of `connect` that reached the operating system. */
+/** Calls of `connect` that reached the operating system. */
 let connects = 0;
 const counter = createHook({
   init(_id, type) {
@@ -119,7 +119,7 @@ describe("a name with changing answers", () => {
 
   test("is looked up once for each exchange, which connects to the vetted address", async () => {
     let asked = 0;
-    // A second look-up, by the socket, would return a forbidden address.
+    // The second look-up would return a forbidden address. The connection must use the address of the first look-up, which was checked.
     const rebinding: Resolve = async () => records([asked++ === 0 ? "127.0.0.1" : "10.0.0.1"]);
     const exchange = await post(request("http://rebind.example:PORT/"), "local", rebinding);
     expect(exchange.status).toBe(200);
@@ -175,12 +175,12 @@ test("a proxy of the environment gets no request, because the post goes to the r
   const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
   expect(printed.trim(), complaints).toBe("200 502");
   expect(received - before).toBe(1);
-  // The child's second request goes to the proxy, which proves that the variables have an effect.
+  // The child process also sends a plain request. It reaches the proxy, which proves that the environment variables have an effect.
   expect(proxied).toBe(1);
   proxy.close();
 });
 
-/** Sends one request with `post` and one with the global agent. */
+/** Sends one request with `post`, and a plain request that obeys the proxy variables. */
 const ONE_POST = `
 import { get } from "node:http";
 import { post } from "./shared/outbound/post.ts";

@@ -1,4 +1,4 @@
-/** URLs that must cause no connection. `PORT` is a port on which the tests listen on every address of this machine. */
+/** URLs to which the service must never connect. The tests replace `PORT` by a port that they watch. */
 
 /** URLs that are refused by their form alone, each with a part of the error message. */
 export const hostileForms: ReadonlyArray<[url: string, rule: string]> = [
@@ -94,7 +94,7 @@ export const hostileLiterals: ReadonlyArray<[url: string, rule: string]> = [
   ["https://[4000::1]:PORT/", "not global unicast"],
 ];
 
-/** Names and the addresses that they resolve to. One private address among public ones is enough for a refusal. */
+/** Names with the addresses that they resolve to. One private address among public ones must be enough for a refusal. */
 export const hostileNames: ReadonlyArray<[url: string, addresses: readonly string[], rule: string]> = [
   ["https://localhost:PORT/", ["127.0.0.1", "::1"], "loopback"],
   ["https://LOCALHOST:PORT/", ["::1"], "loopback"],
@@ -109,7 +109,7 @@ export const hostileNames: ReadonlyArray<[url: string, addresses: readonly strin
   ["https://zone.example:PORT/", ["fe80::1%lo"], "linkLocal"],
   ["https://metadata.google.internal:PORT/", ["169.254.169.254"], "private networks (.internal)"],
   ["https://db.internal:PORT/", ["172.20.1.1"], "private networks (.internal)"],
-  // Refused by name, whatever the addresses are.
+  // These names are refused even if they resolve to public addresses.
   ["https://localhost:PORT/", ["93.184.216.34"], "loopback name"],
   ["https://LOCALHOST.:PORT/", ["93.184.216.34"], "loopback name"],
   ["https://localhost..:PORT/", ["93.184.216.34"], "loopback name"],

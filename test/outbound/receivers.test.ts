@@ -1,4 +1,4 @@
-/** Tests that exchanges with misbehaving receivers keep the limits of time, bytes and memory. */
+/** Tests that an exchange with a misbehaving receiver stays within the limits of time, bytes and memory. */
 import { spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
@@ -124,7 +124,7 @@ describe("a receiver that", () => {
     });
     const { status, answer } = await send(receiver);
     expect({ status, answer }).toEqual({ status: 200, answer: "x".repeat(limits.answerKeptBytes) });
-    // The socket buffers of both ends hold data in addition to the 16 KB.
+    // The socket buffers of both sides may hold much more than the 16 KB that the process reads.
     expect(await closed.promise).toBeLessThan(20_000_000);
   });
 });

@@ -1,4 +1,4 @@
-/** Tests that an address and its copies agree after races and interrupted changes, and that only the right users see an address. */
+/** Tests that an address agrees with its copies in prospects after concurrent and interrupted changes, and who sees an address. */
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -116,7 +116,7 @@ test("concurrent changes of an address, its prospects and its holders lose nothi
   }
 });
 
-/** The owner and a restricted rep of a new company. */
+/** Creates a company and returns its owner and a rep who sees only own prospects. */
 async function companyWithRep(): Promise<{ context: ApiContext; owner: Caller; rep: Caller }> {
   const { context, caller: owner } = await company();
   const row = StoredUser.parse(await context.table.get(keys.user(owner.companyId, owner.userId)));
@@ -163,7 +163,7 @@ describe.each(["unflushed", "flushed"])("with an index that is %s, a user who se
     for (const { id } of [free, mine])
       expect(await updateAddress(context, rep, id, { zip: "9" })).toMatchObject({ zip: "9" });
 
-    // An address becomes visible or invisible when its holders change.
+    // A user sees an address if the user sees a holder (a prospect with this address), so visibility must follow the holders.
     await updateProspect(context, owner, other.id, { addressId: free.id });
     expect(await listed(context, rep)).toEqual([mine.id, theirs.id, shared.id].toSorted((a, b) => a - b));
     await expect(getAddress(context, rep, free.id)).rejects.toMatchObject(notFound);
@@ -207,7 +207,7 @@ describe.each(["unflushed", "flushed"])("with an index that is %s, a user who se
       await expect(updateAddress(context, caller, hidden.id, { zip: "9" })).rejects.toMatchObject(notFound);
       await expect(createProspect(context, caller, { addressId: hidden.id })).rejects.toMatchObject(badReference);
     }
-    // A change of the address does not change who sees the address.
+    // A change of the address itself must not change who sees it.
     for (const caller of [rep, owner]) await updateAddress(context, caller, mine.id, { zip: `9-${caller.role}` });
     await updateAddress(context, owner, theirs.id, { zip: "9" });
     await expectVisibleTo(rep, [mine.id, both.id]);

@@ -1,6 +1,6 @@
 /**
- * Tests notes, appointments and status changes: lists of prospects do not read them, their number is limited, and deleted ones are not
- * read.
+ * Tests the notes, appointments and status changes of a prospect. Lists must not read them, their number is limited, and deleted ones are
+ * not read.
  */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -41,7 +41,7 @@ async function withProspects(count: number): Promise<{ company: Company; context
   return { company, context, ids };
 }
 
-/** Writes the rows of many `createNote` calls, without index entries. */
+/** Writes the rows of many notes at once, without index entries, which is faster than many creates. */
 async function hangNotes(context: ApiContext, { caller }: Company, prospectId: number, count: number, body: string) {
   const { companyId } = caller;
   const dated = (i: number) => ({ createdAt: at(i), updatedAt: at(i), createdBy: null, version: 1 });
@@ -68,7 +68,7 @@ test("300 notes of 10 KB cost a list nothing, and an export or a detail only the
   const [listed, exported, shown] = [await units(list), await units(whole), await units(detail)];
   expect(listed).toBe(before[0]);
   expect(exported - (before[1] ?? 0)).toBeLessThanOrEqual(4);
-  // The detail reads five notes of 10 KB.
+  // The detail of a prospect reads its five newest notes, which are 10 KB each.
   expect(shown - (before[2] ?? 0)).toBeLessThanOrEqual(13);
   expect((await metered(detail)).usage.rounds).toBe(1);
   expect(await whole()).toContain("299 xxx");
@@ -78,7 +78,7 @@ test("300 notes of 10 KB cost a list nothing, and an export or a detail only the
 test("notes are listed newest first with any ids and any pages", async () => {
   const { company, context, ids } = await withProspects(2);
   const [id = 0, other = 0] = ids;
-  // A later note may have a lower id, because each function leases its own block of 128 ids.
+  // Two functions lease different blocks of 128 ids, so a later note may have a lower id.
   const [first, second] = [newFunction(), newFunction()];
   await createNote(second, company.caller, other, { body: "on another" });
   const bodies: string[] = [];

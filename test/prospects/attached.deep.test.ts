@@ -1,6 +1,6 @@
 /**
- * Tests writes of notes and appointments with a DynamoDB fault at each call. Row, locator, calendar entry and prospect always agree, and
- * the client's retry has the result of an undisturbed request.
+ * Tests writes of notes and appointments with a DynamoDB fault at each call. The row, its locator (which finds it by id), its calendar
+ * entry and its prospect must always agree. A client's retry must have the result of an undisturbed request.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -32,7 +32,7 @@ interface Scene {
   readonly prospectId: number;
   readonly noteId: number;
   readonly appointmentId: number;
-  /** The partition keys of the locators of the note and of the appointment. */
+  /** The partition keys of all locators that were written. A locator finds a note or appointment by its id. */
   readonly places: Set<string>;
 }
 
@@ -57,7 +57,7 @@ async function scene(caller: Caller): Promise<Scene> {
   return { caller, prospectId, noteId: note.id, appointmentId: appointment.id, places: partitions };
 }
 
-/** All rows of the prospect, with or without locators. */
+/** Returns the prospect's row, notes, appointments, calendar entries and locators. */
 async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Promise<Item[]> {
   const { pk, sk } = keys.prospect(companyId, prospectId);
   const months = [JANUARY, JUNE].map((startAt) => ({ pk: attachedKeys.calendarEntry(companyId, startAt, 1).pk }));
@@ -72,7 +72,7 @@ async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Pro
   return rows;
 }
 
-/** Records the partitions of the locators that the run may write, so that a locator without a row is found. */
+/** Wraps a fault plan. It remembers the partition of every locator that is written, so that a locator without its record is found. */
 const watching =
   ({ places }: Scene, plan: FaultPlan): FaultPlan =>
   (operation, number, body) => {
@@ -81,8 +81,8 @@ const watching =
   };
 
 /**
- * Expects that every note and appointment has a locator, and every appointment equal copies in the calendar and in the prospect's row. No
- * other rows of these kinds may exist.
+ * Expects that every note and appointment has a locator, and that every appointment has equal copies in the calendar and in the prospect's
+ * row. Also expects that no other rows of these kinds exist.
  */
 async function expectWhole(at: Scene, place: string): Promise<void> {
   const rows = await rowsOf(at);
@@ -113,7 +113,7 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
 
 interface Operation {
   readonly run: (context: ApiContext, at: Scene) => Promise<unknown>;
-  /** Checks the rows after the write. `runs` says how many runs have taken effect, at least and at most. */
+  /** Checks the rows after the write and its retries. At least `runs.least` and at most `runs.most` of these requests took effect. */
   readonly done: (context: ApiContext, at: Scene, runs: { least: number; most: number }) => Promise<void>;
 }
 
@@ -146,7 +146,7 @@ const countOf = {
   appointments: async (context: ApiContext, at: Scene) => (await calendarOf(context, at)).length,
 };
 
-/** Expects one more record. Without an idempotency key, each run that took effect may have created a record. */
+/** Expects new records. Without an idempotency key, each request that took effect may have created one. */
 const counted =
   (count: (context: ApiContext, at: Scene) => Promise<number>, isKeyed: boolean): Operation["done"] =>
   async (context, at, { least, most }) => {
@@ -213,7 +213,7 @@ const operations: Readonly<Record<string, Operation>> = {
 };
 
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
-/** The fault at the call with this number. A killed process makes no further call. */
+/** Makes the plan in which the call with this number fails. After a kill, all later calls fail too, because a killed process makes none. */
 const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
   "killed before": (at) => (_, number) => (number < at ? pass : dead),
   "killed after": (at) => (_, number) => (number < at ? pass : number === at ? { kind: "lose reply" } : dead),
@@ -221,7 +221,7 @@ const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
   "a lost reply": (at) => (_, number) => (number === at ? { kind: "lose reply" } : pass),
   "a conflict": (at) => (operation, number) => (number === at && isTransaction(operation) ? conflict : pass),
 };
-/** Faults after which the service itself retries. */
+/** Faults that the service itself must hide from the client by a retry. */
 const RIDDEN_OUT = ["throttled", "a lost reply", "a conflict"];
 const isTransaction = (call: string): boolean => call.startsWith("Transact");
 
@@ -252,7 +252,10 @@ test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, t
   }
 });
 
-/** The client's retry, after the lease of the idempotency key has expired. A 404 means that the record is deleted. */
+/**
+ * Retries the request after its claim on the idempotency key has expired (31 s). A retry of a delete may get 404, because the record is
+ * gone.
+ */
 async function retried({ run }: Operation, at: Scene): Promise<void> {
   const context = contextOn(db.table, { now: () => Date.now() + 31_000 });
   await run(context, at).catch((error: unknown) => expect(error).toMatchObject(notFound));

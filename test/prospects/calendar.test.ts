@@ -1,7 +1,4 @@
-/**
- * Tests that the calendar of a restricted user has exactly the appointments of own prospects, and costs only the reads of these
- * appointments.
- */
+/** Tests that the calendar of a restricted user contains exactly the appointments of own prospects, and that only these cost read units. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -22,7 +19,10 @@ const db = faultyDynamoDb();
 
 const START = Date.parse("2030-01-30T00:00:00.000Z");
 const newFunction = (): ApiContext => warmFunction(db, { now: () => START });
-/** The time that is `n` hours after START. The range crosses the end of a month. */
+/**
+ * Returns the time `n` hours after START. The range below crosses the end of a month, because each month is a separate partition of the
+ * calendar.
+ */
 const hour = (n: number): string => new Date(START + n * 3_600_000).toISOString();
 const range = CalendarQuery.parse({ from: hour(0), to: hour(240) });
 
@@ -32,7 +32,6 @@ async function calendar(context: ApiContext, caller: Caller, query = range): Pro
   return found;
 }
 
-/** A company with two restricted reps. */
 async function withReps(context: ApiContext): Promise<{ company: Company; reps: [Caller, Caller] }> {
   const company = await newCompany(context);
   const { companyId } = company.caller;
@@ -56,7 +55,7 @@ test("neither other reps' appointments nor past ones cost a rep anything", async
   const read = async () => (await metered(() => calendar(context, mine))).usage.readUnits;
   const before = await read();
   for (let n = 0; n < 60; n++) await add(theirs, n);
-  // Each agenda takes several read units, because a smaller agenda would fit into the unit that is read in any case.
+  // 60 and 150 appointments would cost several read units. Fewer ones could hide in the unit that every read costs.
   for (let n = 1; n < 150; n++) await add(mine, -n);
   expect(await read()).toBe(before);
   expect(await calendar(context, mine)).toHaveLength(4);

@@ -1,6 +1,6 @@
-/** Oracle for comma-separated lists. It reads a list character by character, as the rule in the specification says. */
+/** Parses comma-separated lists character by character, as the specification describes them, without code of the parser under test. */
 
-/** Trimmed values without empty ones. */
+/** Returns the trimmed values without empty ones. */
 export function valuesIn(raw: string): string[] {
   const values: string[] = [];
   for (let at = 0; at <= raw.length; ) {
@@ -11,7 +11,7 @@ export function valuesIn(raw: string): string[] {
   return values;
 }
 
-/** `end` is the position of the comma, or the end of the text. */
+/** A value, and the position of the comma or of the end of the text after it. */
 interface Value {
   readonly value: string;
   readonly end: number;
@@ -23,7 +23,7 @@ function plainAt(raw: string, start: number): Value {
   return { value: raw.slice(start, end), end };
 }
 
-/** Undefined if quotes do not enclose the whole value. */
+/** Returns undefined if quotes do not enclose the whole value. */
 function quotedAt(raw: string, start: number): Value | undefined {
   let at = start;
   while (raw[at] === " ") at++;

@@ -1,4 +1,4 @@
-/** Tests that histories are exact and ids unique under concurrent writes, and that a status can be deactivated while prospects get it. */
+/** Tests concurrent writes. Status histories must be exact and ids unique, and a status can be deactivated while prospects get it. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -23,8 +23,8 @@ async function company(): Promise<{ context: ApiContext; caller: Caller }> {
 }
 
 /**
- * Expects a history without gaps. Oldest first, each entry starts with the status of the previous entry, and the last entry ends with the
- * prospect's status.
+ * Expects a status history without gaps. Each entry starts with the status that the previous entry ended with, and the newest entry ends
+ * with the prospect's current status.
  */
 function expectChain({ statusHistory, currentStatus }: ProspectDetail): (number | undefined)[] {
   const steps = statusHistory.toReversed();
@@ -53,7 +53,7 @@ test(`the history has one entry for each of ${PATCHES} concurrent changes`, { ta
   for (const [n, { id }] of prospects.entries()) {
     await Promise.all(
       ids.map((statusId, i) => {
-        // Half of the changes use each status once. The other half uses two statuses and no status in turn.
+        // Half of the changes use each status once. The other half alternates between two statuses and no status.
         const currentStatusId = n % 2 === 0 ? statusId : ([ids[0], ids[1], null][i % 3] ?? null);
         return updateProspect(context, caller, id, { currentStatusId, ...(i % 5 === 0 && { sourceId: `${i}` }) });
       }),
@@ -117,7 +117,7 @@ test("if a deactivation and a create race, one comes first, and a created prospe
   expect((await listStatuses(context, caller.companyId)).filter(({ isActive }) => isActive)).toHaveLength(8);
 });
 
-/** Waits about as long as a few reads take, so that either write may come first. */
+/** Waits about as long as `reads` reads take, so that sometimes one write comes first and sometimes the other. */
 async function yielded(reads: number): Promise<void> {
   for (let i = 0; i < reads; i++) await db.direct.get({ pk: "nothing", sk: "nothing" });
 }

@@ -1,4 +1,4 @@
-/** Tests the cost of a create by its parts: two write units for each row and for each check in its transaction. */
+/** Tests the write units of a create: two for each row and for each condition check in its transaction. */
 import { beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
   context = warmFunction(db, systemClock);
   company = await newCompany(context);
   [currentStatusId] = (await loadDictionary(context.table, company.caller.companyId)).statuses.keys();
-  // From here on, this function has ids and names in its memory.
+  // The first create loads ids and names into memory, so that later creates do not pay for them.
   await createProspect(context, company.caller, { currentStatusId, address });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Tests that a written CSV file reads back unchanged, that no cell is a formula, and that a file that is not CSV is refused in little
- * memory.
+ * Tests that a written CSV file reads back unchanged, that a spreadsheet takes no cell for a formula, and that a file that is not CSV is
+ * refused in little memory.
  */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
@@ -20,7 +20,7 @@ async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): 
 const read = async (text: string): Promise<string[][]> =>
   (await rowsOf([Buffer.from(text)])).map(({ cells }) => [...cells]);
 
-/** Texts that often break CSV files, and random ones. */
+/** Texts that often break CSV files, and random texts. */
 const awkward = fc.oneof(
   fc.constantFrom(
     ...[

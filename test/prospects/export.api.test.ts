@@ -1,4 +1,4 @@
-/** Tests the CSV export over HTTP: columns, filters, visibility and transfer. */
+/** Tests the CSV export over HTTP: columns, filters, visibility and compression. */
 import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { parse } from "csv-parse/sync";
@@ -12,7 +12,7 @@ import { newTeam } from "../harness/team.ts";
 const as = await newTeam();
 const me = dataOf(await as.rep.GET("/api/me"));
 
-/** Checks the headers and the first row, and returns the rows by column. */
+/** Checks the answer's headers and the CSV header, and returns the rows as objects. */
 async function exported(query: string, client: Client = as.owner): Promise<Record<string, string>[]> {
   const answer = await client("GET", `/api/prospects/export${query}`);
   expect(answer.status, answer.text).toBe(200);

@@ -1,8 +1,8 @@
-/** Oracle for the filters of lists, written from the specification. It shares no code with the filters under test. */
+/** Filters prospects as the specification describes the filters of lists, without code of the filters under test. */
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { valuesIn } from "./comma-list-oracle.ts";
 
-/** The names of a company. The ids of statuses start at 101, of users at 201, and of tags at 301. */
+/** The names of statuses, tags and users in a company. The ids of statuses start at 101, of users at 201, and of tags at 301. */
 export interface Names {
   readonly statuses: readonly string[];
   readonly tags: readonly string[];
@@ -10,10 +10,9 @@ export interface Names {
 }
 
 type Parameter = "bbox" | "dateFrom" | "dateTo" | "status" | "assignedToUserId" | "rep" | "tagId" | "city" | "search";
-/** The query parameters of a request. */
 type Query = { readonly [name in Parameter]: string | undefined };
 
-/** Lower-cases the letters that occur in these tests. */
+/** Normalises only the letters that occur in these tests. */
 const lower = (text: string): string =>
   text.trim().toLowerCase().replaceAll("e\u0301", "é").replaceAll("ß", "ss").replaceAll("ς", "σ");
 const listed = (raw: string | undefined): string[] => valuesIn(raw ?? "").map(lower);

@@ -1,4 +1,7 @@
-/** Tests that, for random companies and queries of all filters, the list agrees with an oracle that is written from the specification. */
+/**
+ * Tests that a list agrees with a second implementation of the filters, which is written from the specification. Companies and queries are
+ * random.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -14,7 +17,7 @@ import { type Names, oracle } from "./filter-oracle.ts";
 const now = "2026-01-01T00:00:00.000Z";
 const dated = { createdAt: now, updatedAt: now };
 
-/** Rows for the entries, by ids that start at `first`. */
+/** Returns a row for each entry, by its id. The ids start at `first`. */
 const byId = <T, U extends object>(first: number, entries: readonly T[], row: (entry: T) => U) =>
   new Map(entries.map((entry, i) => [first + i, { id: first + i, version: 1, ...dated, ...row(entry) }]));
 
@@ -40,7 +43,7 @@ const dictionaryOf = ({ statuses, tags, people }: Names): Dictionary => ({
   })),
 });
 
-/** Few distinct values, including edges, so that filters often match rows. */
+/** Few distinct values including the limits, so that filters often match. */
 const coordinate = (limit: number) => fc.constantFrom(null, -limit, -1, 0, 0.5, 1, limit - 0.25, limit);
 const instants = [
   "2026-01-01T00:00:00.000Z",
@@ -175,7 +178,7 @@ test("a list has the rows that the oracle accepts, newest first", () => {
     }),
     { numRuns: 3_000 },
   );
-  // With fewer hits, most lists would be empty and would test little.
+  // Guards the generator: with fewer hits, most lists would be empty and would test little.
   expect(hits).toBeGreaterThan(200);
 });
 

@@ -1,4 +1,4 @@
-/** Tests that lists and creates in warm functions never use cached data that is older than the writes of other functions. */
+/** Tests that lists and creates never use cached data that is older than a write of another function. */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { type Run, readManifest, runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
@@ -31,7 +31,7 @@ const create = (context: ApiContext, { caller }: Company, input: NewProspect) =>
 const newStatus = (context: ApiContext, { caller }: Company, value: string) =>
   createStatus(context, caller.companyId, { value });
 
-/** Eventually consistent reads find no prospect, as from a replica that is behind. */
+/** Makes eventually consistent reads find no prospect, as if the replica was outdated. */
 const behind: FaultPlan = (_, __, body) => {
   if (!JSON.stringify(body).includes('"ConsistentRead":false')) return pass;
   return { kind: "ask", change: (asked) => JSON.parse(JSON.stringify(asked).replaceAll(/#P#\d+"/g, '#P#x"')) };
@@ -48,7 +48,7 @@ describe("the rows of a page", () => {
     const { result, usage } = await metered(() => list(contextOn(db.table, clock), company));
     expect(result.items).toHaveLength(count);
     expect(result.total).toBe(count);
-    // The three rounds read the snapshot, the outdated copy, and the rows again.
+    // Three round trips: the index snapshot, the outdated rows, and the same rows with a consistent read.
     expect(usage.rounds).toBe(3);
     db.plan(() => pass);
     expect((await metered(() => list(contextOn(db.table, clock), company))).usage.rounds).toBe(2);
@@ -86,7 +86,7 @@ describe("the rows of a page", () => {
     const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
     db.plan((operation, _, body) => (isLook(operation, body) ? { kind: "late", meanwhile } : pass));
     const { result, usage } = await metered(() => list(context, company));
-    // The list shows the state of the second snapshot, because a later write belongs to a later list.
+    // The rows change once more after the second snapshot. The list shows them as of that snapshot.
     expect(result.items.find(({ id }) => id === ids[7])?.name).toBe("1");
     expect(result.items.map(({ id }) => id)).toEqual(ids.toReversed());
     expect([writes, usage.rounds]).toEqual([2, 3]);
@@ -115,7 +115,7 @@ describe("the rows of a page", () => {
       await createNote(others, company.caller, a, { body: "a zebra" });
       let [isOpen, isClosed] = [a, b];
       let writes = 0;
-      // Each open prospect that the index finds is closed before its row is read.
+      // Whenever the index finds an open prospect, it is closed before its row is read.
       const swap = async () => {
         await updateProspect(others, company.caller, isOpen, { currentStatusId: closed.id });
         await updateProspect(others, company.caller, isClosed, { currentStatusId: open.id });
@@ -168,7 +168,10 @@ describe("the rows of a page", () => {
   });
 });
 
-/** Returns a company with 40 prospects, the context of a function that has already listed them, and the context of another function. */
+/**
+ * Returns a company with 40 prospects, the context of a function that has already listed them (`context`), and of another function
+ * (`others`).
+ */
 async function fortyListed() {
   const company = await newCompany(newFunction());
   const others = contextOn(db.direct, clock);
@@ -181,7 +184,7 @@ async function fortyListed() {
 
 const isOfRows = (body: unknown): boolean => /"C#\d+#P#/.test(JSON.stringify(body));
 
-/** The Query that reads the snapshot. */
+/** Returns true for the Query that reads the index snapshot. */
 function isLook(operation: string, body: Record<string, unknown>): boolean {
   return operation === "Query" && /"C#\d+#X"/.test(JSON.stringify(body));
 }

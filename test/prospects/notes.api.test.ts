@@ -1,4 +1,4 @@
-/** Tests notes over HTTP: users who see the prospect read and write its notes, and for other users the notes do not exist. */
+/** Tests notes over HTTP. Users who see a prospect read and write its notes. For other users the notes do not exist. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Note } from "../../docs/client/api.ts";
