@@ -3,7 +3,7 @@
  * whose number of resources is limited.
  */
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { gatewayResponses, preflight } from "./gateway.ts";
 import type { Route } from "./routes/route.ts";
 

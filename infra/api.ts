@@ -15,7 +15,7 @@ import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { alarm } from "./alarms.ts";
 import { apiDefinition } from "./api-definition.ts";
 import type { DeployConfig } from "./config.ts";

@@ -19,7 +19,7 @@ import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { DUE_INDEX } from "#shared/db/keys.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { createAlarmTopic, sendAlarms } from "./alarms.ts";
 import { type DeployConfig, dataStackName, STACK_NAME } from "./config.ts";
 import { createIdentity, type Identity } from "./identity.ts";

@@ -3,7 +3,7 @@
  */
 import type { ProblemCode } from "#shared/errors.ts";
 import { problems } from "#shared/http/problem.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import type { Method } from "./routes/route.ts";
 
 type Texts = Readonly<Record<string, string>>;

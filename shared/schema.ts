@@ -1,6 +1,6 @@
 /** The scalar schemas that the whole service shares. One schema is validator, type, stored form and API documentation. */
 import * as z from "zod/mini";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 
 /** Registers a schema as a component of the OpenAPI document. */
 export function named<S extends z.ZodMiniType>(id: string, schema: S, description?: string): S {

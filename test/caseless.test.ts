@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { caseless, folded } from "#shared/caseless.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { DisplayValue } from "#shared/schema.ts";
 
 const letters = Array.from({ length: 0x110000 }, (_, point) => point)

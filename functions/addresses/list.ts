@@ -1,7 +1,7 @@
 /** GET /api/addresses: lists the company's addresses. */
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/streaming.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Address, AddressQuery } from "#shared/prospects/address.ts";
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
 

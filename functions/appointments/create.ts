@@ -2,7 +2,7 @@
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { createAppointment } from "#shared/prospects/appointments.ts";
 import { Appointment, NewAppointment } from "#shared/prospects/schema.ts";
 

@@ -3,7 +3,7 @@ import { openJobQueues } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
 import { Export, NewExport } from "#shared/jobs/export/schema.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 
 const queue = openJobQueues();
 

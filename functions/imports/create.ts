@@ -4,7 +4,7 @@ import { openLinks } from "#shared/aws/links.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { beginImport, NewImport } from "#shared/jobs/import/requests.ts";
 import { Import } from "#shared/jobs/import/schema.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 
 const links = openLinks();
 

@@ -5,7 +5,7 @@ import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { readImport } from "#shared/jobs/import/requests.ts";
 import { Import } from "#shared/jobs/import/schema.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 
 const links = openLinks();
 

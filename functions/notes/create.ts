@@ -1,7 +1,7 @@
 /** POST /api/prospects/{id}/notes: creates a note on a prospect. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { NewNote, Note } from "#shared/prospects/schema.ts";
 

@@ -4,7 +4,7 @@ import { endpoint } from "#shared/http/endpoint.ts";
 import { UploadedFile, uploadedFile } from "#shared/http/request-body.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
 import { FileQuery, FileResult } from "#shared/jobs/import/schema.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 
 const objects = openObjects();
 

@@ -1,7 +1,7 @@
 /** PUT /api/prospects/{id}/tags: replaces the tags of a prospect. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { setTags } from "#shared/prospects/write.ts";
 import { TagChoice } from "#shared/reference/schema.ts";

@@ -1,7 +1,7 @@
 /** PATCH /api/prospects/{id}: changes a prospect. Fields that the request does not contain keep their values. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
 import { updateProspect } from "#shared/prospects/write.ts";
 

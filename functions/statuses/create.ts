@@ -1,6 +1,6 @@
 /** POST /api/statuses: creates a lead status. */
 import { endpoint } from "#shared/http/endpoint.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { NewStatus, Status } from "#shared/reference/schema.ts";
 import { createStatus } from "#shared/reference/statuses.ts";
 

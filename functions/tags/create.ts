@@ -1,6 +1,6 @@
 /** POST /api/tags: creates a tag. */
 import { endpoint } from "#shared/http/endpoint.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { NewTag, Tag } from "#shared/reference/schema.ts";
 import { createTag } from "#shared/reference/tags.ts";
 

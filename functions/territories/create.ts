@@ -1,6 +1,6 @@
 /** POST /api/territories: creates a territory. */
 import { endpoint } from "#shared/http/endpoint.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { createTerritory, NewTerritory, Territory } from "#shared/territories/territories.ts";
 
 export const handler = endpoint(

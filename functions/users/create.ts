@@ -1,7 +1,7 @@
 /** POST /api/users: invites a user into the company. */
 import { identityProvider } from "#shared/auth/user-pool.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { createUser, presentUser } from "#shared/reference/invite.ts";
 import { NewUser, User } from "#shared/reference/user.ts";
 

@@ -1,7 +1,7 @@
 /** Runs an operator's command on one company: `npm run … -- COMMAND --company N [--stack NAME]`. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 

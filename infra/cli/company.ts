@@ -9,7 +9,7 @@ import { cognitoClient } from "#shared/aws/cognito.ts";
 import { contextOn } from "#shared/context.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { Email, text } from "#shared/schema.ts";
 import { STACK_NAME } from "../config.ts";

@@ -2,8 +2,10 @@
 import { iso } from "#shared/clock.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import type { ApiContext } from "#shared/context.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
-import { attachedKeys, type Key, keys } from "#shared/db/keys.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Address } from "#shared/prospects/address.ts";
 import { addressFrom } from "#shared/prospects/address.ts";
 import { newAddressWrite } from "#shared/prospects/addresses.ts";

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
 import { OAuth2Issuer, OAuth2Service } from "oauth2-mock-server";
 import * as z from "zod/mini";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** The client id in local tokens. */

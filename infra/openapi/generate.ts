@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Contract } from "#shared/http/contract.ts";
 import { Problem } from "#shared/http/problem.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { OPENAPI_FILE, root } from "../build/bundle.ts";
 import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";

@@ -6,7 +6,7 @@ import { StoredUser, UserRights } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { above, all, equals, present } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { Id } from "#shared/schema.ts";
 

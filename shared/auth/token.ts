@@ -9,7 +9,7 @@ import { JwtVerifier } from "aws-jwt-verify/jwt-verifier";
 import * as z from "zod/mini";
 import { setting } from "#shared/config.ts";
 import { ApiError } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 
 const FETCH_TIMEOUT_MS = 3_000;
 

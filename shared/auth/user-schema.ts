@@ -1,7 +1,7 @@
 /** Schemas of a user: role, permissions, the stored row, and the summary that other records show. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Email, Id, named, Timestamp, text } from "#shared/schema.ts";
 
 export const Role = z.enum(["sales", "admin", "owner"]);

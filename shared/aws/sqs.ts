@@ -9,7 +9,7 @@ import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 import { setting } from "#shared/config.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
 
 export const sqsClient = (settings: ClientSettings = {}): SQSClient => new SQSClient(clientConfig(settings));

@@ -7,7 +7,8 @@ import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.t
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
 import type { Delta, FlushedVersions } from "#shared/company-index/versions.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** The head of the index and all unflushed entries, read by one Query. They bring a cached index up to date. */

@@ -10,7 +10,8 @@ import { compress, decompress, IndexUnreadable } from "#shared/company-index/enc
 import type { Consistency } from "#shared/db/batch.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { type Condition, equals, missing } from "#shared/db/expression.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 

@@ -11,7 +11,8 @@ import type { NoteText } from "#shared/company-index/record.ts";
 import { columnsOf, type SegmentColumns } from "#shared/company-index/segment.ts";
 import { decodeNotes, decodeOverrides, noOverrides, type Overrides } from "#shared/company-index/versions.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** Maximum number of bytes in one table item, because DynamoDB limits an item to 400 KB. */

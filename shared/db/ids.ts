@@ -3,7 +3,8 @@
  * id.
  */
 import * as z from "zod/mini";
-import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface Ids {

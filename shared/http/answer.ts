@@ -5,7 +5,7 @@ import { usageSoFar } from "#shared/db/meter.ts";
 import { ApiError, ConditionFailed, isTransient, TableBusy } from "#shared/errors.ts";
 import { problemBody, problems } from "#shared/http/problem.ts";
 import type { Request } from "#shared/http/request.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 
 export function answer(

@@ -5,7 +5,7 @@ import httpJsonBodyParser from "@middy/http-json-body-parser";
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
 import type { ApiEvent } from "#shared/http/request.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 
 const jsonMediaType = /^application\/json\s*(?:;.*)?$/i;
 

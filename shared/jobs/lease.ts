@@ -7,7 +7,8 @@ import { type Clock, iso } from "#shared/clock.ts";
 import type { AppContext } from "#shared/context.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { equals } from "#shared/db/expression.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, isTransient } from "#shared/errors.ts";
 

@@ -7,7 +7,7 @@ import { Resolver } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { performance } from "node:perf_hooks";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 
 /**
  * Returns all addresses of a host, IPv4 first, because a Lambda function outside a VPC has no IPv6 route. Throws NoAddress or LookupFailed.

@@ -7,10 +7,11 @@
 
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
-import { blockOf, type Key, keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { blockOf, type Key } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import { explain } from "#shared/documentation.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { AfterId, Id, named, PageSize, Timestamp, text } from "#shared/schema.ts";
 
 export const Address = named(

@@ -10,10 +10,11 @@ import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { absent, all, equals, present } from "#shared/db/expression.ts";
-import { blockOf, keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { blockOf } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import {
   Address,
   type AddressPatch,
@@ -165,8 +166,6 @@ async function holdersAmong(
   return { live, deleted };
 }
 
-const { prospectsChangedAtOnce: PROSPECTS_AT_ONCE } = limits;
-
 /**
  * Changes the sent fields of an address and of all its copies. Throws not_found unless the caller sees every holder.
  *
@@ -199,7 +198,7 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
   const current = presentAddress(stored);
   const address = patched(current, patch);
   if (isSame(current, address)) return { address, isSpreading: stored.isSpreading === true };
-  const isSpreading = live.length > PROSPECTS_AT_ONCE;
+  const isSpreading = live.length > limits.prospectsChangedAtOnce;
   const now = iso(context.clock.now());
   const copies = isSpreading ? [] : live.flatMap((prospect) => copyWrites(prospect, address, caller, now));
   await context.table.transact([addressWrite(stored, address, holders, now), ...copies]);
@@ -209,7 +208,7 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
 /** The write that changes the address row. It drops the holders that no longer decide who sees the address. */
 function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
   const { id, ...fields } = next;
-  const isSpreading = live.length > PROSPECTS_AT_ONCE ? true : undefined;
+  const isSpreading = live.length > limits.prospectsChangedAtOnce ? true : undefined;
   const oneOfEachAssignee = new Map(deleted.map((prospect) => [prospect.assignedToUserId, prospect])).values();
   const deciding = live.length > 0 ? live : [...oneOfEachAssignee];
   const prospectIds = deciding.length > 0 ? new Set(deciding.map((prospect) => prospect.id)) : undefined;
@@ -239,8 +238,8 @@ async function spread(context: ApiContext, caller: Caller, id: number): Promise<
     return false;
   }
   const now = iso(context.clock.now());
-  for (let done = 0; done < outdated.length; done += PROSPECTS_AT_ONCE) {
-    const step = outdated.slice(done, done + PROSPECTS_AT_ONCE);
+  for (let done = 0; done < outdated.length; done += limits.prospectsChangedAtOnce) {
+    const step = outdated.slice(done, done + limits.prospectsChangedAtOnce);
     const copies = step.flatMap((prospect) => copyWrites(prospect, address, caller, now));
     await context.table.transact([{ check: key, when: equals("version", stored.version) }, ...copies]);
   }

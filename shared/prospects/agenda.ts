@@ -11,8 +11,8 @@
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
-import { attachedKeys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";

@@ -3,13 +3,13 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { absent, equals } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
-import { attachedKeys } from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import {
   type AppointmentChange,
   agendaAfter,

@@ -7,7 +7,7 @@ import type { Criteria, SearchWord } from "#shared/company-index/criteria.ts";
 import type { SnapshotOptions } from "#shared/company-index/read/company-index.ts";
 import { explain } from "#shared/documentation.ts";
 import { validate } from "#shared/http/validate.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { digitsOf } from "#shared/prospects/indexed.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";

@@ -5,7 +5,7 @@ import type { StoredUser } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { equals, missing } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { badReference } from "#shared/errors.ts";
 import { type Address, addressFrom, isSame, type NewAddress } from "#shared/prospects/address.ts";
 import {

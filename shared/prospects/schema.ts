@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { ASSIGNEE_TEXT, UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
 import { finiteNumbers, isObject } from "#shared/json.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Address, NewAddress } from "#shared/prospects/address.ts";
 import { StatusSummary, Tag } from "#shared/reference/schema.ts";
 import {

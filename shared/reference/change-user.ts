@@ -10,7 +10,7 @@ import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { all, equals, exists } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed, notFound } from "#shared/errors.ts";
 import { namesChange } from "#shared/reference/dictionary.ts";
 import { canSignIn, inConstantTime, invitationOf, inviteAgain } from "#shared/reference/invite.ts";

@@ -4,7 +4,7 @@ import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import type { Company, StoredCompany } from "#shared/reference/schema.ts";
 import { type StoredStatus, startingStatuses } from "#shared/reference/schema.ts";

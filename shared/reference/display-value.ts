@@ -4,7 +4,8 @@ import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { absent, equals } from "#shared/db/expression.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import { namesChange } from "#shared/reference/dictionary.ts";
 

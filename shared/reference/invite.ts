@@ -11,9 +11,9 @@ import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent, any, below, type Condition, equals, missing } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { namesChange } from "#shared/reference/dictionary.ts";
 import type { InvitationState, NewUser, User } from "#shared/reference/user.ts";
 import {

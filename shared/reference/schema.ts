@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { COLOR_TEXT, DisplayValue, HexColor, Id, named, Timestamp, text, VALUE_TEXT } from "#shared/schema.ts";
 
 export const Company = named(

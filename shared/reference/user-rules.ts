@@ -3,7 +3,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { Role, StoredUser } from "#shared/auth/user-schema.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { all, equals } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 
 const rank: Record<Role, number> = { sales: 0, admin: 1, owner: 2 };

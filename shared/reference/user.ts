@@ -15,9 +15,9 @@ import {
 } from "#shared/auth/user-schema.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { absent, any, atMost, type Condition, equals } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Email, Id, named, Timestamp, text } from "#shared/schema.ts";
 
 export const InvitationState = z.enum(["pending", "accepted", "expired", "withdrawn"]);

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { type Caller, effectivePermissions } from "#shared/auth/caller.ts";
 import { PERMISSIONS_TEXT, Permission, Role, StoredUser, UserSummary } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
 import { notFound } from "#shared/errors.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";

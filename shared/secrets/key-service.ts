@@ -14,7 +14,7 @@ import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { secretKeys } from "#shared/db/webhook-keys.ts";
 import { failedAt } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 import { PURPOSE, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 

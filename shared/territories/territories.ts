@@ -7,10 +7,10 @@ import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { absent, all, any, atMost, below, equals, missing } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, badReference, ConditionFailed, notFound } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { isActiveUser } from "#shared/reference/users.ts";
 import { Id, named, Timestamp, text } from "#shared/schema.ts";
 import { type Polygon, packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";
@@ -174,10 +174,9 @@ export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "pol
 
 /** Adds to the company's counts of territories and polygon bytes. The condition fails if a count would exceed its limit. */
 function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
-  const { territoriesPerCompany, polygonBytesPerCompany } = limits;
   const isRoom = all(
-    ...(territories > 0 ? [below("territories", territoriesPerCompany)] : []),
-    ...(polygonBytes > 0 ? [atMost("polygonBytes", polygonBytesPerCompany - polygonBytes)] : []),
+    ...(territories > 0 ? [below("territories", limits.territoriesPerCompany)] : []),
+    ...(polygonBytes > 0 ? [atMost("polygonBytes", limits.polygonBytesPerCompany - polygonBytes)] : []),
   );
   return {
     update: keys.territoryCount(companyId),

@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { all, type Condition, equals, present } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { debounceKeys, type RegisteredRecord } from "#shared/db/webhook-keys.ts";
 import { Id, Timestamp } from "#shared/schema.ts";

@@ -1,7 +1,7 @@
 /** The schemas of deliveries as the API shows them. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Id, named, PageSize, Timestamp } from "#shared/schema.ts";
 import { DeliveryId, DeliveryState, DeliveryTrigger } from "#shared/webhooks/delivery.ts";
 

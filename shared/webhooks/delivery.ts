@@ -5,10 +5,11 @@ import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { DELIVERY_SHARDS, type Key, keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { DELIVERY_SHARDS, type Key } from "#shared/db/keys.ts";
 import type { QuerySpec, Table } from "#shared/db/table.ts";
 import { notFound } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 
 export const DeliveryState = z.enum(["waiting", "delivered", "exhausted", "cancelled"]);

@@ -11,7 +11,7 @@ import type { Item } from "#shared/db/expression.ts";
 import { all, any, atMost, type Change, type Condition, equals, missing } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";

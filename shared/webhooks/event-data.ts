@@ -8,7 +8,7 @@ import { absent } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 import { fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
 
 /** The data of an event, as far as making its deliveries needs it. */

@@ -5,7 +5,7 @@ import { lookUpCaller } from "#shared/auth/directory.ts";
 import { directoryOnly } from "#shared/auth/identity-provider.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { updateUser } from "#shared/reference/change-user.ts";
 import { createCompany } from "#shared/reference/create-company.ts";

@@ -3,9 +3,9 @@
  * appointments.
  */
 import { iso } from "#shared/clock.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
-import { attachedKeys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { readProspect } from "#shared/prospects/read.ts";

@@ -2,7 +2,7 @@
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { newGzip } from "#shared/http/streaming.ts";
 import { runExport } from "#shared/jobs/export/job.ts";

@@ -5,7 +5,7 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { runImport } from "#shared/jobs/import/job.ts";
 import { beginImport } from "#shared/jobs/import/requests.ts";
 import { StoredImport } from "#shared/jobs/import/schema.ts";

@@ -6,7 +6,7 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { BatchWriteCommand, DynamoDBDocumentClient, paginateQuery } from "@aws-sdk/lib-dynamodb";
 import type { Item } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { taken } from "./clock.ts";

@@ -1,7 +1,7 @@
 /** A separate table for the benches, on the DynamoDB server of the local service. */
 
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 import { createTable, patient, TABLE } from "../harness/faulty-dynamodb.ts";

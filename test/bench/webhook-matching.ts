@@ -1,6 +1,6 @@
 /** Measures the processor time in which an event is matched with webhook registrations, for several numbers of registrations. */
 
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
 import { matchingSubscriptions, subscriptionsOf } from "#shared/webhooks/events/matching.ts";
 import type { WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";

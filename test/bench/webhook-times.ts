@@ -13,7 +13,7 @@ import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openKms } from "#shared/aws/kms.ts";
 import { iso } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";

@@ -15,7 +15,8 @@ import {
 import { readRunOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import { type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
 import { completeRun, storeSegments } from "#shared/company-index/write/publish.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface IndexInHand {

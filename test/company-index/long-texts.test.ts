@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush, flushStream } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";

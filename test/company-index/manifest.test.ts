@@ -13,7 +13,7 @@ import { flush, MERGE_RATIO } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS, retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";

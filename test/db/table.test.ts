@@ -4,7 +4,7 @@ import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { absent, equals, present } from "#shared/db/expression.ts";
 import { leaseIds } from "#shared/db/ids.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

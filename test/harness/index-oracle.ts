@@ -9,8 +9,9 @@ import { readRunOverrides, readSegments } from "#shared/company-index/pieces.ts"
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/record.ts";
 import { rowsOf } from "#shared/company-index/segment.ts";
 import { flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { attachedKeys, keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 

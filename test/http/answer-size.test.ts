@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { answerBytes, assertAnswerFits, rejectingLargeAnswers } from "#shared/http/answer.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 
 const db = faultyDynamoDb();

@@ -1,9 +1,9 @@
 /** Tests that an endpoint whose answer is larger than Lambda's limit commits nothing and answers with a problem body. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 
 beforeAll(() => {

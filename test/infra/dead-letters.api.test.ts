@@ -15,7 +15,7 @@ import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";

@@ -7,7 +7,7 @@ import { createServer, type Server } from "node:http";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { apiClient } from "../../docs/client/client.ts";
 import { sqsAt } from "../../infra/local/clients.ts";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
 import { asText, differences, type OpenApiDocument, openApiDocument } from "../../infra/openapi/generate.ts";
 import { routes } from "../../infra/routes/routes.ts";

@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { GzipPart, gzipBegin } from "#shared/jobs/export/gzip-parts.ts";
 import { runExport } from "#shared/jobs/export/job.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";

@@ -3,7 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { JobContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { BucketUnavailable } from "#shared/errors.ts";
 import { beginExport, presentExport } from "#shared/jobs/export/requests.ts";
 import { StoredExport } from "#shared/jobs/export/schema.ts";

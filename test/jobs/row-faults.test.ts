@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { packed } from "#shared/db/packed.ts";
 import { answerBytes } from "#shared/http/answer.ts";
 import { readFile } from "#shared/jobs/import/import.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { importColumns } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 

@@ -1,7 +1,7 @@
 /** Tests that a connection to a receiver is reused for the same URL only, and is replaced after the receiver has closed it. */
 import type { Socket } from "node:net";
 import { describe, expect, test, vi } from "vitest";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { closeAfterEach, http, send, tcp } from "../harness/listening.ts";
 
 closeAfterEach();

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import type { Resolve } from "#shared/outbound/dns.ts";
 import { post } from "#shared/outbound/post.ts";
 

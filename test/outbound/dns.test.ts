@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { createResolver, LookupFailed, NoAddress, type Resolve } from "#shared/outbound/dns.ts";
 import { type Exchange, post } from "#shared/outbound/post.ts";
 import { closeAfterEach, http } from "../harness/listening.ts";

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { nextGapMs } from "#shared/webhooks/retry-plan.ts";
 import { closeAfterEach, http, send, tcp } from "../harness/listening.ts";
 

@@ -4,9 +4,10 @@
  */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import { attachedKeys, keys } from "#shared/db/keys.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { agendaWrites } from "#shared/prospects/agenda.ts";
 import { createAppointment, deleteAppointment } from "#shared/prospects/appointments.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";

@@ -4,7 +4,7 @@ import { readUnflushed } from "#shared/company-index/delta.ts";
 import { type Run, readManifest, runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";

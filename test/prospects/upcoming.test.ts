@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ApiContext } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";

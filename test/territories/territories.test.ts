@@ -1,9 +1,9 @@
 /** Tests the cost of listing territories, their limits, and writes that are interrupted at any call. */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import type { Territory } from "#shared/territories/territories.ts";
 import {
   createTerritory,

@@ -4,7 +4,7 @@
  */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { cancel } from "#shared/webhooks/settle.ts";

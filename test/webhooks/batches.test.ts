@@ -4,7 +4,7 @@ import type { DynamoDBRecord } from "aws-lambda";
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";

@@ -1,7 +1,7 @@
 /** Simulates a due index with any number of deliveries. Each page is generated when it is read, so the deliveries need no memory. */
 import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { START } from "./delivery-pipeline.ts";
 

@@ -4,7 +4,7 @@ import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import type { StoredTerritory } from "#shared/territories/territories.ts";
 import { packed } from "#shared/territories/territories.ts";

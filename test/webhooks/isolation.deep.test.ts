@@ -1,7 +1,7 @@
 /** Tests that the slots, the breaker and the throttled backlog of a webhook keep a receiver in trouble from delaying other receivers. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { RECHECK_MS, RECHECKS } from "#shared/webhooks/deliver/deliver.ts";
 import { listDeliveries } from "#shared/webhooks/deliver/log.ts";

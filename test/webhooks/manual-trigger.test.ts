@@ -1,7 +1,7 @@
 /** Tests that a manual trigger whose request is killed at any call and repeated makes one delivery, which arrives. */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";

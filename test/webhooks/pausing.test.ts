@@ -1,7 +1,7 @@
 /** Tests that a paused webhook sends and loses no delivery, and that its backlog is sent in order of time after the resumption. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";

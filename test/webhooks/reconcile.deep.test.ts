@@ -8,7 +8,7 @@ import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { expectedKeys, limiterKeys } from "#shared/db/webhook-keys.ts";
 import { pauseWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";

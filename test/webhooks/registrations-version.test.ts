@@ -1,7 +1,7 @@
 /** Tests that each write of a registration raises the version of the subscriptions cache, and that no other write does. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import {
   createRegistration,

@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import { deliveryId, newDelivery } from "#shared/webhooks/delivery.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";

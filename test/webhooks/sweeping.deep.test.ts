@@ -7,7 +7,7 @@ import { beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { CAPACITY, sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deliveries, newPipeline, type Pipeline, publish, START } from "./delivery-pipeline.ts";

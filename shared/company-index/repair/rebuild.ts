@@ -29,7 +29,7 @@ import {
   publish,
   storeSegments,
 } from "#shared/company-index/write/publish.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 

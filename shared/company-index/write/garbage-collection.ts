@@ -5,7 +5,7 @@
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Run, type RunManifests, runOf } from "#shared/company-index/manifest.ts";
 import { piecesOf, removePieces } from "#shared/company-index/pieces.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** Replaced runs are kept for this time, because readers that started earlier still use them. No request takes half as long. */

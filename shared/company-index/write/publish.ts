@@ -20,7 +20,7 @@ import { encodeNotes, encodeOverrides, type Versioned } from "#shared/company-in
 import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import { cutIntoSegments, SEGMENT_ROWS, sortedByGeohash } from "#shared/company-index/write/order.ts";
 import type { AppContext } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 

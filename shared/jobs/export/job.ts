@@ -7,7 +7,7 @@ import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { FileHeaders } from "#shared/aws/s3.ts";
 import { type JobId, oneJob } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { FileGone } from "#shared/errors.ts";
 import { GzipPart, gzipBegin } from "#shared/jobs/export/gzip-parts.ts";
 import { type Parts, StoredExport } from "#shared/jobs/export/schema.ts";

@@ -6,12 +6,12 @@ import type { JobQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { notFound } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
 import { type Export, type NewExport, StoredExport } from "#shared/jobs/export/schema.ts";
 import { exportKeys } from "#shared/jobs/s3-keys.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { ProspectFilter, RepresentativeFilter } from "#shared/prospects/filter.ts";
 

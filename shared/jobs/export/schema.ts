@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { FileLink } from "#shared/jobs/file-link.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { filterTexts } from "#shared/prospects/filter.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
 

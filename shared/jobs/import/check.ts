@@ -9,7 +9,7 @@ import type { ImportNames } from "#shared/jobs/import/names.ts";
 import { batchesOf, NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
 import { beginningOf, type Progress, RowFault } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 

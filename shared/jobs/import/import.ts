@@ -23,7 +23,7 @@ import { NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
 import { type LeasedIds, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
 import { type FileResult, none, type RowFault, type StoredImport } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
 import { BadFile, type Mapping } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";

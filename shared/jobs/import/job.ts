@@ -9,7 +9,7 @@ import { type JobId, oneJob } from "#shared/aws/sqs.ts";
 import { addRun, completeRun, storeSegments } from "#shared/company-index/write/publish.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { FileGone } from "#shared/errors.ts";
 import { checkFile } from "#shared/jobs/import/check.ts";
 import { ImportLease } from "#shared/jobs/import/lease.ts";
@@ -19,7 +19,7 @@ import { beginningOf, StoredImport, type StoredJob } from "#shared/jobs/import/s
 import { planRows, rowsAlongCurve, writeRows } from "#shared/jobs/import/write.ts";
 import { fruitlessRuns, LeaseLost, MAX_FRUITLESS_RUNS } from "#shared/jobs/lease.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 

@@ -1,6 +1,6 @@
 /** The lease that one invocation holds on an import by upload, with shortcuts to the job's attributes. */
 import type { JobContext } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { StoredImport, type StoredJob } from "#shared/jobs/import/schema.ts";
 import { JobLease } from "#shared/jobs/lease.ts";
 import { Mapping } from "#shared/prospects/csv/format.ts";

@@ -2,9 +2,11 @@
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { absent, equals } from "#shared/db/expression.ts";
-import { attachedKeys, type Key, keys } from "#shared/db/keys.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { QuerySpec, Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { type Blocks, StoredImport } from "#shared/jobs/import/schema.ts";

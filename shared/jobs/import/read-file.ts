@@ -2,7 +2,7 @@
 import { folded } from "#shared/caseless.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Counts, RowFault } from "#shared/jobs/import/schema.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { type Draft, draftOf, type Names } from "#shared/prospects/csv/draft.ts";
 import { BadFile, type Header, type Mapping, readHeader } from "#shared/prospects/csv/format.ts";
 import { csvRows, decoded } from "#shared/prospects/csv/read.ts";

@@ -6,7 +6,7 @@ import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import { equals } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
@@ -23,7 +23,7 @@ import {
   type Upload,
 } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { MAPPING_TEXT, Mapping } from "#shared/prospects/csv/format.ts";
 import { Id, named } from "#shared/schema.ts";
 

@@ -2,9 +2,11 @@
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Ids } from "#shared/db/ids.ts";
-import { attachedKeys, blockOf, type Key, keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { blockOf, type Key } from "#shared/db/keys.ts";
 import type { ImportNames } from "#shared/jobs/import/names.ts";
 import type { Blocks, Counts, StoredImport } from "#shared/jobs/import/schema.ts";
 import { addressFrom, type PackedAddress, packAddresses } from "#shared/prospects/address.ts";

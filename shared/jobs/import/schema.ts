@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
 import { FileLink } from "#shared/jobs/file-link.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { MAPPING_TEXT, MappingText } from "#shared/prospects/csv/format.ts";
 import { Flag, Id, named, PageSize, PathId, Timestamp } from "#shared/schema.ts";
 

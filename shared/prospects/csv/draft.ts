@@ -1,7 +1,7 @@
 /** Converts the cells of one imported row into a draft of a prospect with its note, or into a text with the faults of the row. */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { NewAddress } from "#shared/prospects/address.ts";
 import { type Column, type Header, TAG_SEPARATOR, unguarded } from "#shared/prospects/csv/format.ts";
 import { DisplayValue, degrees, Email, Id, text } from "#shared/schema.ts";

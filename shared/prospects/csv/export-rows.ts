@@ -5,9 +5,11 @@
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Consistency } from "#shared/db/batch.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { attachedKeys, blockOf, keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { blockOf } from "#shared/db/keys.ts";
 import type { QuerySpec, Table } from "#shared/db/table.ts";
 import { newestFirst } from "#shared/prospects/present.ts";
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";

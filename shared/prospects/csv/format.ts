@@ -3,7 +3,7 @@
  */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { text } from "#shared/schema.ts";
 
 /** The reason why a whole file cannot be imported. */

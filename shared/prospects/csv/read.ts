@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { TextDecoder } from "node:util";
 import { CsvError, type Options, type Parser, parse } from "csv-parse";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
 export interface CsvRow {

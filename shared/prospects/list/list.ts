@@ -8,7 +8,7 @@ import { pageOf } from "#shared/company-index/search/page.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
 import { TableBusy } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { criteriaOf, filterParameters, filterTexts, searching } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";

@@ -5,7 +5,8 @@
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { blockOf, keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { blockOf } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 

@@ -7,7 +7,7 @@ import { iso } from "#shared/clock.ts";
 import type { ApiContext, EventContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import { all, equals, exists } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { drain, INDEX_LAG_MS, oldestIn, PAGE, pacedMs } from "#shared/webhooks/drain.ts";
 import { messageFor, type PausedDrainMessage, pausedDrainMessage } from "#shared/webhooks/messages.ts";

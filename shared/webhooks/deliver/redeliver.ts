@@ -4,7 +4,7 @@ import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import { all, equals, present } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";

@@ -5,12 +5,13 @@ import { type DeliveryQueue, delaySecondsUntil, type Queued } from "#shared/aws/
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, EventContext } from "#shared/context.ts";
 import { any, exists, missing, present } from "#shared/db/expression.ts";
-import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { replayKeys } from "#shared/db/webhook-keys.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, failedAt, notFound } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { Id, INSTANT_TEXT, InstantInput, IsoTime, instantOf, isDay, named, Timestamp } from "#shared/schema.ts";
 import { dueAgain } from "#shared/webhooks/deliver/redeliver.ts";
 import { idPrefix, readDeliveries, StoredDelivery } from "#shared/webhooks/delivery.ts";

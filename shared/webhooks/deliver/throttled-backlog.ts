@@ -6,7 +6,7 @@ import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { equals, exists } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { attemptDeliveries } from "#shared/webhooks/deliver/deliver.ts";
 import { addToPausedBacklog } from "#shared/webhooks/deliver/paused-backlog.ts";

@@ -3,9 +3,9 @@
  * the same.
  */
 import type { EventContext } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import type { EventData } from "#shared/webhooks/event-data.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";

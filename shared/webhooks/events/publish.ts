@@ -9,7 +9,7 @@ import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
 import { itemOfImage } from "#shared/db/stream-image.ts";
 import { ConditionFailed, isTransient } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { Id } from "#shared/schema.ts";

@@ -4,7 +4,7 @@
  */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
 import { RowFault, StoredImport } from "#shared/jobs/import/schema.ts";

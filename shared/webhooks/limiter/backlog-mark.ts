@@ -3,7 +3,7 @@
  * of a limiter in their bundles.
  */
 import { iso } from "#shared/clock.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 
 /** The write that marks the backlog. The mark is due at once, and stays due, so the sweeper starts a step of the drain each minute. */
 export const backlogMark = (companyId: number, webhookId: number, nowMs: number) => ({

@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { fanOutKeys, limiterKeys } from "#shared/db/webhook-keys.ts";
 import { log } from "#shared/log.ts";

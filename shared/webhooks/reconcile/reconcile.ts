@@ -4,10 +4,10 @@
  * fault.
  */
 import type { AppContext } from "#shared/context.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { expectedKeys } from "#shared/db/webhook-keys.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { attemptsOf, effectiveState } from "#shared/webhooks/delivery.ts";
 import { ExpectedEntry, ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import {

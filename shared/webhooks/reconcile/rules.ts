@@ -1,6 +1,7 @@
 /** The rules of reconciliation. For each delivery the state, attempts, body, due entry, limiter, debounce window and fan-out must agree. */
 import * as z from "zod/mini";
-import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { debounceKeys, fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { StoredWindow } from "#shared/webhooks/debounce-window.ts";

@@ -1,6 +1,7 @@
 /** Reads all rows that belong to the deliveries of one webhook, for reconciliation. */
 import type { Item } from "#shared/db/expression.ts";
-import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { limiterKeys, replayKeys } from "#shared/db/webhook-keys.ts";
 import { StoredReplay } from "#shared/webhooks/deliver/replay.ts";

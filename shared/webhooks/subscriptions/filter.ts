@@ -5,7 +5,7 @@
 
 import * as z from "zod/mini";
 import { finiteNumbers, isObject } from "#shared/json.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 
 type Json = z.infer<ReturnType<typeof z.json>>;
 

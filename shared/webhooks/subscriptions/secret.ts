@@ -1,7 +1,7 @@
 /** The secrets in a webhook's row. Each secret is encrypted for that row, and has a mask that can be read without a key. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { type Condition, equals } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { STANDARD_PREFIX, type StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 

@@ -8,10 +8,10 @@ import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { absent, all, any, below, missing, present } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
-import { limits } from "#shared/limits.ts";
+import * as limits from "#shared/limits.ts";
 import { assertTarget } from "#shared/outbound/public-url.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import {

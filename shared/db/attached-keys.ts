@@ -1,0 +1,103 @@
+/**
+ * Keys of the rows that belong to prospects: notes, past status changes, appointments, and the rows that find them. Notes, status changes
+ * and appointments are in the partition of their prospect. Their sort keys have other prefixes, so that reads of prospects skip them.
+ */
+import { blockOf, type Key, padded, prospectBlock } from "#shared/db/keys.ts";
+
+const partitionOf = (companyId: number, prospectId: number): string => prospectBlock(companyId, blockOf(prospectId)).pk;
+const locatorPartition = (companyId: number, id: number): string => `C#${companyId}#I#${id}`;
+const calendarPartition = (companyId: number, month: string): string => `C#${companyId}#K#${month}`;
+const agendaPartition = (companyId: number, assignee: number | null): string => `C#${companyId}#KA#${assignee ?? 0}`;
+
+/** The prospects of one block of 128 ids with all their notes. */
+export const prospectsAndNotes = (companyId: number, blockNumber: number) => ({
+  pk: prospectBlock(companyId, blockNumber).pk,
+  from: "N#",
+  upTo: "P#~",
+});
+/** The prospects of one block of 128 ids with the counts of their notes. */
+export const prospectsAndCounts = (companyId: number, blockNumber: number) => ({
+  pk: prospectBlock(companyId, blockNumber).pk,
+  from: "NC#",
+  upTo: "P#~",
+});
+/** The notes of one prospect are sorted by creation time. */
+export const note = (companyId: number, prospectId: number, createdAt: string, id: number): Key => ({
+  pk: partitionOf(companyId, prospectId),
+  sk: `N#${padded(prospectId)}#${createdAt}#${padded(id)}`,
+});
+/** The notes of the prospects from `first` to `last`, both included. Both prospects must be in the same block of 128 ids. */
+export const notes = (companyId: number, first: number, last = first) => ({
+  pk: partitionOf(companyId, first),
+  from: `N#${padded(first)}`,
+  // `$` sorts directly after `#`, so the range includes all notes of the last prospect.
+  upTo: `N#${padded(last)}$`,
+});
+/** The number of notes of the prospect. A note from its import is not counted. */
+export const noteCount = (companyId: number, prospectId: number): Key => ({
+  pk: partitionOf(companyId, prospectId),
+  sk: `NC#${padded(prospectId)}`,
+});
+/** All appointments and all past status changes of the prospect. */
+export const details = (companyId: number, prospectId: number): { pk: string; begins: string } => ({
+  pk: partitionOf(companyId, prospectId),
+  begins: `D#${padded(prospectId)}#`,
+});
+export const appointments = (companyId: number, prospectId: number): { pk: string; begins: string } => ({
+  pk: partitionOf(companyId, prospectId),
+  begins: `D#${padded(prospectId)}#A#`,
+});
+export const appointment = (companyId: number, prospectId: number, id: number): Key => ({
+  pk: partitionOf(companyId, prospectId),
+  sk: `D#${padded(prospectId)}#A#${padded(id)}`,
+});
+/** A past status change. `version` is the version of the prospect after the change. */
+export const history = (companyId: number, prospectId: number, version: number): Key => ({
+  pk: partitionOf(companyId, prospectId),
+  sk: `D#${padded(prospectId)}#H#${padded(version)}`,
+});
+/** A deleted appointment. Reads of the prospect's appointments skip its prefix. */
+export const deletedAppointment = (companyId: number, prospectId: number, id: number): Key => ({
+  pk: partitionOf(companyId, prospectId),
+  sk: `X#${padded(prospectId)}#A#${padded(id)}`,
+});
+/** The prospect of a note or appointment. Each locator has a separate partition, to avoid a hot partition. */
+export const noteLocator = (companyId: number, id: number): Key => ({
+  pk: locatorPartition(companyId, id),
+  sk: "NOTE",
+});
+export const appointmentLocator = (companyId: number, id: number): Key => ({
+  pk: locatorPartition(companyId, id),
+  sk: "APPOINTMENT",
+});
+/** The company's appointments that start in a month (`YYYY-MM`, UTC), between two times, both included. */
+export const calendar = (companyId: number, month: string, from: string, to: string) => ({
+  pk: calendarPartition(companyId, month),
+  from,
+  // `$` sorts directly after `#`, so the range includes appointments that start at the last instant.
+  upTo: `${to}$`,
+});
+export const calendarEntry = (companyId: number, startAt: string, id: number): Key => ({
+  pk: calendarPartition(companyId, startAt.slice(0, 7)),
+  sk: `${startAt}#${padded(id)}`,
+});
+/**
+ * The times of a prospect's appointments, in the partition of the user to whom the prospect is assigned. No appointment starts after
+ * `until`.
+ */
+export const agenda = (companyId: number, assignee: number | null, until: string, prospectId: number): Key => ({
+  pk: agendaPartition(companyId, assignee),
+  sk: `${until}#${padded(prospectId)}`,
+});
+/** The agendas of a user's prospects that may have appointments at this time or later. */
+export const agendas = (companyId: number, userId: number, from: string) => ({
+  pk: agendaPartition(companyId, userId),
+  from,
+  upTo: "~",
+});
+
+/** The locators of all imported notes in one block of 128 ids. */
+export const noteLocators = (companyId: number, blockNumber: number): Key => ({
+  pk: `C#${companyId}#I#B${blockNumber}`,
+  sk: "NOTES",
+});
