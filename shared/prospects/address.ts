@@ -1,5 +1,5 @@
 /**
- * The schemas of addresses, the equality of addresses, and the packed rows of an import.
+ * Schemas of addresses, and the packed rows of imported addresses.
  *
  * An import stores its addresses in one compressed row for each block of 128 ids. An address that changes later gets a separate row, which
  * takes precedence over the packed copy.
@@ -65,7 +65,6 @@ export type AddressPatch = z.infer<typeof AddressPatch>;
 }));
 /* @__PURE__ */ explain([AddressPatch], () => ({ example: { address2: "Suite 200" } }));
 
-/** Addresses are listed in the order of their ids. */
 export const AddressQuery = z.object({
   /** Only addresses with a higher id are listed. */
   after: z._default(AfterId, 0),
@@ -91,23 +90,20 @@ export type AddressQuery = z.output<typeof AddressQuery>;
 export const StoredAddress = z.extend(Address, {
   type: z.literal("address"),
   companyId: Id,
-  /**
-   * Number of the address's version, which each change of the address raises. Linking a prospect requires that this version is still
-   * current.
-   */
+  /** Each change of the address increments it. Linking a prospect requires that it is still current. */
   version: z.int(),
   /**
-   * Ids of the holders: the prospects with a copy of the address, including deleted prospects. Old rows may also contain former holders,
-   * whose copies have the id of another address.
+   * Ids of the prospects that have a copy of the address, including deleted prospects. Old rows may also contain prospects that now have
+   * another address.
    */
   prospectIds: z.optional(z.set(Id)),
-  /** Number of changes of `prospectIds` so far. */
+  /** Number of changes of `prospectIds`, for optimistic locking. */
   links: z.int(),
-  /** True while some copies may be older than the address, because a change has not reached all copies yet. */
+  /** True while copies in prospects may be outdated, because a change has not reached all of them. */
   isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** True if the address comes from a packed row and has no separate row yet. This field is never stored. */
+  /** True if the address has only a packed copy and no separate row. Never stored. */
   isPacked: z.optional(z.literal(true)),
 });
 export type StoredAddress = z.infer<typeof StoredAddress>;
@@ -137,7 +133,7 @@ const AddressPack = z.object({
   bytes: z.instanceof(Uint8Array),
 });
 
-/** A packed address: its id, the id of its prospect, address1, address2, city, state and zip. */
+/** Id, id of the prospect, address1, address2, city, state and zip. */
 const Fields = z.tuple([Id, Id, z.string(), z.nullable(z.string()), z.string(), z.string(), z.string()]);
 
 export const isPack = (item: Item): boolean => item.type === "addressPack";
@@ -156,7 +152,7 @@ export function packAddresses(
   });
 }
 
-/** Returns the addresses of a packed row in the same form as separate rows, and the id of their import. */
+/** Returns the addresses of a packed row as if they had separate rows, and the id of their import. */
 export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
   const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
   const addresses = unpacked(z.array(Fields), bytes).map(

@@ -1,8 +1,8 @@
 /**
- * Creates, finds and changes the addresses of a company, and links prospects to addresses.
+ * Creates, finds and changes addresses, and links prospects to them.
  *
- * A prospect holds a copy of its address, and the address row lists the holders of the address. A restricted user sees an address if it has
- * no holder or if one of its holders is assigned to this user. Deleted holders count only if all holders are deleted.
+ * A prospect has a copy of its address, and the address row lists its holders (the prospects with a copy). A restricted user sees an
+ * address if it has no holder or if one of its holders is assigned to the user. Deleted holders count only if all holders are deleted.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -29,7 +29,7 @@ import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** The insert of an address. The address has no holder if `prospectId` is undefined. */
+/** `prospectId` is the first holder, if any. */
 export function newAddressWrite(companyId: number, address: Address, now: string, prospectId?: number): Write {
   const stored: StoredAddress = {
     ...address,
@@ -45,8 +45,7 @@ export function newAddressWrite(companyId: number, address: Address, now: string
 }
 
 /**
- * Adds a holder. The write belongs to the transaction that writes the holder's copy. It fails its condition if the address changed after
- * `stored` was read.
+ * Adds a holder, in the transaction that writes the holder's copy. The condition fails if the address has changed since `stored` was read.
  */
 export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   const { companyId, id, version, links, prospectIds } = stored;
@@ -64,8 +63,8 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
 }
 
 /**
- * Removes a holder. The write belongs to the transaction that removes the holder's copy. It raises `links`, so that a concurrent change of
- * the address reads the holders again.
+ * Removes a holder, in the transaction that removes the holder's copy. It increments `links`, so that a concurrent change of the address
+ * reads the holders again.
  */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
@@ -78,12 +77,12 @@ export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** Gives a packed address a separate row. Fails its condition if a concurrent write has already done so. */
+/** Creates the separate row of an imported address. The condition fails if a concurrent write has created it. */
 function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
   return { put: { ...keys.address(address.companyId, address.id), ...address }, when: absent };
 }
 
-/** Returns the address from its separate row or from the packed row of its import; `undefined` if the company has no such address. */
+/** Finds the address in its separate row or in the packed row of its import. */
 export async function findAddress(
   { table }: ApiContext,
   companyId: number,
@@ -99,17 +98,17 @@ export async function findAddress(
   return found !== undefined && (await isPublished(table, companyId, importId)) ? found : undefined;
 }
 
-/** Returns the address. Throws not_found if the company has no such address. */
+/** Throws `not_found` if the company has no such address. */
 export async function readAddress(context: ApiContext, companyId: number, id: number): Promise<StoredAddress> {
   const found = await findAddress(context, companyId, id);
   if (found === undefined) throw notFound("address");
   return found;
 }
 
-/** Returns the address in the form that the API shows and prospects copy. */
+/** Returns the address in the form that the API shows and that prospects copy. */
 export const presentAddress = (stored: StoredAddress): Address => Address.parse(stored);
 
-/** Returns the address. Throws not_found if the caller may not see the address. */
+/** Throws `not_found` if the caller may not see the address. */
 export async function getAddress(context: ApiContext, caller: Caller, id: number): Promise<Address> {
   const stored = await readAddress(context, caller.companyId, id);
   if (!(await seesAddress(context.table, caller, stored))) throw notFound("address");
@@ -122,7 +121,7 @@ export async function createAddress(context: ApiContext, companyId: number, inpu
   return address;
 }
 
-/** The prospects that hold a copy of an address. */
+/** The prospects with a copy of the address. */
 interface Holders {
   readonly live: readonly StoredProspect[];
   readonly deleted: readonly StoredProspect[];
@@ -133,7 +132,7 @@ const allows = (caller: Caller, { live, deleted }: Holders): boolean =>
     ? live.some((prospect) => isVisible(caller, prospect))
     : deleted.length === 0 || deleted.some((prospect) => isInScope(caller, prospect));
 
-/** Number of holders that are read together. The first batch usually contains a visible holder. */
+/** Number of holders that are read together. The first batch usually contains a visible one. */
 const HOLDERS_AT_ONCE = 100;
 
 export async function seesAddress(table: Table, caller: Caller, stored: StoredAddress): Promise<boolean> {
@@ -167,11 +166,11 @@ async function holdersAmong(
 }
 
 /**
- * Changes the sent fields of an address and of all its copies. Throws not_found unless the caller sees every holder.
+ * Changes the sent fields of an address and of all its copies. Throws `not_found` unless the caller sees every holder.
  *
- * Up to `limits.prospectsChangedAtOnce` copies change in one transaction with the address. More copies change in several transactions after
- * the change of the address, and the address row is marked `isSpreading` until all copies are up to date. If a request is interrupted, the
- * next patch of the address, even an empty one, updates the remaining copies.
+ * Up to `limits.prospectsChangedAtOnce` copies change in the transaction of the address. More copies change in later transactions, and the
+ * address row is marked `isSpreading` until all copies are current. If the request is interrupted, the next patch of the address, even an
+ * empty one, updates the remaining copies.
  */
 export async function updateAddress(
   context: ApiContext,
@@ -186,7 +185,7 @@ export async function updateAddress(
 
 interface Changed {
   readonly address: Address;
-  /** True if some copies may still be out of date. */
+  /** True if some copies may still be outdated. */
   readonly isSpreading: boolean;
 }
 
@@ -205,7 +204,7 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
   return { address, isSpreading };
 }
 
-/** The write that changes the address row. It drops the holders that no longer decide who sees the address. */
+/** Returns the write of the address row. It drops the holders that no longer decide who sees the address. */
 function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
   const { id, ...fields } = next;
   const isSpreading = live.length > limits.prospectsChangedAtOnce ? true : undefined;
@@ -223,10 +222,7 @@ function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: H
   };
 }
 
-/**
- * Updates the copies that are out of date, or removes the `isSpreading` mark if no copy is out of date. Returns whether another call is
- * needed.
- */
+/** Updates the outdated copies, or removes the `isSpreading` mark if there are none. Returns whether another call is needed. */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
   const stored = await readAddress(context, caller.companyId, id);
   const address = presentAddress(stored);
@@ -246,7 +242,7 @@ async function spread(context: ApiContext, caller: Caller, id: number): Promise<
   return true;
 }
 
-/** The condition fails if the address or its holders changed after the address was read. */
+/** The condition fails if the address or its holders have changed. */
 const unchanged = ({ version, links }: StoredAddress) => all(equals("version", version), equals("links", links));
 
 function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, now: string): Write[] {
@@ -255,8 +251,8 @@ function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, 
 }
 
 /**
- * Applies the patch. `formattedAddress` is computed again if the current one was computed or if the patch sets it to null. A
- * `formattedAddress` that a client sent stays.
+ * Applies the patch. `formattedAddress` is computed again if it had been computed before, or if the patch sets it to null. A value that a
+ * client sent is kept.
  */
 function patched(current: Address, patch: AddressPatch): Address {
   const wasComputed = isSame(current, addressFrom(current.id, { ...current, formattedAddress: null }));

@@ -1,12 +1,10 @@
 /**
- * The upcoming appointments of a prospect. The prospect's row has copies of the soonest appointments, and an agenda row has the times of
- * all appointments.
+ * The upcoming appointments of a prospect. The prospect's row has copies of the soonest appointments, for lists. An agenda row has the
+ * times of all appointments of the prospect. The calendar of a restricted user reads it, and so does a list if the times of all copies have
+ * passed.
  *
- * Lists read the copies. All agenda rows of one assignee are in one partition, which the calendar of a restricted user reads. A list reads
- * the agenda row of a prospect only after the times of all copies have passed. An agenda row changes only in a transaction that also writes
- * the prospect's row with a condition on its version, so the two rows always agree. The time in the key of an agenda row never decreases. A
- * query in key order that runs while the row moves may therefore see the row at the old key, at the new key or at both, but never misses
- * the row.
+ * Both rows change in one transaction, with a condition on the version of the prospect's row, so they always agree. The key of an agenda
+ * row contains a time that never decreases. If the row moves during a Query in key order, the Query may return it twice but cannot miss it.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -46,7 +44,7 @@ export function agendaOf(item: Item): Agenda {
   return { prospectId, entries };
 }
 
-/** Encodes the agenda. Each entry takes about ten bytes. */
+/** About ten bytes for each entry. */
 function encoded(entries: readonly AgendaEntry[]): Uint8Array {
   const into = new ByteWriter();
   for (const { id, startMs, isScheduled } of entries) {
@@ -59,7 +57,7 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
 
 type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "agendaUntil">;
 
-/** Returns the entries of the agenda; `undefined` if the agenda row has moved since the prospect's row was read. */
+/** Returns undefined if the agenda row has moved since the prospect's row was read. */
 export async function readAgenda(table: Table, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
   const { companyId, id, assignedToUserId, agendaUntil } = prospect;
   if (agendaUntil === undefined) return [];
@@ -79,8 +77,8 @@ export function agendaAfter(
 }
 
 /**
- * Returns the time for the agenda's key: the latest start, but never earlier than `before`. Returns undefined for an empty agenda, because
- * an empty agenda has no row.
+ * Returns the time for the key of the agenda row: the latest start, but never earlier than `before`. Returns undefined without entries,
+ * because no agenda row is then needed.
  */
 export function agendaUntil(entries: readonly AgendaEntry[], before: string | undefined): string | undefined {
   if (entries.length === 0) return undefined;
@@ -89,7 +87,7 @@ export function agendaUntil(entries: readonly AgendaEntry[], before: string | un
   return before !== undefined && before > until ? before : until;
 }
 
-/** These writes belong to the transaction that replaces the prospect's row `current` by `next`. */
+/** Returns writes for the transaction that replaces the prospect's row `current` by `next`. */
 export function agendaWrites(current: Owner, next: Owner, entries: readonly AgendaEntry[]): Write[] {
   const { companyId, id: prospectId, assignedToUserId, agendaUntil: until } = next;
   if (until === undefined) return agendaRemoval(current);
@@ -99,25 +97,23 @@ export function agendaWrites(current: Owner, next: Owner, entries: readonly Agen
   return hasMoved ? [put, ...agendaRemoval(current)] : [put];
 }
 
-/** Removes the agenda row if there is one. A deleted prospect has no agenda. */
+/** A deleted prospect has no agenda. */
 export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: until }: Owner): Write[] {
   return until === undefined ? [] : [{ remove: attachedKeys.agenda(companyId, assignedToUserId, until, id) }];
 }
 
-/**
- * Moves the agenda to the partition of a new assignee. Returns no writes if the assignee stays the same or if there are no appointments.
- */
+/** Returns the writes that move the agenda to the partition of a new assignee. */
 export async function agendaMoves(table: Table, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
-  // Undefined entries mean that a concurrent write moved the agenda. The condition on the prospect's row then fails.
+  // A concurrent write has moved the agenda. The condition on the prospect's row then fails, so no write is needed.
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/** Most copies in a prospect's row. Some of the appointments may pass before the next write of an appointment renews the copies. */
+/** Maximum number of copies in a prospect's row. There are several, because some may pass before the next write renews the copies. */
 const COPIES = 3;
 /**
- * Most bytes of all copies together. Each read of the prospect's row costs more with larger copies, and an appointment may have 10 000
+ * Maximum size of all copies, in bytes, because they make each read of the row more expensive. A single appointment may have 10 000
  * characters of notes.
  */
 const COPIES_BYTES = 2_000;
@@ -132,7 +128,7 @@ export interface AppointmentChange {
   readonly after: StoredAppointment | undefined;
 }
 
-/** Selects the copies for a prospect's row from all appointments of the prospect. The copies are the soonest appointments that fit. */
+/** Returns the copies for a prospect's row: the soonest of all its appointments that fit. */
 export function upcomingFields(appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields {
   return fitting(
     appointments.filter((appointment) => isUpcoming(appointment, nowMs)),
@@ -141,8 +137,8 @@ export function upcomingFields(appointments: readonly StoredAppointment[], nowMs
 }
 
 /**
- * Returns the copies after a change. Usually the row and the change determine the copies, because all other appointments start after the
- * last copy. If no copy is left but there may be more appointments, reads the soonest appointments of `agenda`, which must include the
+ * Returns the copies after a change of an appointment. Usually the row and the change are enough, because all other appointments start
+ * after the last copy. If no copy is left but more appointments may exist, reads the soonest ones of `agenda`, which must include the
  * change.
  */
 export async function upcomingAfter(
@@ -163,7 +159,7 @@ export async function upcomingAfter(
 const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntry[] =>
   agenda.filter(({ isScheduled, startMs }) => isScheduled && startMs >= nowMs).sort(soonestEntryFirst);
 
-/** Reads the appointments of these entries. Does not read `changed`, because it is not written yet. */
+/** Takes `changed` from the caller, because it is not stored yet. */
 async function readSome(
   table: Table,
   { companyId, id: prospectId }: StoredProspect,
@@ -191,7 +187,7 @@ function changedFields(
     : fitting([...left, after], more);
 }
 
-/** Selects the copies from `appointments`. `more` is the latest start of all other appointments, which all start after `appointments`. */
+/** Returns the soonest of the appointments as copies. `more` is the latest start of all other appointments, which start after these. */
 function fitting(appointments: readonly StoredAppointment[], more: string | null): UpcomingFields {
   const all = appointments.toSorted(soonestFirst);
   const upcoming: StoredAppointment[] = [];
@@ -206,10 +202,10 @@ function fitting(appointments: readonly StoredAppointment[], more: string | null
   return { upcoming, moreUpcomingUntil: isCut ? latest(more, last.startAt) : more };
 }
 
-/** Timestamps in the same format can be compared as texts. */
+/** Timestamps have a fixed format, so they can be compared as texts. */
 const latest = (a: string | null, b: string): string => (a === null || a < b ? b : a);
 
-/** Returns the next appointment. Reads the table only if all copies have passed and there may be more appointments. */
+/** Reads the table only if the times of all copies have passed and more appointments may exist. */
 export async function nextAppointment(
   table: Table,
   prospect: StoredProspect,
@@ -223,7 +219,7 @@ export async function nextAppointment(
   const [found] = next === undefined ? [] : await readSome(table, prospect, [next], undefined);
   if (found !== undefined && isUpcoming(found, nowMs)) return found;
   if (agenda !== undefined && next === undefined) return undefined;
-  // Read all appointments, because a concurrent write changed an appointment or the assignee of this prospect.
+  // A concurrent write has changed an appointment or the assignee, so read all appointments.
   const all = await readAppointments(table, prospect);
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
 }
@@ -239,8 +235,8 @@ const isUpcoming = ({ status, startAt, deletedAt }: StoredAppointment, nowMs: nu
   deletedAt === undefined && status === "scheduled" && Date.parse(startAt) >= nowMs;
 
 /**
- * These writes belong to the transaction of every write of an appointment. They fail their condition on the prospect's row after a
- * concurrent write.
+ * Returns the writes that every change of an appointment must include. Their condition on the prospect's row fails after a concurrent
+ * write.
  */
 export function prospectAppointmentWrites(
   current: StoredProspect,

@@ -1,4 +1,4 @@
-/** Creates, reads, changes and deletes appointments. A user who sees the prospect may read and write its appointments. */
+/** Creates, reads, changes and deletes appointments. A user who sees a prospect may read and write its appointments. */
 
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -27,8 +27,7 @@ import { StoredAppointment } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
 /**
- * Creates an appointment. Its assignee defaults to the assignee of the prospect, or to the caller if the prospect has none. An explicit
- * null creates the appointment without an assignee.
+ * The assignee defaults to the assignee of the prospect, or else to the caller. An explicit null creates an appointment without assignee.
  */
 export async function createAppointment(
   context: ApiContext,
@@ -63,7 +62,7 @@ export async function createAppointment(
   });
 }
 
-/** Writes the three rows of an appointment: one beside its prospect, one in the calendar, and the locator by id. */
+/** An appointment has three rows: one in the partition of its prospect, one in the calendar, and a locator by id. */
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
   { put: { ...keyOf(appointment), ...appointment }, when: absent },
   { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },
@@ -78,7 +77,7 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
   return presentAppointment(appointment, dictionary);
 }
 
-/** Changes only the fields in the patch. Writes nothing if the patch changes nothing. */
+/** Writes nothing if the patch changes nothing. */
 export async function updateAppointment(
   context: ApiContext,
   caller: Caller,
@@ -103,7 +102,7 @@ export async function updateAppointment(
   });
 }
 
-/** Hides the appointment from every read. The stream record of the moved row becomes the event `appointment.cancelled`. */
+/** Moves the row to a key that no read uses. The event `appointment.cancelled` is made from the stream record of the moved row. */
 export function deleteAppointment(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { appointment: current, prospect } = await findAppointment(context, caller, id);
@@ -121,7 +120,7 @@ export function deleteAppointment(context: ApiContext, caller: Caller, id: numbe
   });
 }
 
-/** The writes of the prospect's row and agenda for a change of an appointment. */
+/** Returns the writes of the prospect's row and of its agenda for a change of an appointment. */
 async function prospectWrites(
   { table }: ApiContext,
   prospect: StoredProspect,
@@ -130,7 +129,7 @@ async function prospectWrites(
 ): Promise<Write[]> {
   const { before, after } = change;
   const entries = await readAgenda(table, prospect);
-  // The agenda moved after the prospect was read, so the caller must try again.
+  // A concurrent write has moved the agenda, so `optimistic` must read the prospect again.
   if (entries === undefined) throw new ConditionFailed([]);
   if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
@@ -171,7 +170,7 @@ function requirePossible(
   requireOrder(next.startAt, next.endAt, patch.endAt === undefined ? "startAt" : "endAt");
 }
 
-/** Throws validation_failed if the end is before the start. `field` is the field that the caller sent. */
+/** Throws `validation_failed` if the end is before the start. `field` is the field that the caller sent. */
 function requireOrder(startAt: string, endAt: string | null, field: "startAt" | "endAt"): void {
   if (endAt === null || startAt <= endAt) return;
   const message = "the end must not come before the start";
@@ -187,7 +186,7 @@ type PlainFields = Pick<
   "title" | "startAt" | "endAt" | "allDay" | "status" | "location" | "notes" | "assignedToUserId"
 >;
 
-/** Returns the fields of the patch. Fields that the patch does not contain come from `otherwise`. */
+/** Fields that the patch does not contain come from `otherwise`. */
 function givenFields(patch: AppointmentPatch, otherwise: PlainFields): PlainFields {
   const { title = otherwise.title, startAt = otherwise.startAt, endAt = otherwise.endAt } = patch;
   const { allDay = otherwise.allDay, status = otherwise.status, location = otherwise.location } = patch;

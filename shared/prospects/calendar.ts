@@ -1,4 +1,4 @@
-/** Reads the appointments of a company in a range of time. Returns only appointments of prospects that the caller may see. */
+/** Lists the appointments of a company in a time range. Shows only appointments of prospects that the caller may see. */
 
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
@@ -39,22 +39,22 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
 }));
 
 const MS_PER_DAY = 86_400_000;
-/** Earliest time of an appointment, because timestamps have four-digit years. */
+/** Timestamps have four-digit years. */
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Milliseconds since the epoch. Both bounds are inclusive. */
+/** Milliseconds since the epoch, both inclusive. */
 interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** Number of appointments that are read and sent together. This number bounds the memory for a calendar of any size. */
+/** Number of appointments that are read and sent together, to limit memory. */
 const BATCH = 100;
 
 /**
- * Streams the appointments, soonest first. Both bounds apply to `startAt` and are inclusive. For a user who sees the whole company, reads
- * the calendar month by month. For a restricted user, reads the agendas of the prospects that are assigned to this user.
+ * Streams the appointments whose `startAt` is in the range, soonest first. For a user who sees all prospects, reads the company's calendar
+ * month by month. For a restricted user, reads the agendas of the user's own prospects.
  */
 export async function listAppointments(
   context: ApiContext,
@@ -87,7 +87,7 @@ interface PlacedEntry extends AgendaEntry {
   readonly prospectId: number;
 }
 
-/** Reads only the ids and times of appointments. `ofAgendas` reads the appointments in batches. */
+/** Reads only ids and times. `ofAgendas` reads the appointments in batches. */
 async function readAgendas(
   { table }: ApiContext,
   companyId: number,
@@ -118,7 +118,7 @@ async function* ofAgendas(
     const items = await table.batchGet(
       some.map(({ id, prospectId }) => attachedKeys.appointment(companyId, prospectId, id)),
     );
-    // Check the range again, because the time of an appointment may have changed after the agenda was read.
+    // Check the range again, because the appointment may have moved after the agenda was read.
     yield* items
       .map((item) => StoredAppointment.parse(item))
       .filter(isWithin)
@@ -126,7 +126,7 @@ async function* ofAgendas(
   }
 }
 
-/** Reads the calendar of the company. Skips appointments of deleted prospects, because they stay in the calendar. */
+/** Omits appointments of deleted prospects, because their calendar rows stay. */
 async function* ofCompany(context: ApiContext, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
   for await (const some of batches(readCalendar(context, caller.companyId, range))) {
     const visible = await visibleProspects(context, caller, some);
@@ -157,7 +157,7 @@ function rangeOf(query: CalendarQuery, now: number): Range {
   return { from: Math.max(from, EARLIEST), to: Math.min(to, LATEST) };
 }
 
-/** Reads the calendar in the order of time. Takes one Query for each month, which is at most 13 sequential Queries. */
+/** One Query for each month, at most 13 in sequence. */
 async function* readCalendar(
   { table }: ApiContext,
   companyId: number,
@@ -171,7 +171,7 @@ async function* readCalendar(
   }
 }
 
-/** Returns `YYYY-MM` for each month that overlaps the range. */
+/** `YYYY-MM` for each month that overlaps the range. */
 function monthsOf({ from, to }: Range): string[] {
   const [first, last] = [monthNumber(from), monthNumber(to)];
   return Array.from({ length: last - first + 1 }, (_, i) => {

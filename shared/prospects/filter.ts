@@ -1,4 +1,4 @@
-/** The filters of lists, map pins and exports. Query parameters become criteria for the company index. */
+/** The filters of lists, map pins and exports, and their conversion from query parameters to criteria of the company index. */
 
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
@@ -14,23 +14,23 @@ import { fullName } from "#shared/reference/users.ts";
 import { IsoTime, instantOf, isDay, text } from "#shared/schema.ts";
 
 /**
- * Matches one value with its comma. A value in double quotes may contain commas, and two double quotes inside it stand for one, as in CSV.
- * Quotes that do not enclose the whole value are ordinary characters.
+ * One value of a comma-separated list, with its comma. A value in double quotes may contain commas, and doubled quotes inside it, as in
+ * CSV. Other quotes are ordinary characters.
  */
 const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 
-/** The values of a comma-separated list, unchanged, including empty ones. */
+/** Returns the values unchanged, including empty ones. */
 export const commaList = (text: string): string[] =>
   Array.from(`${text},`.matchAll(entry), ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain);
 
-/** The words of a full-text search. A prospect matches if each word occurs in its texts or in one of its notes. There are no wildcards. */
+/** A prospect matches if each word occurs in one of its texts or notes. There are no wildcards. */
 export const Search = z.pipe(
   text(limits.search),
   z.transform((query): SearchWord[] =>
     query
       .split(/\s+/)
       .filter((word) => word !== "")
-      // A word without letters may also match the digits of a phone number.
+      // A word without letters also matches the digits of phone numbers.
       .map((word) => ({ text: caseless(word), digits: /\p{L}/u.test(word) ? "" : digitsOf(word) })),
   ),
 );
@@ -50,7 +50,7 @@ const Names = z.pipe(
   ),
 );
 
-/** Comma-separated user ids or `unassigned`. A number that is not a user's id matches no prospect. */
+/** A number that is not a user's id matches no prospect. */
 export const Assignees = z.pipe(
   z.pipe(
     Parameter,
@@ -69,13 +69,12 @@ export const Assignees = z.pipe(
 );
 
 /**
- * Accepts an instant or a UTC day, and returns milliseconds since the epoch. A day becomes its first or its last millisecond, depending on
- * `edge`.
+ * Accepts a time or a UTC day, and returns milliseconds since the epoch. A day becomes its first or last millisecond, depending on `edge`.
  */
 export const dateBound = (edge: "start" | "end") =>
   z.pipe(
     z.pipe(
-      // Accept a space before an offset, because it is a plus sign that the client did not percent-encode.
+      // A space before an offset is a plus sign that the client did not percent-encode.
       z.pipe(
         Parameter,
         z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
@@ -100,11 +99,14 @@ const Bbox = z.pipe(
     .check(z.refine(([, minLat, , maxLat]) => minLat <= maxLat, { error: "minLat must not exceed maxLat" })),
 );
 
-/** A parameter that only admins and owners may use. Other users' values are ignored, even malformed ones. */
+/**
+ * The service ignores these parameters from other users, even malformed ones, so `representatives` validates them only for admins and
+ * owners.
+ */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
 export const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
 
-/** The filter parameters of lists, exports and map pins. */
+/** Shared by lists, exports and map pins. */
 export const filterParameters = {
   bbox: z.optional(Bbox),
   dateFrom: z.optional(dateBound("start")),
@@ -122,7 +124,7 @@ export type ProspectFilter = z.output<typeof ProspectFilter>;
 const COMMA_LIST =
   'Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.';
 
-/** Descriptions of the filters for the query of a list and for the body of an export job. */
+/** Descriptions of the filters, for the query of a list and for the body of an export job. */
 export const filterTexts = () => ({
   bbox: {
     description:
@@ -158,8 +160,8 @@ export const filterTexts = () => ({
 /* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
 
 /**
- * Combines the filters of a request with what the caller may see. A name that is not in the dictionary matches no prospect. The filters by
- * representative apply only for admins and owners.
+ * Combines the filters of a request with what the caller may see. A name that does not exist matches no prospect. The filters by
+ * representative apply only to admins and owners.
  */
 export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): Criteria {
   const { bbox, dateFrom, dateTo, status, tagId, city, search } = filter;
@@ -178,7 +180,7 @@ export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: D
   };
 }
 
-/** Tells the index before its first read whether the filter has a search, because a search reads more of the index. */
+/** A search reads more of the index, so the index must know of it before the first read. */
 export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
 
 function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {
@@ -191,7 +193,7 @@ function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<nu
 const common = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
   some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
 
-/** Returns the ids of the entries with one of these names; `undefined` if no names are given. */
+/** Returns the ids of the entries with one of these names, or undefined if no names are given. */
 function namedIds<T extends { id: number }>(
   names: readonly string[] | undefined,
   entries: Iterable<T>,

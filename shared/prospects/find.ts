@@ -1,4 +1,4 @@
-/** Finds a company's prospects in its index, together with the names that were current at the same instant. */
+/** Finds a company's prospects in its index, with names of statuses, tags and users that are at least as new as the index. */
 
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
@@ -8,7 +8,7 @@ import { ApiError } from "#shared/errors.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 
-/** Takes one Query in a warm function. Throws unavailable if the index is damaged, because an incomplete list must not look complete. */
+/** Throws `unavailable` if the index is damaged, because an incomplete list must not look complete. */
 export async function findProspects(
   context: ApiContext,
   companyId: number,

@@ -1,4 +1,4 @@
-/** The fields of a prospect and of a note that the company index stores. */
+/** Converts prospects and notes into the form that the company index stores. */
 
 import { caseless, folded } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
@@ -7,7 +7,7 @@ import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 
-/** Returns the formatted address, and each part of the address that the formatted address does not contain. */
+/** The formatted address, and each part of the address that it does not contain. */
 function addressTexts(address: Address): string[] {
   const whole = caseless(orEmpty(address.formattedAddress));
   const parts = addressParts.map((part) => caseless(orEmpty(address[part])));
@@ -43,7 +43,7 @@ export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote)
   text: caseless(body),
 });
 
-/** Joins texts by line breaks. A search word contains no line break, so that no match extends over two texts. */
+/** A search word contains no line break, so no match extends over two texts. */
 const lines = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n");
 
 const orEmpty = (value: string | null): string => value ?? "";

@@ -1,4 +1,4 @@
-/** Reads and writes the notes of a prospect. A user who sees the prospect may read and write its notes. */
+/** Reads and writes the notes of a prospect. A user who sees a prospect may read and write its notes. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -14,10 +14,7 @@ import type { NewNote, Note, NotePatch } from "#shared/prospects/schema.ts";
 import { StoredNote } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/**
- * Yields all notes of the prospect, newest first. Reads one page after the other, because 5 000 notes exceed the size limit of a buffered
- * answer.
- */
+/** Yields all notes, newest first. The result is streamed, because 5 000 notes exceed the size limit of a buffered answer. */
 export async function* listNotes(context: ApiContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
   const [dictionary] = await Promise.all([
     currentDictionary(context, caller.companyId),
@@ -62,7 +59,7 @@ export async function createNote(
 
 const Imported = z.object({ importId: z.string() });
 
-/** Returns the import id of the prospect from the row that failed the visibility check. */
+/** Returns the import id of the prospect, from the row that failed the visibility check. */
 function importOf(error: unknown): string | undefined {
   if (!(error instanceof ConditionFailed)) return undefined;
   return Imported.safeParse(error.failed.find(({ index }) => index === 0)?.item).data?.importId;
@@ -76,7 +73,7 @@ export async function getNote(context: ApiContext, caller: Caller, id: number): 
   return presentNote(note, dictionary);
 }
 
-/** Changes the note. Writes nothing if the patch changes nothing. */
+/** Writes nothing if the patch changes nothing. */
 export async function updateNote(context: ApiContext, caller: Caller, id: number, patch: NotePatch): Promise<Note> {
   const dictionary = await currentDictionary(context, caller.companyId);
   return optimistic(async () => {
@@ -89,7 +86,7 @@ export async function updateNote(context: ApiContext, caller: Caller, id: number
   });
 }
 
-/** Deletes the row of the note. No other record refers to a note. */
+/** Removes the row, because no other record refers to a note. */
 export function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { note: current, importId } = await findNote(context, caller, id);
@@ -118,10 +115,7 @@ async function findNote(context: ApiContext, caller: Caller, id: number): Promis
   return { note: StoredNote.parse(found.item), importId: found.prospect.importId };
 }
 
-/**
- * In each transaction of this file, the first write checks that the caller sees the prospect. In an insert, the second write counts the
- * notes.
- */
+/** The first write of each transaction here checks that the caller sees the prospect. The second write of an insert counts the notes. */
 const isInvisible = (error: unknown): boolean => failsAt(error, 0);
 const isOneTooMany = (error: unknown): boolean => failsAt(error, 1);
 const failsAt = (error: unknown, at: number): boolean =>

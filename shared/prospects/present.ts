@@ -1,4 +1,4 @@
-/** Converts stored rows into the form that the API shows, with names from the company's dictionary. */
+/** Converts stored rows into the form that the API shows, with the names of statuses, tags and users. */
 
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
@@ -14,17 +14,16 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import type { StatusSummary, StoredStatus } from "#shared/reference/schema.ts";
 import { userSummary } from "#shared/reference/users.ts";
 
-/** The rows that the detail of a prospect needs. */
 interface ProspectRows {
   readonly prospect: StoredProspect;
-  /** The newest notes of the prospect, newest first. */
+  /** Newest first. */
   readonly notes: readonly StoredNote[];
   readonly appointments: readonly StoredAppointment[];
-  /** All status changes in any order, except the last change, which is in the prospect's row. */
+  /** All status changes except the last one, which is in the prospect's row. In any order. */
   readonly history: readonly StoredStatusChange[];
 }
 
-/** Returns a prospect in the form that lists show. `upcoming` must be the result of `nextAppointment`. */
+/** Returns a prospect as lists show it. `upcoming` must be the result of `nextAppointment`. */
 export function presentProspect(
   prospect: StoredProspect,
   upcoming: StoredAppointment | undefined,
@@ -65,7 +64,7 @@ function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dict
   };
 }
 
-/** Checks only the type, because the write has validated the content. */
+/** The write has validated the content, so only the type is checked. */
 const CustomFieldJson = z.custom<Record<string, unknown>>((value) => typeof value === "object" && value !== null);
 
 export function statusSummary(status: StoredStatus | undefined): StatusSummary | null {
@@ -98,7 +97,6 @@ interface Dated {
   readonly createdAt: string;
 }
 
-/** Sorts newest first. At the same instant, the higher id comes first. */
 export const newestFirst = (a: Dated, b: Dated): number =>
   a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : b.id - a.id;
 

@@ -1,4 +1,7 @@
-/** Reads single prospects. Contains the visibility rule for every read and write of a prospect and of its attached rows. */
+/**
+ * Reads single prospects. Also decides which prospects a caller may see, for every read and write of a prospect and its notes and
+ * appointments.
+ */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -15,8 +18,8 @@ import { StoredAppointment, StoredNote, StoredProspect, StoredStatusChange } fro
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 /**
- * Whether the caller may see prospects with this assignee. Does not check the company, because the keys of all reads contain the caller's
- * company.
+ * Whether the caller may see prospects with this assignee. The company is not checked, because every key contains the company of the
+ * caller.
  */
 export function isInScope(caller: Caller, { assignedToUserId }: Pick<StoredProspect, "assignedToUserId">): boolean {
   const assignee = visibleAssignee(caller);
@@ -26,7 +29,7 @@ export function isInScope(caller: Caller, { assignedToUserId }: Pick<StoredProsp
 export const isVisible = (caller: Caller, prospect: Pick<StoredProspect, "deletedAt" | "assignedToUserId">): boolean =>
   prospect.deletedAt === undefined && isInScope(caller, prospect);
 
-/** The rule of `isVisible` as a condition on the prospect's row. */
+/** `isVisible` as a DynamoDB condition on the prospect's row. */
 function visibleCondition(caller: Caller): Condition {
   const assignee = visibleAssignee(caller);
   const own = assignee === undefined ? [] : [equals("assignedToUserId", assignee)];
@@ -34,11 +37,11 @@ function visibleCondition(caller: Caller): Condition {
 }
 
 /**
- * Makes a transaction fail unless the caller sees the prospect. `importId` is the import of the prospect, if the import is known to be
+ * Makes a transaction fail unless the caller may see the prospect. `importId` is the prospect's import, if that import is known to be
  * completed.
  *
- * This write is an update that removes a missing attribute. It changes nothing, emits no stream record and costs as much as a
- * ConditionCheck. A ConditionCheck is not used, because dynoxide 1.2.1 refuses one that compares with a value.
+ * The update removes an attribute that never exists, so it changes nothing and emits no stream record. It costs as much as a
+ * ConditionCheck. A ConditionCheck is not used, because the local database dynoxide 1.2.1 rejects one that compares values.
  */
 export const requireVisible = (caller: Caller, prospectId: number, importId?: string | undefined): Write => ({
   update: keys.prospect(caller.companyId, prospectId),
@@ -46,15 +49,15 @@ export const requireVisible = (caller: Caller, prospectId: number, importId?: st
   when: all(visibleCondition(caller), importId === undefined ? missing("importId") : equals("importId", importId)),
 });
 
-/** Imports that are known to be completed. They can be cached, because a completed import stays completed. */
+/** Imports that are known to be completed. The result can be cached, because a completed import stays completed. */
 const known = new WeakMap<Table, Set<string>>();
 const REMEMBERED = 10_000;
 
 const State = z.object({ state: z.string() });
 
 /**
- * Whether rows with this import id are visible. If the id is a number, the rows are visible only after the import is completed. Rows with
- * any other id are always visible. Reads the table once for each completed import. A missing import row counts as completed.
+ * Whether rows with this import id are visible: a numeric id names an import, which must be completed. Any other id is always visible. A
+ * missing import row counts as completed. Reads the table once for each completed import.
  */
 export async function isPublished(table: Table, companyId: number, importId: string | undefined): Promise<boolean> {
   if (importId === undefined || !/^\d+$/.test(importId)) return true;
@@ -69,7 +72,7 @@ export async function isPublished(table: Table, companyId: number, importId: str
   return true;
 }
 
-/** Returns the row of a prospect. Throws not_found if the caller may not see the prospect. */
+/** Throws `not_found` if the caller may not see the prospect. */
 export async function readVisibleProspect({ table }: ApiContext, caller: Caller, id: number): Promise<StoredProspect> {
   const item = await table.get(keys.prospect(caller.companyId, id));
   const prospect = item === undefined ? undefined : StoredProspect.parse(item);
@@ -79,7 +82,7 @@ export async function readVisibleProspect({ table }: ApiContext, caller: Caller,
 }
 
 /**
- * Returns a prospect with its notes, appointments and status history, in one round trip. Throws not_found if the caller may not see the
+ * Returns a prospect with notes, appointments and status history, in one round trip. Throws `not_found` if the caller may not see the
  * prospect.
  */
 export async function readProspect(context: ApiContext, caller: Caller, id: number): Promise<ProspectDetail> {

@@ -1,4 +1,4 @@
-/** Checks the status, users and address to which a write of a prospect refers. Each must belong to the caller's company and be usable. */
+/** Checks the status, users and address in the input of a prospect. Each must belong to the caller's company and be usable. */
 
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
@@ -20,14 +20,14 @@ import type { NewProspect } from "#shared/prospects/schema.ts";
 import { type Dictionary, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 import type { StoredStatus } from "#shared/reference/schema.ts";
 
-/** Returns the status. Throws validation_failed unless the id belongs to an active status. */
+/** Throws `validation_failed` unless the id belongs to an active status. */
 export function requireStatus(dictionary: Dictionary, id: number): StoredStatus {
   const status = dictionary.statuses.get(id);
   if (status?.isActive !== true) throw badReference("an active status", "currentStatusId");
   return status;
 }
 
-/** Returns the user. Throws validation_failed unless the id belongs to an active user. */
+/** Throws `validation_failed` unless the id belongs to an active user. */
 export function requireUser(
   dictionary: Dictionary,
   field: "assignedToUserId" | "assignedByUserId",
@@ -40,13 +40,13 @@ export function requireUser(
 
 interface Referenced {
   readonly dictionary: Dictionary;
-  /** The checks belong to the transaction of the prospect's write. They fail their condition if a referenced status or user has changed. */
+  /** Condition checks for the transaction that writes the prospect. They fail if a referenced status or user has changed. */
   readonly checks: readonly Write[];
 }
 
 /**
- * Looks up the status and the user to which a new prospect refers. Uses the cached dictionary if it contains both ids. Does not check the
- * caller as assignee, because the caller's sign-in is at most a minute old.
+ * Checks the status and assignee of a new prospect, with cached names if possible. The caller as assignee needs no check, because
+ * authentication has checked the caller at most a minute ago.
  */
 export async function requireReferences(
   context: ApiContext,
@@ -71,7 +71,7 @@ export async function requireReferences(
   return { dictionary, checks: checks.length < 2 ? checks : [dictionaryUnchanged(companyId, dictionary)] };
 }
 
-/** Checks the dictionary's version. One such check replaces several checks of rows, because each check costs two write units. */
+/** One check of the version of all names replaces several checks of single rows, because each check costs two write units. */
 const dictionaryUnchanged = (companyId: number, { version }: Dictionary): Write => ({
   check: keys.company(companyId),
   when: version === 0 ? missing("dictionaryVersion") : equals("dictionaryVersion", version),
@@ -83,15 +83,15 @@ interface AddressInput {
 }
 
 export interface AddressChoice {
-  /** `null` clears the address of the prospect, `undefined` keeps it. */
+  /** Null clears the address of the prospect, and undefined keeps it. */
   readonly address: Address | null | undefined;
-  /** The writes belong to the transaction that writes the prospect. They create or link the new address and unlink the previous address. */
+  /** Writes for the transaction that writes the prospect. They create or link the new address and unlink the previous one. */
   readonly links: (prospectId: number, now: string) => Write[];
 }
 
 const unchanged: AddressChoice = { address: undefined, links: () => [] };
 
-/** Returns the address that a write of a prospect requests. Throws validation_failed for an address that the caller may not see. */
+/** Returns the address that the input requests. Throws `validation_failed` for an address that the caller may not see. */
 export async function resolveAddress(
   context: ApiContext,
   caller: Caller,
@@ -125,7 +125,7 @@ export async function resolveAddress(
   return { address: null, links: await unlinkOf(context, companyId, current) };
 }
 
-/** Returns the writes that remove a prospect from the holders of its current address. */
+/** Returns the writes that unlink a prospect from its current address. */
 async function unlinkOf(
   context: ApiContext,
   companyId: number,

@@ -1,4 +1,4 @@
-/** Writes the rows of prospects and notes with their entries in the company index, and finds notes and appointments by id. */
+/** Writes the rows of prospects and notes together with their entries in the company index, and finds notes and appointments by id. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
@@ -21,7 +21,7 @@ export const insertProspect = (prospect: StoredProspect): Write[] => [
   ...prospectDelta(prospect.companyId, indexEntry(prospect)),
 ];
 
-/** Replaces a prospect's row. `next` must have the next version. Fails its condition if the row has changed since `current` was read. */
+/** `next` must have the next version. The condition fails if the row has changed since `current` was read. */
 export const replaceProspect = (current: StoredProspect, next: StoredProspect): Write[] => [
   {
     put: { ...keys.prospect(next.companyId, next.id), ...prospectItem(next) },
@@ -30,7 +30,7 @@ export const replaceProspect = (current: StoredProspect, next: StoredProspect): 
   ...prospectDelta(next.companyId, indexEntry(next)),
 ];
 
-/** Inserts a note. The first write fails its condition if the prospect has the maximum number of notes. */
+/** The condition of the first write fails if the prospect has the maximum number of notes. */
 export const insertNote = (note: StoredNote): Write[] => [
   {
     update: attachedKeys.noteCount(note.companyId, note.prospectId),
@@ -47,7 +47,7 @@ export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
   ...noteDelta(next.companyId, indexNote(next)),
 ];
 
-/** Removes a note and lowers the count of notes, except for an imported note, which the count does not include. */
+/** An imported note does not lower the count, because the count does not include it. */
 export const removeNote = (note: StoredNote): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   ...noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
@@ -60,22 +60,22 @@ export const removeNote = (note: StoredNote): Write[] => [
 const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
   attachedKeys.note(companyId, prospectId, createdAt, id);
 
-/** A locator maps the id of a note or appointment to the key of its row. The stored type has the old name `place`. */
+/** Maps the id of a note or appointment to its prospect. The type `place` is an old name that stored rows still have. */
 const Locator = z.object({ type: z.literal("place"), prospectId: Id });
 
-/** A locator is written and removed in the same transactions as the row to which it refers. */
+/** Write and remove a locator in the same transaction as its note or appointment. */
 export const locatorWrite = (key: Key, prospectId: number): Write => ({
   put: { ...key, type: "place", prospectId },
   when: absent,
 });
 
-/** Returns the id of the prospect; `undefined` if there is no such note or appointment. */
+/** Returns the id of the prospect, or undefined if no such note or appointment exists. */
 export async function findLocator(table: Table, key: Key): Promise<number | undefined> {
   const found = await table.get(key);
   return found === undefined ? undefined : Locator.parse(found).prospectId;
 }
 
-/** The parts of a note's key besides the note's id. The notes of a prospect are in the order of their creation. */
+/** The other parts of a note's key besides the note's id. */
 export interface NoteLocator {
   readonly prospectId: number;
   readonly createdAt: string;
@@ -93,8 +93,7 @@ const PackedLocator = z.tuple([Id, Id]);
 const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
 /**
- * Packs the locators of an import's notes into one row for each block of 128 ids, because a separate locator costs as much to write as the
- * note.
+ * Packs the locators of imported notes into one row for each block of 128 ids, because a separate locator costs as much to write as a note.
  */
 export const packNoteLocators = (
   companyId: number,
@@ -106,7 +105,7 @@ export const packNoteLocators = (
     return { ...attachedKeys.noteLocators(companyId, block), type: "notePlaces", createdAt, bytes };
   });
 
-/** Returns locators by note id, from single and packed rows. A locator in a packed row may belong to a note that no longer exists. */
+/** Returns locators by note id. The note of a packed locator may have been deleted. */
 export async function findNoteLocators(
   table: Table,
   companyId: number,
@@ -132,7 +131,9 @@ export async function findNoteLocators(
   return locators;
 }
 
-/** Returns a note or appointment with its prospect; `undefined` if the row is missing or the caller may not see the prospect. */
+/**
+ * Returns a note or appointment with its prospect. Returns undefined if one of the rows is missing or the caller may not see the prospect.
+ */
 export async function findAttached(
   { table }: ApiContext,
   caller: Caller,
@@ -142,7 +143,7 @@ export async function findAttached(
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
   const row = items.find(({ type }) => type === "prospect");
-  // The row is missing if the import failed, because the rows of a failed import are deleted before its locators.
+  // The row is missing if the import failed, because the rows of a failed import are removed before its locators.
   if (row === undefined) return undefined;
   const prospect = StoredProspect.parse(row);
   const exists = item !== undefined && isVisible(caller, prospect);

@@ -20,12 +20,12 @@ import {
   text,
 } from "#shared/schema.ts";
 
-/** A field that may be omitted, or sent as null to clear it. */
+/** May be omitted, or null to clear the field. */
 const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
 
 /**
- * A JSON object within limits, which the API returns exactly as it was sent. The check never rebuilds the value key by key, so that keys
- * such as `__proto__` stay plain data.
+ * A JSON object within limits, which the API returns exactly as it was sent. The object is never rebuilt key by key, so that a key such as
+ * `__proto__` remains plain data.
  */
 export const CustomFields = z
   .custom<Record<string, unknown>>(isObject, { error: "must be a JSON object", abort: true })
@@ -46,19 +46,13 @@ export const CustomFields = z
     z.meta({ type: "object", additionalProperties: true, maxProperties: limits.customFieldKeys }),
   );
 
-/**
- * Whether the JSON text is within its limits. JSON.stringify escapes lone surrogates, so that the regular expression finds them in the
- * text.
- */
+/** Whether the JSON text is small enough and well-formed. JSON.stringify escapes lone surrogates, so a regular expression finds them. */
 function fits(value: Record<string, unknown>): boolean {
   const json = JSON.stringify(value);
   return Buffer.byteLength(json) <= limits.customFieldBytes && !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json);
 }
 
-/**
- * Whether the value is within the limit of nesting. The check runs level by level and not recursively, so that a deeply nested value cannot
- * exhaust the stack.
- */
+/** The check is iterative and not recursive, so that deep nesting cannot exhaust the stack. */
 function isShallow(value: Record<string, unknown>): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -95,7 +89,7 @@ export type NotePatch = z.infer<typeof NotePatch>;
 
 const AppointmentStatus = z.enum(["scheduled", "completed", "cancelled", "no_show"]);
 
-/** The fields that the API and the table share. */
+/** Fields that both the API and the table have. */
 export const appointmentFields = {
   id: Id,
   prospectId: Id,
@@ -123,7 +117,7 @@ export type Appointment = z.infer<typeof Appointment>;
 
 const AppointmentTitle = text(limits.appointmentTitle, 1);
 
-/** Does not check that the end is after the start, because a patch may contain only one of the two. The write checks both. */
+/** The end is not compared with the start here, because a patch may contain only one of them. The write compares them. */
 const appointmentInput = {
   endAt: clearable(InstantInput),
   allDay: z.optional(z.boolean()),

@@ -1,4 +1,4 @@
-/** The rows of prospects, status changes, notes and appointments in the form that the table stores. */
+/** The stored rows of prospects, status changes, notes and appointments. */
 
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -17,11 +17,11 @@ const statusChange = {
   changedBy: Id,
   source: z.string(),
   createdAt: Timestamp,
-  /** The version of the prospect after this change. It determines the order of changes in the same millisecond. */
+  /** The version of the prospect after this change. It orders changes of the same millisecond. */
   version: count,
 };
 
-/** The last status change, which is part of the prospect's row. The next status change moves it to a separate row. */
+/** The last status change is part of the prospect's row. The next status change moves it to a separate row. */
 export const LastStatusChange = z.object(statusChange);
 export type LastStatusChange = z.infer<typeof LastStatusChange>;
 
@@ -37,9 +37,9 @@ export const StoredNote = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   createdBy: z.nullable(Id),
-  /** Number of writes of this row. The condition of the next write checks this version, and event ids contain it. */
+  /** Number of writes of this row, for optimistic locking and for event ids. */
   version: z.int(),
-  /** Id of the import, only for imported notes. Imported notes emit no separate events. */
+  /** Only for imported notes. They emit no events. */
   importId: z.optional(z.string()),
 });
 export type StoredNote = z.infer<typeof StoredNote>;
@@ -50,17 +50,17 @@ export const StoredAppointment = z.object({
   companyId: Id,
   assignedToUserId: z.nullable(Id),
   createdBy: z.nullable(Id),
-  /** Number of writes of this row. The condition of the next write checks this version, and event ids contain it. */
+  /** Number of writes of this row, for optimistic locking and for event ids. */
   version: z.int(),
-  /** Time of the deletion. The deleted row is kept, because the event `appointment.cancelled` is made from it. */
+  /** The row is kept after the deletion, because the event `appointment.cancelled` is made from it. */
   deletedAt: z.optional(Timestamp),
   importId: z.optional(z.string()),
 });
 export type StoredAppointment = z.infer<typeof StoredAppointment>;
 
 /**
- * A field that is null if it is missing in the row. Empty fields are not stored: their names would take a seventh of a row, and reads are
- * charged by the byte.
+ * A field that is null if the row does not contain it. Empty fields are not stored: their names would be a seventh of a row, and DynamoDB
+ * charges reads by size.
  */
 const unset = <S extends z.ZodMiniType>(schema: S) => z._default(z.nullable(schema), null);
 const list = <S extends z.ZodMiniType>(schema: S) => z._default(z.array(schema), []);
@@ -75,19 +75,19 @@ export const StoredProspect = z.object({
   emailAddress: unset(z.string()),
   lat: unset(z.number()),
   lng: unset(z.number()),
-  /** A copy of the address row, so that a page of prospects reads no address rows. */
+  /** A copy of the address row, so that a list reads no address rows. */
   address: unset(Address),
   statusId: unset(Id),
   lastStatusChange: unset(LastStatusChange),
-  /** Number of status changes before the last one. Each of them has a separate row. */
+  /** Number of status changes before the last one. Each has a separate row. */
   pastStatusChanges: z.optional(count),
-  /** Copies of the soonest appointments at the time of the last write of an appointment (see agenda.ts). */
+  /** Copies of the soonest appointments when an appointment was last written (see agenda.ts). */
   upcoming: list(StoredAppointment),
-  /** Set if there may be more upcoming appointments. They start after the copies, and at the latest at this time. */
+  /** Set if there may be more upcoming appointments. They start after the copies and at the latest at this time. */
   moreUpcomingUntil: unset(Timestamp),
   /**
-   * The time in the key of the agenda row; undefined if there are no appointments. No appointment starts later, and the time never
-   * decreases.
+   * The time in the key of the agenda row (see agenda.ts). No appointment starts later, and the time never decreases. Undefined without
+   * appointments.
    */
   agendaUntil: sometimes,
   assignedToUserId: unset(Id),
@@ -96,21 +96,21 @@ export const StoredProspect = z.object({
   source: unset(z.string()),
   sourceId: unset(z.string()),
   sourceCreatedAt: unset(Timestamp),
-  /** Stored as JSON text, because DynamoDB limits the nesting of maps to 32 levels and numbers to 1e126. */
+  /** JSON text, because DynamoDB limits nesting to 32 levels and numbers to 1e126. */
   customFieldData: unset(z.string()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   createdBy: Id,
   updatedBy: Id,
-  /** Number of writes of this row. The condition of the next write checks this version, and event ids contain it. */
+  /** Number of writes of this row, for optimistic locking and for event ids. */
   version: count,
   deletedAt: sometimes,
-  /** Id of the import, only for imported prospects. The insert of an imported prospect emits no separate event. */
+  /** Only for imported prospects. Their insert emits no event. */
   importId: z.optional(z.string()),
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;
 
-/** The row without its key and without empty fields. */
+/** Omits empty fields. */
 export const prospectItem = (prospect: StoredProspect): Item =>
   Object.fromEntries(Object.entries(prospect).filter(([, value]) => !isUnset(value)));
 

@@ -1,4 +1,4 @@
-/** Creates, changes, tags and deletes prospects. Each write is one transaction over all rows that belong to the write. */
+/** Creates, changes, tags and deletes prospects. Each write is one transaction over all rows that it changes. */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -24,10 +24,10 @@ import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shar
 import { currentDictionary, type Dictionary, forgetDictionary } from "#shared/reference/dictionary.ts";
 import type { TagChoice } from "#shared/reference/schema.ts";
 
-/** The `source` of a prospect that was created by an HTTP request without a `source`. */
+/** The `source` of a prospect that an HTTP request created without one. */
 const DEFAULT_SOURCE = "api";
 
-/** Creates a prospect. Tries again if a referenced status, user or address changes concurrently. */
+/** Retries if a referenced status, user or address changes concurrently. */
 export const createProspect = (context: ApiContext, caller: Caller, input: NewProspect): Promise<Prospect> =>
   optimistic(() =>
     create(context, caller, input).catch((error: unknown) => {
@@ -36,7 +36,7 @@ export const createProspect = (context: ApiContext, caller: Caller, input: NewPr
     }),
   );
 
-/** Takes one round trip if ids and names are cached, because the transaction checks that the names are current. */
+/** Takes one round trip if ids and names are cached, because the transaction itself checks that the names are current. */
 async function create(context: ApiContext, caller: Caller, input: NewProspect): Promise<Prospect> {
   const { companyId, userId } = caller;
   const { currentStatusId: statusId = null } = input;
@@ -46,7 +46,7 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect): 
     statusId === null ? null : context.ids.next(),
     resolveAddress(context, caller, input, null),
   ]);
-  // Assign the prospect to the caller if the caller is restricted, because a restricted user could not see an unassigned prospect.
+  // A restricted user could not see an unassigned prospect, so the prospect is assigned to the user.
   const assignedToUserId = input.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   const now = iso(context.clock.now());
   const prospect: StoredProspect = {
@@ -75,7 +75,7 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect): 
   return made;
 }
 
-/** Changes only the fields in the patch. Writes nothing if the patch changes nothing. */
+/** Writes nothing if the patch changes nothing. */
 export function updateProspect(
   context: ApiContext,
   caller: Caller,
@@ -121,7 +121,7 @@ async function changed(
   return { next: { ...next, ...moved }, links };
 }
 
-/** If the status changes, sets the last status change of `next` and moves the previous change to a separate row. */
+/** If the status changes, adds the change to `next` and moves the previous status change to a separate row. */
 async function changeWrites(
   context: ApiContext,
   current: StoredProspect,
@@ -143,7 +143,7 @@ async function changeWrites(
   return [...writes, ...links(next.id, next.updatedAt)];
 }
 
-/** Hides the prospect from every read. The rows of the prospect are kept. */
+/** Hides the prospect from every read but keeps its rows. */
 export function deleteProspect(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const current = await readVisibleProspect(context, caller, id);
@@ -154,7 +154,6 @@ export function deleteProspect(context: ApiContext, caller: Caller, id: number):
   });
 }
 
-/** Returns the change from the previous status to the prospect's current status. */
 function statusChange(
   id: number,
   { statusId, updatedBy, updatedAt, version }: StoredProspect,
@@ -192,7 +191,7 @@ const emptyFields = {
 
 type PlainFields = Pick<StoredProspect, keyof typeof emptyFields>;
 
-/** Returns the fields of the input. Fields that the input does not contain come from `otherwise`. */
+/** Fields that the input does not contain come from `otherwise`. */
 function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields): PlainFields {
   const { customFieldData: custom } = input;
   return {
@@ -209,10 +208,10 @@ function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields)
   };
 }
 
-/** Compares JSON texts. Rows are plain data whose fields always have the same order, so equal texts mean equal content. */
+/** Rows are plain data with a fixed order of fields, so equal JSON texts mean equal content. */
 const sameProspect = (a: StoredProspect, b: StoredProspect): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Replaces all tags of the prospect. Writes nothing if the prospect already shows these tags in this order. */
+/** Replaces all tags. Writes nothing if the prospect already shows these tags in this order. */
 export function setTags(context: ApiContext, caller: Caller, id: number, { tagIds }: TagChoice): Promise<Prospect> {
   const { companyId, userId } = caller;
   return optimistic(async () => {
@@ -232,13 +231,13 @@ export function setTags(context: ApiContext, caller: Caller, id: number, { tagId
   });
 }
 
-/** Throws validation_failed, with a pointer to the first occurrence of each unknown tag. */
+/** Throws `validation_failed` with a pointer to the first occurrence of each unknown tag. */
 function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
   const unknown = [...new Set(tagIds)].flatMap((id) => (tags.has(id) ? [] : [`tagIds/${tagIds.indexOf(id)}`]));
   if (unknown.length > 0) throw badReference("a tag", ...unknown);
 }
 
-/** Whether the prospect shows exactly these tags. The row may also contain ids of deleted tags, which are not shown. */
+/** The row may also contain ids of deleted tags, which are not shown. */
 function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
   return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
 }

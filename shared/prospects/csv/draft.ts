@@ -1,4 +1,4 @@
-/** Converts the cells of one imported row into a draft of a prospect with its note, or into a text with the faults of the row. */
+/** Converts the cells of an imported row into a draft of a prospect with its note, or into a text that lists the faults of the row. */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
@@ -6,7 +6,7 @@ import { NewAddress } from "#shared/prospects/address.ts";
 import { type Column, type Header, TAG_SEPARATOR, unguarded } from "#shared/prospects/csv/format.ts";
 import { DisplayValue, degrees, Email, Id, text } from "#shared/schema.ts";
 
-/** The values that a cell may contain for a status or a user. Maps case-folded status values and case-folded e-mail addresses to ids. */
+/** Maps case-folded status values and case-folded e-mail addresses to ids. */
 export interface Names {
   readonly statuses: ReadonlyMap<string, number>;
   readonly users: ReadonlyMap<string, number>;
@@ -21,7 +21,7 @@ export const Draft = z.object({
   address: z.nullable(NewAddress),
   statusId: z.nullable(Id),
   assignedToUserId: z.nullable(Id),
-  /** Display values without duplicates. */
+  /** Without duplicates. */
   tags: z
     .array(DisplayValue)
     .check(z.maxLength(limits.tagsPerProspect, `must hold at most ${limits.tagsPerProspect} tags`)),
@@ -31,16 +31,13 @@ export const Draft = z.object({
 });
 export type Draft = z.infer<typeof Draft>;
 
-/** The columns whose names differ from the names of their fields. */
 const columnOf: Readonly<Record<string, Column>> = {
   phoneNumber: "phone",
   emailAddress: "email",
   note: "notes",
 };
 
-/**
- * Returns the draft or the fault. A fault joins all faults of the row, has at most `limits.rowFault` characters, and never quotes a cell.
- */
+/** Returns the draft, or one text with all faults of the row. The text has at most `limits.rowFault` characters and never quotes a cell. */
 export function draftOf(cells: readonly string[], header: Header, names: Names): Draft | { readonly fault: string } {
   if (cells.length !== header.width) {
     return { fault: `must have ${header.width} cells like the header, but has ${cells.length}` };
@@ -53,7 +50,7 @@ export function draftOf(cells: readonly string[], header: Header, names: Names):
   return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
 }
 
-/** Joins as many distinct faults as fit, and appends the number of the remaining faults. */
+/** Joins as many distinct faults as fit, and appends the number of the others. */
 function joined(faults: readonly string[]): string {
   const [first = "", ...more] = new Set(faults);
   let text = first;
@@ -68,7 +65,7 @@ function joined(faults: readonly string[]): string {
 
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
-/** Reads the fields from the cells. An empty cell means no value. Names and numbers are trimmed; texts are not changed. */
+/** An empty cell means no value. Names and numbers are trimmed; other texts are not. */
 function inputOf(
   cell: (column: Column) => string,
   hasSource: boolean,
@@ -101,13 +98,13 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 function degreesOf(column: Column, cell: string, faults: string[]): number | null {
   const given = cell.trim();
   if (given === "") return null;
-  // Number() returns Infinity for a number above the largest double. Zod would report a type error for Infinity.
+  // Number() returns Infinity for a number above the largest double, and zod would report a type error for Infinity.
   if (decimal.test(given) && Number.isFinite(Number(given))) return Number(given);
   faults.push(`${column}: must be a number`);
   return null;
 }
 
-/** Null if a required part is missing. The row is still valid if it has coordinates. */
+/** Null if a required part is missing. A row with coordinates is valid without an address. */
 function addressOf(cell: (column: Column) => string): NewAddress | null {
   const [address1, city, state, zip] = [cell("address1"), cell("city"), cell("state"), cell("zip")];
   if (address1 === "" || city === "" || state === "" || zip === "") return null;
@@ -115,8 +112,8 @@ function addressOf(cell: (column: Column) => string): NewAddress | null {
 }
 
 /**
- * An export writes the assignee's name into `assignedTo` and the e-mail address into `assignedToEmail`. The e-mail address takes
- * precedence, because several users may have the same name.
+ * An export writes the assignee's name and e-mail address into two columns. The e-mail address takes precedence, because names may be
+ * ambiguous.
  */
 const assigneeColumn = (cell: (column: Column) => string): Column =>
   cell("assignedToEmail").trim() === "" ? "assignedTo" : "assignedToEmail";
@@ -135,10 +132,7 @@ function idOf(
   return id ?? null;
 }
 
-/**
- * Returns the tags of a cell without duplicates, ignoring case. Returns at most one tag above the limit, because zod creates an object for
- * each faulty tag.
- */
+/** Ignores case. Returns at most one tag above the limit, because zod creates an object for each faulty tag. */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
   const distinct = new Map(values.filter((value) => value !== "").map((value) => [folded(value), value]));

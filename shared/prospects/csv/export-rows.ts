@@ -1,6 +1,6 @@
 /**
- * Reads the prospects of an export with their newest notes. A block of 128 ids is read completely, and only once, if the export needs
- * enough prospects of the block. For a prospect with many notes, only the newest note is read.
+ * Reads the prospects of an export with their newest notes at low cost. If an export needs many prospects of a block of 128 ids, the whole
+ * block is read once. Of a prospect with many notes, only the newest note is read.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -15,7 +15,6 @@ import { newestFirst } from "#shared/prospects/present.ts";
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 
-/** The fields of a prospect that the file shows, and the fields that decide whether the file contains the prospect. */
 const Exported = z.pick(StoredProspect, {
   type: true,
   id: true,
@@ -37,42 +36,40 @@ const Exported = z.pick(StoredProspect, {
 const ExportedNote = z.pick(StoredNote, { id: true, prospectId: true, body: true, createdAt: true });
 type ExportedNote = z.infer<typeof ExportedNote>;
 
-/** The number of notes of a prospect. An import does not write this row, but each write of a single note does. */
+/** The number of notes of a prospect. Imported notes are not counted. */
 const NoteCount = z.object({ prospectId: Id, notes: z.int() });
 
-/** The fields to read. A projection halves the size of an answer, but the price stays the same. */
+/** A projection halves the size of an answer, but the price is the same. */
 const fields = Object.keys(Exported.shape);
 const blockFields = Object.keys({ ...Exported.shape, ...NoteCount.shape });
 const noteFields = Object.keys(ExportedNote.shape);
 
-/** A prospect with its newest note at the time of reading. */
+/** The newest note is that at the time of reading. */
 export interface ExportRow {
   readonly prospect: z.infer<typeof Exported>;
   readonly note: ExportedNote | undefined;
 }
 
 /**
- * Least number of wanted prospects in a block for reading the whole block. A block costs about 32 half read units. A single prospect costs
- * one half unit, and its note another.
+ * Minimum number of wanted prospects for reading a whole block of 128 ids. A block costs about 32 half read units. A single prospect costs
+ * one, and its note another.
  */
 const WORTH_A_BLOCK = 16;
-/** If a prospect has more notes than this number, its newest note is read by a separate request for half a read unit. */
+/** If a prospect has more notes, its newest note is read by a separate request for half a read unit. */
 const FEW_NOTES = 4;
-/** Number of concurrent Queries. */
 const PARALLEL = 12;
-/** Most bytes of the block cache. The list may need prospects of a block again later. A row without its note counts as 2 KB. */
+/** Maximum size of the cache of blocks, in bytes. Later parts of the export may need other prospects of the same block. */
 const CACHE_BYTES = 16_000_000;
 const ROW_BYTES = 2_000;
 
 type Rows = Map<number, ExportRow>;
 
-/** A selected prospect with its version in the index. */
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns a function that reads the next selected prospects in their order. It returns undefined for a prospect whose row no longer exists.
- * `left` is the number of prospects still to be read, by block of ids. The first reads are eventually consistent and cost half the price. A
- * row that is older than the version in the index is read again with a strongly consistent read.
+ * Returns a function that reads the next prospects of an export, in order. The result is undefined for a prospect without a row. `left` is
+ * the number of prospects still to be read in each block of ids. Reads are eventually consistent, at half the price. A row that is older
+ * than the index is read again with strong consistency.
  */
 export function exportRows(
   table: Table,
@@ -96,7 +93,7 @@ export function exportRows(
     }
   }
 
-  /** Reads the whole block, or only `ids` if few prospects of the block are wanted. */
+  /** Reads the whole block, or only `ids` if the export needs few prospects of the block. */
   async function rowsOf(block: number, ids: readonly number[]): Promise<Rows[]> {
     const wanted = left.get(block) ?? 0;
     left.set(block, wanted - ids.length);
@@ -160,7 +157,9 @@ async function readBlock(table: Table, companyId: number, block: number): Promis
   return rowsFrom(items, notes.flat());
 }
 
-/** Returns one Query for each id range of prospects with few notes, and one Query for the newest note of each prospect with many notes. */
+/**
+ * Returns one Query for each range of consecutive prospects with few notes, and one for the newest note of each prospect with many notes.
+ */
 function noteReads(companyId: number, ids: readonly number[], hasMany: (id: number) => boolean): QuerySpec[] {
   const reads: QuerySpec[] = [];
   let run: number[] = [];

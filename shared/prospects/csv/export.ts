@@ -1,4 +1,4 @@
-/** The CSV export writes every prospect that the filters match, in list order. Its memory does not grow with the size of the file. */
+/** The CSV export of all prospects that match the filters, in list order. Memory does not grow with the size of the file. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -15,13 +15,13 @@ import { isVisible } from "#shared/prospects/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
 
-/** The ids and versions of the prospects of an export, in their order. Stored in typed arrays, because there may be a million prospects. */
+/** Ids and versions of the exported prospects, in the order of the file. Typed arrays save memory for a million prospects. */
 export interface Order {
   readonly ids: Float64Array;
   readonly versions: Float64Array;
 }
 
-/** The names and prospects of an export. Both are determined at the beginning of the export. */
+/** Determined once, at the beginning of the export. */
 export interface Selection {
   readonly dictionary: Dictionary;
   readonly order: Order;
@@ -48,7 +48,7 @@ function orderOf(matches: Iterable<ProspectRef>, total: number): Order {
   return { ids: ids.subarray(0, size), versions: versions.subarray(0, size) };
 }
 
-/** Encodes the order. Ids are encoded as differences, because consecutive prospects in the list mostly have similar ids. */
+/** Ids are encoded as differences, because consecutive prospects in a list mostly have similar ids. */
 export function encodeOrder({ ids, versions }: Order): Uint8Array {
   const into = new ByteWriter();
   into.integer(ids.length);
@@ -75,8 +75,7 @@ export function decodeOrder(bytes: Uint8Array): Order {
 }
 
 /**
- * Writes each prospect in its state at the time when its batch is read. Omits a prospect that was deleted or that the caller may no longer
- * see.
+ * Each prospect is written as it is when its batch is read. Prospects that were deleted, or that the caller may no longer see, are omitted.
  */
 export async function exportProspects(
   context: ApiContext,
@@ -92,13 +91,13 @@ async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
 
 export interface Piece {
   readonly text: string;
-  /** Number of selected prospects that the piece covers, including omitted prospects. */
+  /** Number of selected prospects in this text, including omitted ones. A resumed export starts after them. */
   readonly prospects: number;
 }
 
 /**
- * Yields the file in pieces, from position `from` of the order. At position 0 the header comes first. Reads the next batch while the caller
- * writes the current piece.
+ * Yields the file from position `from` of the order. The header comes first if `from` is 0. Reads the next batch while the caller writes
+ * the current one.
  */
 export async function* exportPieces(
   context: ApiContext,
@@ -111,8 +110,7 @@ export async function* exportPieces(
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();
     const rows = next.done === true ? undefined : rowsOf(next.value);
-    // Mark a failure as handled, because a caller that stops early never awaits the rows. The loop below still reports the failure when it
-    // awaits the rows.
+    // A caller that stops early never awaits these rows, so mark a failure as handled. The loop below still throws it.
     rows?.catch(() => undefined);
     return rows;
   };
@@ -135,7 +133,7 @@ function* batchesOf({ ids, versions }: Order, from: number): Generator<Wanted[],
   return undefined;
 }
 
-/** Counts the remaining prospects of each block of 128 ids. */
+/** Counts the remaining prospects in each block of 128 ids. */
 function countsByBlock({ ids }: Order, from: number): Map<number, number> {
   const counts = new Map<number, number>();
   for (const id of ids.subarray(from)) counts.set(blockOf(id), (counts.get(blockOf(id)) ?? 0) + 1);

@@ -1,17 +1,15 @@
-/**
- * The format of exported and imported files: the columns, the header row with its mapping, and the protection of cells against formulas.
- */
+/** The format of exported and imported CSV files: columns, header row, column mapping, and protection against formulas. */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
 import { text } from "#shared/schema.ts";
 
-/** The reason why a whole file cannot be imported. */
+/** A whole file cannot be imported. The message is the reason. */
 export class BadFile extends Error {
   override readonly name = "BadFile";
 }
 
-/** The columns of an export, in the order of the file. */
+/** In the order of the file. */
 export const exportColumns = [
   "id",
   "name",
@@ -38,13 +36,12 @@ export type Column = (typeof exportColumns)[number];
 /** An import accepts these columns but ignores their cells, because it sets the id, the author and the time itself. */
 const ignored: ReadonlySet<Column> = new Set<Column>(["id", "createdBy", "createdAt"]);
 
-/** The columns whose cells an import reads. */
 export const importColumns: readonly Column[] = exportColumns.filter((column) => !ignored.has(column));
 
-/** Separates the tags of one cell. A tag's value cannot contain it. */
+/** Separates the tags in one cell. The value of a tag cannot contain it. */
 export const TAG_SEPARATOR = ";";
 
-/** Maps a header of the file to a column. Null means that the import ignores the file's column. */
+/** Maps headers of the file to columns. Null means that the import ignores the column of the file. */
 export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(exportColumns))).check(
   z.refine((mapping) => Object.keys(mapping).length <= limits.mappedColumns, {
     error: `must name at most ${limits.mappedColumns} columns`,
@@ -52,7 +49,7 @@ export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(export
 );
 export type Mapping = z.infer<typeof Mapping>;
 
-/** The JSON text of a mapping, as a query parameter. */
+/** A mapping as JSON text in a query parameter. */
 export const MappingText = z.pipe(
   z.pipe(
     z.string().check(z.maxLength(limits.queryParameter)),
@@ -68,17 +65,16 @@ export const MappingText = z.pipe(
   Mapping,
 );
 
-/** The first row of an imported file. */
 export interface Header {
   /** The number of cells that every row must have. */
   readonly width: number;
-  /** The position of each known column in the file, counted from 0. */
+  /** The position in the file for each known column, from 0. */
   readonly positions: Readonly<Partial<Record<Column, number>>>;
 }
 
 /**
- * Reads the header and ignores unknown columns. Throws BadFile if no column is known, if a column occurs twice, or if a mapped header is
- * missing.
+ * Reads the header row. Unknown columns are ignored. Throws BadFile if no column is known, if a column occurs twice, or if a header of the
+ * mapping is missing.
  */
 export function readHeader(cells: readonly string[], mapping: Mapping = {}): Header {
   const mapped = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), column]));
@@ -99,21 +95,18 @@ export function readHeader(cells: readonly string[], mapping: Mapping = {}): Hea
   return { width: cells.length, positions };
 }
 
-/** Returns the column with this name. Ignores case and surrounding blanks. */
+/** Ignores case and surrounding blanks. */
 function columnNamed(header: string): Column | undefined {
   const name = header.trim().toLowerCase();
   return exportColumns.find((column) => column.toLowerCase() === name);
 }
 
 const beginsFormula = /^[=+\-@\t\r]/;
-/**
- * Matches a guarded cell. Also matches a text that looks like a guarded cell, so that such a text gets another quote and survives the
- * import.
- */
+/** Also matches a text that merely looks guarded. Such a text gets another quote, so that an import restores it exactly. */
 const isGuarded = /^'+[=+\-@\t\r]/;
 /**
- * Matches a plain number or phone number, which has at least one digit. Such a cell gets no guard, because a spreadsheet does not run it as
- * a formula and a guard would turn it into text.
+ * A plain number or phone number. It needs no guard, because a spreadsheet does not run it as a formula. A guard would turn a number into
+ * text.
  */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 
@@ -123,6 +116,5 @@ export const guarded = (text: string): string =>
 
 export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
 
-/** The description of the mapping. The query parameter uses the same description. */
 export const MAPPING_TEXT =
   "header in the file -> column of the import, or null to ignore the column. Headers are compared without case.";

@@ -1,7 +1,4 @@
-/**
- * Reads the bytes of an uploaded CSV file into rows, as a stream. csv-parse parses the format, and this file limits the memory of the
- * parser.
- */
+/** Parses an uploaded CSV file as a stream, with bounded memory. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { TextDecoder } from "node:util";
@@ -10,17 +7,17 @@ import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
 export interface CsvRow {
-  /** Number of the row as in a spreadsheet. The number starts at 1 and counts blank lines, but not line breaks inside a cell. */
+  /** Number of the row as in a spreadsheet, from 1. It counts blank lines but not line breaks inside a cell. */
   readonly row: number;
   readonly cells: readonly string[];
 }
 
 type Encoding = "utf-8" | "utf-16le" | "utf-16be";
 
-/** Size in bytes of the pieces to decode. Larger chunks are cut, so that a consumer of the text can stop early. */
+/** Maximum number of bytes that are decoded at once, so that a consumer of the text can stop early. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Decodes UTF-8, or UTF-16 after a byte order mark, and drops the mark. Throws BadFile at the first invalid byte sequence. */
+/** Decodes UTF-8, or UTF-16 after a byte order mark, and drops the mark. Throws BadFile for an invalid byte sequence. */
 export async function* decoded(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<string> {
   let decoder: TextDecoder | undefined;
   let first: Uint8Array = new Uint8Array();
@@ -47,7 +44,7 @@ function encodingOf([one, two]: Uint8Array): Encoding {
   return one === 0xfe && two === 0xff ? "utf-16be" : "utf-8";
 }
 
-/** Decodes bytes. If `more` is true, the decoder keeps an incomplete character at the end of the bytes for the next call. */
+/** If `more` is true, an incomplete character at the end is kept for the next call. */
 function decode(decoder: TextDecoder, encoding: Encoding, bytes: Uint8Array, more: boolean): string {
   try {
     return decoder.decode(bytes, { stream: more });
@@ -60,7 +57,7 @@ const delimiters = [",", ";", "\t"] as const;
 
 const options: Options = {
   bom: false,
-  // Rows of the same file may have different line endings.
+  // Rows of one file may have different line endings.
   record_delimiter: ["\r\n", "\n", "\r"],
   // Accept rows with a wrong number of cells here, because `draftOf` reports them.
   relax_column_count: true,
@@ -68,12 +65,12 @@ const options: Options = {
   relax_quotes: true,
 };
 
-/** Yields the header and then all other rows except blank lines. Throws BadFile if a quoted cell or a row does not end. */
+/** Yields the header and all other rows except blank lines. Throws BadFile if a quoted cell or a row does not end. */
 export async function* csvRows(text: AsyncIterable<string>): AsyncGenerator<CsvRow> {
   const pieces = text[Symbol.asyncIterator]();
   const beginning = await firstLine(pieces);
   const parser = acceptingAnyWidth(parse({ ...options, delimiter: delimiterOf(beginning) }));
-  // Ignore the error here, because a failure of the input destroys the parser and the loop below then throws the error.
+  // Ignore the error here: a failed input destroys the parser, and the loop below throws the error.
   const feeding = pipeline(Readable.from(bounded(beginning, pieces, parser), { objectMode: true }), parser);
   feeding.catch(() => undefined);
   let row = 0;
@@ -96,16 +93,13 @@ export async function* csvRows(text: AsyncIterable<string>): AsyncGenerator<CsvR
   }
 }
 
-/** The part of the parser's state that contains the current row. */
 interface ParserState {
   readonly record: readonly string[];
 }
 
 /**
- * Makes the parser accept rows of any width. csv-parse creates an error with a stack and a copy of the row for each row that is wider or
- * narrower than the first, even if the option allows such rows. Blank lines count as such rows. These errors are not used but make such
- * rows 20 times slower, so that the function would time out on a file of such rows. The parser therefore reads the expected width from the
- * current row.
+ * Makes csv-parse accept rows of any width without creating errors. Otherwise it creates an error with a stack for each row of another
+ * width, blank lines included, although the option above allows such rows. A file of such rows would be 20 times slower and time out.
  */
 function acceptingAnyWidth(parser: Parser): Parser {
   const state: ParserState = Reflect.get(parser, "state");
@@ -113,12 +107,12 @@ function acceptingAnyWidth(parser: Parser): Parser {
   return parser;
 }
 
-/** Gives the parser's records their type. A record is an array of cells, because the option `columns` is not set. */
+/** A record is an array of cells, because the option `columns` is not set. */
 async function* recordsOf(parser: Parser): AsyncGenerator<string[]> {
   for await (const record of parser) yield record;
 }
 
-/** Reads up to the end of the chunk that contains the end of the first line that is not blank. */
+/** Returns the text up to the chunk that contains the end of the first line that is not blank. */
 async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
   let text = "";
   while (!text.trimStart().includes("\n") && text.length <= limits.csvRow) {
@@ -129,7 +123,7 @@ async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
   return text;
 }
 
-/** Returns the most frequent delimiter outside quotes in the header. */
+/** Returns the most frequent delimiter in the header, outside quotes. */
 export function delimiterOf(text: string): string {
   const [header = ""] = text
     .trimStart()
@@ -139,9 +133,7 @@ export function delimiterOf(text: string): string {
   return delimiters[counts.indexOf(Math.max(...counts))] ?? ",";
 }
 
-/**
- * Passes the text on to the parser. Throws BadFile for a row that is too long, because the parser keeps a row in memory until the row ends.
- */
+/** Passes the text to the parser. Throws BadFile if a row is too long, because the parser keeps a row in memory until it ends. */
 async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser: Parser): AsyncGenerator<string> {
   let records = 0;
   let pending = 0;

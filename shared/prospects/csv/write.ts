@@ -1,14 +1,14 @@
-/** Writes rows as CSV text with CRLF line endings and quotes where needed. Every cell is protected against formulas. */
+/** Writes CSV text with CRLF line endings. A cell that a spreadsheet would run as a formula gets a leading quote. */
 import { stringify } from "csv-stringify/sync";
 import { guarded } from "#shared/prospects/csv/format.ts";
 
 const options = {
   record_delimiter: "\r\n",
-  // The library quotes only cells that contain the record delimiter CRLF. Cells with other line breaks need quotes as well.
+  // The library quotes only cells that contain CRLF. Cells with other line breaks need quotes too.
   quoted_match: /[\r\n]/,
 } as const;
 
-/** Returns the rows as CSV text. Each row ends with a line break. */
+/** Each row ends with a line break. */
 export const csvText = (rows: readonly (readonly string[])[]): string =>
   rows.length === 0
     ? ""

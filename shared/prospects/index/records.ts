@@ -1,7 +1,4 @@
-/**
- * Reads the rows from which the company index is built. Reads one block of 128 ids after the other, so that memory does not grow with the
- * company.
- */
+/** Reads the rows from which the company index is built. Reads them in blocks of 128 ids, so that memory does not grow with the company. */
 import * as z from "zod/mini";
 import type { NoteRef, Records, SomeRecords } from "#shared/company-index/record.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -24,22 +21,21 @@ export const indexRecords = (table: Table): Records => ({
 });
 
 /**
- * Reads all prospects and notes. An id range is recorded before the rows in it are written, so this function finds every row that existed
- * at the start.
+ * Reads all prospects and notes. The row of an id range is written before the rows in the range, so this function finds every row that
+ * existed at the start.
  */
 async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRecords> {
   const ranges: z.infer<typeof Range>[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const range = Range.parse(item);
-    // Skip the id ranges of unfinished imports, because their rows are not visible.
+    // Skip the id ranges of unfinished imports, because their rows are not visible yet.
     if (range.importId === undefined) ranges.push(range);
   }
   const underWay: Promise<SomeRecords>[] = [];
   for (const { from, to } of ranges) {
     for (let block = from; block <= to; block++) {
       const read = readBlock(table, companyId, block);
-      // Mark a failure as handled until the read is awaited, because Node.js ends the process after an unhandled rejection. The await
-      // throws the error.
+      // Node.js would end the process if this read failed before its await below, so mark a failure as handled. The await still throws it.
       read.catch(() => undefined);
       underWay.push(read);
       const first = underWay.length < PARALLEL ? undefined : underWay.shift();
@@ -75,5 +71,5 @@ const recordsIn = (items: readonly Item[]): SomeRecords => ({
   notes: items.flatMap((item) => (item.type === "note" ? [indexNote(StoredNote.parse(item))] : [])),
 });
 
-/** Removes duplicate keys, because DynamoDB rejects a batch with duplicates. */
+/** DynamoDB rejects a batch with duplicate keys. */
 const distinct = (all: readonly Key[]): Key[] => [...new Map(all.map((key) => [`${key.pk}|${key.sk}`, key])).values()];

@@ -1,6 +1,6 @@
 /**
- * Compares a company's index with its rows, record by record, while reads and writes continue. A record may differ because it has just been
- * written, so only a difference that lasts is a fault.
+ * Compares a company's index with its rows while reads and writes continue. A record that has just been written may differ, so only a
+ * difference that lasts is a fault.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,28 +16,28 @@ import {
 import { type Inspection, inspectIndex, type RecordVisitor } from "#shared/company-index/repair/inspect.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Number of times that records with a difference are compared again. */
+/** Number of times that differing records are compared again. */
 const RETRIES = 3;
 const PAUSE_MS = 1_000;
-/** Most records that are compared again. If more records differ, the faults of the first records are enough to find the cause. */
+/** Maximum number of records that are compared again. The first faults are enough to find a cause. */
 const MOST_COMPARED_AGAIN = 10_000;
 
 export interface VerifyOptions {
   readonly pauseMs?: number;
-  /** Is called with the number of prospects compared so far. */
+  /** Called with the number of prospects compared so far. */
   readonly progress?: (prospects: number) => void;
 }
 
 export interface Verdict {
-  /** Number of prospects that are not deleted. */
+  /** Deleted prospects are not counted. */
   readonly prospects: number;
   readonly notes: number;
   readonly segments: number;
   readonly runs: number;
   readonly unflushed: number;
-  /** The faults, as one sentence each. */
+  /** One sentence for each fault. */
   readonly faults: readonly string[];
-  /** Number of records that differed but were not compared again, because there were too many. */
+  /** Number of differing records that were not compared again, because there were too many. */
   readonly unexamined: number;
 }
 
@@ -100,7 +100,7 @@ async function compareAll(
   return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Mismatches() };
 }
 
-/** Removes the record from `seen` if its fingerprint is as expected. Entries that stay in `seen` are only in the index, or differ. */
+/** Removes the record from `seen` if its fingerprint is equal. The records that remain differ or have no row. */
 function removeIfEqual(seen: Map<number, Fingerprint>, id: number, expected: Fingerprint): boolean {
   const isEqual = seen.get(id)?.hash === expected.hash;
   if (isEqual) seen.delete(id);
@@ -109,12 +109,12 @@ function removeIfEqual(seen: Map<number, Fingerprint>, id: number, expected: Fin
 
 interface NextComparison {
   readonly inspection: Inspection;
-  /** Records that still differ or were written during the comparison. */
+  /** Records that still differ, or that were written during the comparison. */
   readonly mismatches: Mismatches;
   readonly faults: string[];
 }
 
-/** Reads the rows before and after the index. If both reads of the rows return the same content, the index must have this content. */
+/** Reads the rows before and after the index. If the rows have not changed in between, the index must have the same content. */
 async function compareAgain(
   table: Table,
   records: Records,
@@ -137,7 +137,7 @@ async function compareAgain(
     if (verdict !== "fine" && verdict !== "being written") faults.push(`prospect ${id} ${verdict}`);
   }
   for (const [id, prospectId] of mismatches.notes) {
-    // Skip notes of deleted prospects, because no search finds them. The prospects have been compared above.
+    // Skip notes of deleted prospects, because no search finds them.
     if (typeof after.prospects.get(prospectId) !== "object") continue;
     const seen = { entry: index.notes.get(id), times: index.repeated.notes.get(id) };
     const verdict = faultOf(before.notes.get(id), after.notes.get(id), seen);
@@ -160,7 +160,7 @@ function rowsIn({ prospects, notes }: SomeRecords) {
   };
 }
 
-/** Returns the end of a sentence about the record. "fine" and "being written" mean that there is no fault. */
+/** Returns the end of a sentence about the record. "fine" and "being written" mean no fault. */
 function faultOf(
   before: RowState,
   after: RowState,
@@ -180,10 +180,10 @@ function faultOf(
   return entry.hash === after.hash ? "fine" : "has different content in the index and in its row";
 }
 
-/** The records that differ between the index and the rows. */
+/** The records that differ between index and rows. */
 export class Mismatches {
   readonly prospects = new Set<number>();
-  /** Maps the ids of notes to the ids of their prospects. */
+  /** The ids of notes and of their prospects. */
   readonly notes = new Map<number, number>();
 
   get size(): number {
@@ -194,12 +194,11 @@ export class Mismatches {
     return [...this.notes].map(([noteId, prospectId]) => ({ prospectId, noteId }));
   }
 
-  /** The ids of the prospects and of the notes' prospects, without duplicates. */
+  /** Includes the prospects of the notes. */
   prospectIds(): number[] {
     return [...new Set([...this.prospects, ...this.notes.values()])];
   }
 
-  /** Returns the first `count` records. */
   first(count: number): Mismatches {
     const some = new Mismatches();
     for (const id of this.prospects) if (some.size < count) some.prospects.add(id);
@@ -208,7 +207,7 @@ export class Mismatches {
   }
 }
 
-/** Version and hash of a record. A million fingerprints take about 200 MB. */
+/** Version and hash of a record. They use less memory than records: about 200 MB for a million. */
 export interface Fingerprint {
   readonly version: number;
   /** A hash of the content, cut to 48 bits so that a number represents it exactly. */
@@ -222,14 +221,14 @@ export const fingerprintOf = (record: IndexEntry | NoteText): Fingerprint => ({
   prospectId: "noteId" in record ? record.prospectId : record.id,
 });
 
-/** Returns equal texts for equal records, because the fields are sorted. */
+/** The fields are sorted, so equal records have equal texts. */
 const canonical = (record: IndexEntry | NoteText): string => JSON.stringify(Object.entries(record).sort());
 
-/** Collects the records that the index contains. If `only` is given, collects only those records. */
+/** Collects fingerprints of the records in the index, or only of the records in `only`. */
 export class IndexedRecords implements RecordVisitor {
   readonly prospects = new Map<number, Fingerprint>();
   readonly notes = new Map<number, Fingerprint>();
-  /** Number of occurrences of each record that occurs more than once. */
+  /** For each record that occurs more than once, the number of occurrences. */
   readonly repeated = { prospects: new Map<number, number>(), notes: new Map<number, number>() };
   readonly #only: { readonly prospects: ReadonlySet<number>; readonly notes: ReadonlyMap<number, number> } | undefined;
 
@@ -249,7 +248,7 @@ export class IndexedRecords implements RecordVisitor {
     this.notes.set(note.noteId, fingerprintOf(note));
   }
 
-  /** Drops the notes of deleted prospects. They stay in the index until their runs are merged, but no search finds them. */
+  /** Drops the notes of deleted prospects. They stay in the index until a merge, but no search finds them. */
   dropNotesWithoutProspect(): void {
     for (const [id, { prospectId }] of this.notes) if (!this.prospects.has(prospectId)) this.notes.delete(id);
   }

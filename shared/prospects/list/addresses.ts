@@ -1,4 +1,4 @@
-/** Lists the addresses of a company that the caller may see, in the order of their ids. */
+/** Lists the addresses that the caller may see, by id. */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { assigneesOf } from "#shared/company-index/search/match.ts";
@@ -13,7 +13,7 @@ import { presentAddress } from "#shared/prospects/addresses.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** Number of blocks of 128 ids that are read concurrently. The largest answer fits in four full blocks. */
+/** Number of blocks of 128 ids that are read concurrently. The largest answer fits into four full blocks. */
 const BLOCKS_AT_ONCE = 4;
 const MOST_BLOCKS_AT_ONCE = 32;
 
@@ -24,8 +24,8 @@ export interface AddressPage {
 }
 
 /**
- * Reads the blocks of ids that the company has leased for addresses. The create of an address therefore writes no index entry besides the
- * address row. For a restricted user, one request checks a limited number of blocks, even if none of them contains a visible address.
+ * Reads the blocks of ids that the company has reserved for addresses, so that an address needs no index entry. For a restricted user, one
+ * request checks a limited number of blocks, even if it finds no visible address.
  */
 export async function listAddresses(
   context: ApiContext,
@@ -58,9 +58,8 @@ const lastOf = (block: number | undefined): number | undefined =>
   block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
 
 /**
- * Returns the visible addresses by the same rule as `seesAddress`. The assignees come from the company index, so that no row of a live
- * prospect is read. The index is read after the addresses and therefore contains every holder, except deleted holders and holders whose
- * write is not committed yet. The rows of those holders are read.
+ * Returns the visible addresses by the rule of `seesAddress`. The assignees come from the company index, so that no row of a live prospect
+ * is read. The index does not contain deleted holders, and not yet holders whose write is in progress. The rows of both are read.
  */
 async function visibleOf(
   context: ApiContext,
@@ -93,7 +92,7 @@ async function deletedAmong(
   return new Map(prospects.filter(({ deletedAt }) => deletedAt !== undefined).map((row) => [row.id, row]));
 }
 
-/** Reads the addresses of a block. An address with a separate row takes precedence over its packed copy. */
+/** Reads the addresses of a block. A separate row takes precedence over the packed copy of an address. */
 async function readBlock(table: Table, companyId: number, block: number): Promise<StoredAddress[]> {
   const addresses = new Map<number, StoredAddress>();
   const packs: Item[] = [];
@@ -111,10 +110,7 @@ function keepFirst(addresses: Map<number, StoredAddress>, address: StoredAddress
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
-/**
- * Returns the blocks of the company from `first` on, without the id ranges of imports that are not completed. The ranges are in the order
- * of their first block and do not overlap.
- */
+/** Returns the company's blocks from `first` on, without unfinished imports. Sorted, because id ranges are sorted and do not overlap. */
 async function blocksFrom(table: Table, companyId: number, first: number): Promise<number[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.addressRanges(companyId))) {

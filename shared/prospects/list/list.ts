@@ -1,4 +1,4 @@
-/** Lists prospects with filters, exact total, order and paging. */
+/** Lists prospects with filters, an exact total, and pages. */
 
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -23,7 +23,7 @@ import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
 export const ListQuery = z.object({
   ...filterParameters,
   page: z._default(PositiveInteger, 1),
-  /** A larger number is reduced to the maximum. The answer contains the page size that was used. */
+  /** A larger value counts as the maximum. The answer contains the page size that was used. */
   pageSize: z._default(PageSize, limits.pageSizeDefault),
 });
 export type ListQuery = z.output<typeof ListQuery>;
@@ -56,12 +56,12 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
   },
 }));
 
-/** Most snapshots for one page. A page needs another snapshot if its rows change after the last one. */
+/** Maximum number of index snapshots for one page. Another snapshot is needed if rows of the page change after the last one. */
 const SNAPSHOTS = 10;
 
 /**
- * Takes two round trips in a warm function, one for the index and one for the rows of the page. If a row is newer than the index, the page
- * needs a later snapshot. Throws TableBusy if rows of the page changed after every snapshot.
+ * Takes two round trips in a warm function: one for the index and one for the rows of the page. Repeats them if a row is newer than the
+ * index. Throws TableBusy if the rows of the page keep changing.
  */
 export async function listProspects(context: ApiContext, caller: Caller, query: ListQuery): Promise<ProspectPage> {
   const { page, pageSize, ...filter } = query;
@@ -85,8 +85,8 @@ export async function listProspects(context: ApiContext, caller: Caller, query: 
 }
 
 /**
- * Whether the row passes the filters. Ignores notes. Returns false if the dictionary does not contain the status, the assignee or a tag of
- * the row.
+ * Whether the row still passes the filters, without notes. False if its status, assignee or tags are missing in the names, so that newer
+ * names are read.
  */
 function belongs(row: StoredProspect, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
   const { statusId, assignedToUserId, tagIds } = row;

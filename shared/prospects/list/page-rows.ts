@@ -1,7 +1,4 @@
-/**
- * Reads the rows of one page of prospects. For each block of 128 ids, chooses the cheaper of two ways: one Query for an id range, or single
- * rows.
- */
+/** Reads the rows of one page of prospects at low cost. Rows with neighbouring ids are read by one Query, and the others one by one. */
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -10,32 +7,29 @@ import { blockOf } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** Estimated number of bytes that a Query reads for each prospect of an id range. Rows have 600 to 900 bytes. */
+/** Estimated bytes that a Query reads for each prospect. Rows have 600 to 900 bytes. */
 const BYTES_PER_PROSPECT = 1_024;
-/**
- * Number of bytes that an eventually consistent Query reads for half a read unit. A row of a batch costs half a unit even if it is smaller.
- */
+/** Bytes that an eventually consistent Query reads for half a read unit. A single row costs half a unit even if it is smaller. */
 const BYTES_PER_HALF_UNIT = 4_096;
-/** Least number of half read units that a Query must save, because it is an additional request. */
+/** A Query is an additional request, so it must save at least this number of half read units. */
 const WORTH_A_REQUEST = 2;
 
 /**
- * Number of reads that accept only rows with exactly the version in the index. Later reads also accept a newer row that still belongs to
- * the list.
+ * The first reads accept only rows with exactly the version in the index. Later reads also accept a newer row that still belongs to the
+ * list, so that a busy page comes to an end.
  */
 const EXACT_READS = 2;
 
-/** Returns the rows of a page in the order of `refs`. `belongs` returns whether the current row passes the filters of the list. */
+/** Returns the rows in the order of `refs`. `belongs` must return whether a row passes the filters of the list. */
 export type PageRows = (
   refs: readonly ProspectRef[],
   belongs: (row: StoredProspect) => boolean,
 ) => Promise<StoredProspect[] | StaleSnapshot>;
 
 /**
- * Returns a function that reads the rows for one list, which may need several snapshots. A row that two snapshots contain is read only
- * once, so that a page under concurrent writes needs few snapshots. The first read is eventually consistent, at half the price. The index
- * contains the version of each row, so that an outdated row is recognised and read again. The snapshot is stale if a row is newer than the
- * index.
+ * Returns a function that reads the rows of one page, and can be called again with a later snapshot of the index. A row of the right
+ * version is not read again. The first read is eventually consistent, at half the price. A row that is older than the index is read again
+ * with strong consistency. If a row is newer than the index, the snapshot is stale.
  */
 export function pageRows(table: Table, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();

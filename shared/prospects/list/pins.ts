@@ -1,7 +1,7 @@
 /**
- * Map pins: the id, the coordinates and the status colour of every matching prospect, streamed as JSON text.
+ * Map pins: id, coordinates and status colour of every matching prospect, streamed as JSON text.
  *
- * The code writes the text digit by digit, because for a million pins, one microsecond for each pin adds one second to the request.
+ * The numbers are written digit by digit: with a million pins, one microsecond for each pin adds one second to the request.
  */
 
 import * as z from "zod/mini";
@@ -26,7 +26,7 @@ export type MapPin = z.infer<typeof MapPin>;
   fields: { lat: LAT_TEXT, lng: LNG_TEXT, statusColor: "Colour of the current status." },
 }));
 
-/** Yields a JSON array of pins as text, in pieces of up to a few thousand pins. The order of the pins is undefined. */
+/** Yields the JSON text of an array of pins, a few thousand pins at a time. The order of the pins is undefined. */
 export async function mapPins(
   context: ApiContext,
   caller: Caller,
@@ -44,13 +44,10 @@ export async function mapPins(
   });
 }
 
-/** Returns the text after the coordinates of a pin with this status. */
+/** Returns the JSON text after the coordinates of a pin with this status. */
 type EndOf = (statusId: number | null) => Buffer;
 
-/**
- * The largest number of unflushed rows in one piece of text, the same as in a segment. Without this limit, a function call could get too
- * many arguments.
- */
+/** Maximum number of unflushed rows in one piece of text. Without a limit, a call of Math.max could get too many arguments. */
 const PIECE_ROWS = 4_096;
 
 export function* pinPieces(
@@ -77,7 +74,7 @@ function segmentPins(
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
-  // Sort by row number, because neighbours on the map then follow each other, which compresses better.
+  // Sort by row number: neighbours on the map then follow each other, which compresses better.
   const rows = inListOrder ? found.toSorted() : found;
   const ends = statusId.values.map(endOf);
   const text = new PinText(opening, rows.length, longest(ends));
@@ -101,35 +98,32 @@ function unflushedPins(opening: "[" | ",", rows: readonly IndexRow[], endOf: End
 
 const longest = (ends: readonly Buffer[]): number => Math.max(...ends.map(({ length }) => length));
 
-/** Most bytes of a pin without its end: 20 for field names, 16 for the digits of the id, and 24 for each of the two coordinates. */
+/** Maximum bytes of a pin before its end text: 20 for field names, 16 for the id, and 24 for each coordinate, with some reserve. */
 const PIN_BYTES = 96;
 
-/**
- * Most decimals of coordinates that are written as integers with a decimal point inserted. Nearly all coordinates have at most seven
- * decimals.
- */
+/** Maximum number of decimals for the fast path. Nearly all coordinates have at most seven. */
 const DECIMALS = 7;
 const SCALE = 10 ** DECIMALS;
 
 /** The digits of the numbers 0 to 99. Writing two digits at once halves the number of divisions. */
 const PAIRS = Uint8Array.from({ length: 200 }, (_, i) => 48 + (i % 2 === 0 ? Math.floor(i / 20) : (i >> 1) % 10));
 
-/** Integers below this number allow 32-bit operations. */
+/** 32-bit operations need integers below this number. */
 const SMALL = 2 ** 31;
 
 const [ZERO, POINT, MINUS, COMMA] = [48, 46, 45, 44];
 const [ID, LAT, LNG] = [Buffer.from('{"id":'), Buffer.from(',"lat":'), Buffer.from(',"lng":')];
 
-/** The text after the coordinates of a pin. `color` is JSON text in ASCII. */
+/** `color` must be JSON text in ASCII. */
 export const pinEnd = (color: string): Buffer => Buffer.from(`,"statusColor":${color}}`, "latin1");
 
-/** A piece of a JSON array that consists of an opening character and of pins separated by commas. */
+/** Builds one piece of the JSON array: `opening`, and then pins separated by commas. */
 export class PinText {
   readonly #bytes: Buffer;
   readonly #opening: number;
   #length: number;
 
-  /** Allocates space for `pins` pins with ends of at most `endBytes`. */
+  /** `endBytes` is the maximum length of an end text. */
   constructor(opening: "[" | ",", pins: number, endBytes: number) {
     this.#bytes = Buffer.allocUnsafe(opening.length + pins * (PIN_BYTES + endBytes));
     this.#opening = this.#bytes.write(opening, "latin1");
@@ -151,13 +145,12 @@ export class PinText {
     this.#length = at + end.length;
   }
 
-  /** Returns the text in UTF-8. */
   finish(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 }
 
-/** This function and the following ones write at a position and return the position of the next byte. */
+/** Like the following functions, writes at a position and returns the position after the last byte. */
 function writeBytes(into: Buffer, from: number, bytes: Buffer): number {
   for (let i = 0; i < bytes.length; i++) into[from + i] = bytes[i] ?? 0;
   return from + bytes.length;
@@ -176,7 +169,7 @@ function writeDegrees(into: Buffer, from: number, degrees: number): number {
   const behind = size - before * SCALE;
   if (behind === 0) return at;
   into[at] = POINT;
-  // Split seven digits into one single digit and three pairs.
+  // Seven digits are one single digit and three pairs.
   const pairs = (behind / 100) | 0;
   const four = (pairs / 100) | 0;
   const two = (four / 100) | 0;
