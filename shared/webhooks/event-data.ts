@@ -42,7 +42,7 @@ export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   return Math.ceil((Math.max(Date.parse(createdAt), nowMs) + delayMs + limits.deliveryKeptMs + KEPT_LONGER_MS) / 1_000);
 };
 
-/** Stores the data of an event, unless it is already stored. Returns the length of the stored data. */
+/** Stores the data of an event unless it is already stored. Returns the length of the stored data in bytes. */
 export async function keepEventData(
   table: Table,
   event: { readonly companyId: number; readonly id: string; readonly createdAt: string },
@@ -69,18 +69,18 @@ export async function keepEventData(
   }
 }
 
-/** The largest number of characters in the cache, enough for about sixty of the largest events. */
+/** The cache holds at most this many characters, about sixty of the largest events. */
 const CACHED = 16_000_000;
-/** The number of rows that one call reads. With this number, even the largest rows stay below the 16 MB of a call. */
+/** One batch call reads this many rows. Even the largest rows then stay below 16 MB, the limit of a call. */
 const TOGETHER = 25;
 
 interface Cached {
   readonly read: Promise<string>;
-  /** The size of the entry in characters. It is 0 until the read ends. */
+  /** The size in characters. It is 0 until the read ends. */
   size: number;
 }
 
-/** The cache of one table. Its entries are ordered from the least to the most recently used. */
+/** A cache of the most recently used event data of one table. */
 class Cache {
   readonly #entries = new Map<string, Cached>();
   #size = 0;
@@ -93,7 +93,7 @@ class Cache {
     return known.read;
   }
 
-  /** Adds a read to the cache. A read that fails is removed again. */
+  /** Adds a read to the cache, and removes it again if the read fails. */
   set(id: string, read: Promise<string>): void {
     const entry: Cached = { read, size: 0 };
     this.#entries.set(id, entry);
@@ -117,7 +117,7 @@ class Cache {
 
 const caches = new WeakMap<Table, Cache>();
 
-/** The data of these events as JSON text, by event id. Throws if a row is gone. */
+/** Returns the data of these events as JSON text, by event id. Throws if a row is gone. */
 export async function readEventData(
   table: Table,
   companyId: number,
@@ -140,7 +140,7 @@ export async function readEventData(
       cache.set(id, read);
       texts.set(id, read);
     }
-    // Make one call at a time, because one body can need many rows.
+    // Make one call at a time, because the rows for one body may already fill a call.
     await rows;
   }
   const found = new Map<string, string>();

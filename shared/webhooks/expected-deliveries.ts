@@ -1,6 +1,6 @@
 /**
- * Entries that name the deliveries expected from an event. An entry is written before its deliveries, so that the reconciliation detects a
- * delivery whose row is lost. A repeated event adds nothing.
+ * Entries that name the deliveries expected from an event. An entry is written before its deliveries, so that reconciliation notices a
+ * delivery that was lost before it was written.
  */
 
 import * as z from "zod/mini";
@@ -13,12 +13,12 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
-/** The largest number of deliveries that one entry names. The entry then has about 20 KB. */
+/** An entry names at most this many deliveries and then has about 20 KB. */
 const PER_ROW = 500;
 
 /**
- * The writes of the entries for deliveries of many events. Deliveries of a company that expire in the same second share an entry, and the
- * entry expires at the same time. If a repeated batch is divided differently, a delivery may be named in two entries, which is harmless.
+ * The writes of the entries for deliveries of many events. Deliveries of a company that expire in the same second share an entry, which
+ * expires with them. A repeated batch may name a delivery in a second entry, which is harmless.
  */
 export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeof expectedWrite>[] {
   const groups = Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`);
@@ -30,7 +30,7 @@ export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeo
   );
 }
 
-/** The write of one entry for all these deliveries. The entry belongs to the event of the first delivery. */
+/** The write of one entry for all these deliveries. The key of the entry contains the event of the first delivery. */
 export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));
@@ -39,8 +39,8 @@ export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]
 }
 
 /**
- * The entry of a manual delivery. It is written in the same transaction as the delivery. It must not exist before, because the event of a
- * manual delivery is never repeated.
+ * The entry of a manual delivery, written in the same transaction as the delivery. It must be new, because a manual delivery is never
+ * repeated.
  */
 export function expectedPut(delivery: Matched): { readonly put: Key & Item; readonly when: typeof absent } {
   const { companyId, webhookId, id, eventId, createdAt, expiresAt } = delivery;
@@ -49,13 +49,14 @@ export function expectedPut(delivery: Matched): { readonly put: Key & Item; read
 }
 
 /**
- * The entry of an event with many matches. It is written before the row of the fan-out. The deliveries of the event have separate entries.
+ * The entry of an event that is fanned out. It is written before the row with the matches, so that reconciliation notices a lost row. The
+ * event's deliveries have entries besides this one.
  */
 export const ExpectedFanOut = z.object({
   type: z.literal("fanOut"),
   eventId: z.string(),
   createdAt: Timestamp,
-  /** The number of matches. */
+  /** The number of matching subscriptions. */
   count: z.int(),
   /** The time at which all deliveries were made. */
   doneAt: z.optional(Timestamp),

@@ -1,4 +1,4 @@
-/** Messages of the delivery queue. A message names rows of the table and never contains a body. */
+/** The messages of the delivery queue. A message names rows of the table and contains no data of its own, because SQS limits its size. */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -7,7 +7,7 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 const ofWebhook = { v: z.literal(1), companyId: Id, webhookId: Id };
 
-/** Makes one attempt of a delivery. */
+/** Asks for one attempt of a delivery. */
 export const DeliveryMessage = z.object({
   ...ofWebhook,
   deliveryId: DeliveryId,
@@ -15,19 +15,19 @@ export const DeliveryMessage = z.object({
 });
 export type DeliveryMessage = z.infer<typeof DeliveryMessage>;
 
-/** Starts the next step of draining a paused backlog. */
+/** Asks for the next step of draining a paused backlog. */
 export const PausedDrainMessage = z.object({ ...ofWebhook, release: z.literal(true) });
 export type PausedDrainMessage = z.infer<typeof PausedDrainMessage>;
 
-/** Starts the next step of draining a throttled backlog. */
+/** Asks for the next step of draining a throttled backlog. */
 export const ThrottledDrainMessage = z.object({ ...ofWebhook, look: z.literal(true) });
 export type ThrottledDrainMessage = z.infer<typeof ThrottledDrainMessage>;
 
-/** Starts the next step of a replay. */
+/** Asks for the next step of a replay. */
 export const ReplayMessage = z.object({ ...ofWebhook, replay: z.literal(true) });
 export type ReplayMessage = z.infer<typeof ReplayMessage>;
 
-/** Makes further deliveries of those events of a company that have many matches. */
+/** Asks for the next deliveries of a company's fan-outs. */
 export const FanOutMessage = z.object({ v: z.literal(1), fanOut: z.literal(true), companyId: Id });
 export type FanOutMessage = z.infer<typeof FanOutMessage>;
 
@@ -72,8 +72,8 @@ export const replayMessage = (companyId: number, webhookId: number): ReplayMessa
 export const fanOutMessage = (companyId: number): FanOutMessage => ({ v: 1, fanOut: true, companyId });
 
 /**
- * Queues each delivery for its due time. A message waits at most 15 minutes. If the delivery is not due then, a new message is queued for
- * the rest of the time.
+ * Queues each delivery for its due time. SQS delays a message by at most 15 minutes, so a message that arrives before the due time is
+ * queued again.
  */
 export async function enqueue({ queue, clock }: EventContext, deliveries: readonly StoredDelivery[]): Promise<void> {
   if (deliveries.length === 0) return;

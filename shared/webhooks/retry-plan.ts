@@ -1,11 +1,11 @@
-/** The retry plan, which determines when the next attempt of a delivery is due. */
+/** The retry plan: when the next attempt of a failed delivery is due. */
 import { createHash } from "node:crypto";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** The gap before each attempt after the first. The plan has ten attempts over 75 h 35 min. */
+/** The gap before each attempt after the first. Ten attempts take 75 h 35 min. */
 export const retryGapsMs: readonly number[] = [
   5 * SECOND,
   5 * MINUTE,
@@ -19,19 +19,19 @@ export const retryGapsMs: readonly number[] = [
 ];
 export const MAX_ATTEMPTS = retryGapsMs.length + 1;
 
-/** A delivery is given up if its request could not be sent for this long, which is the length of the whole plan. */
+/** A delivery is given up if its request could not be sent for as long as the whole plan lasts. */
 export const UNSENT_MS = retryGapsMs.reduce((sum, gap) => sum + gap, 0);
 
-/** The jitter. Each gap varies by up to this share of its length, so that failed deliveries do not all come back at the same time. */
+/** The jitter. Each gap varies by up to this share, so that deliveries that failed together do not return together. */
 const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = 24 * HOUR;
 
-/** The real length of a registration's `delayMinutes`, in milliseconds. */
+/** The delay of a registration in milliseconds, shortened by `scale` in tests. */
 export const delayMs = (delayMinutes: number, scale: number): number => Math.ceil((delayMinutes * MINUTE) / scale);
 
 /**
- * The milliseconds from a failed attempt to the next one, or undefined after the last attempt. A receiver's Retry-After header (seconds or
- * an HTTP date) replaces the gap, limited to the range from 1 s to 24 h. The gap is divided by `scale`.
+ * Returns the milliseconds from a failed attempt to the next one, or undefined after the last attempt. The receiver's Retry-After header
+ * (seconds or an HTTP date) replaces the gap of the plan, within 1 s and 24 h.
  */
 export function nextGapMs(
   deliveryId: string,
@@ -46,7 +46,7 @@ export function nextGapMs(
   return (requested ?? gap * jitter(deliveryId, failedAttempt)) / scale;
 }
 
-/** A factor between 0.8 and 1.2. It depends only on the delivery and the attempt, so that a repeated attempt plans the same gap. */
+/** Returns a factor between 0.8 and 1.2. It depends only on the delivery and the attempt, so that a repeated attempt plans the same gap. */
 function jitter(deliveryId: string, attempt: number): number {
   const unit = createHash("sha256").update(`${deliveryId}:${attempt}`).digest().readUInt32BE() / 0xffffffff;
   return 1 - JITTER + 2 * JITTER * unit;
@@ -60,6 +60,6 @@ function retryAfterMs(value: string | undefined, nowMs: number): number | undefi
   return Math.min(RETRY_AFTER_MAX_MS, Math.max(SECOND, wait));
 }
 
-/** The milliseconds of an HTTP date. Only the format IMF-fixdate of RFC 9110 is accepted. */
+/** Parses an HTTP date to milliseconds since 1970. Only the format IMF-fixdate of RFC 9110 is accepted. */
 const httpDate = (text: string): number =>
   /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text) ? Date.parse(text) : Number.NaN;

@@ -1,4 +1,4 @@
-/** Conditional writes that settle deliveries, and the outcome of a batch of deliveries. */
+/** Conditional writes that change the states of deliveries, and the outcome of a batch. */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { updateEach } from "#shared/db/conditional-writes.ts";
@@ -8,20 +8,17 @@ import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
-/**
- * The outcome of a batch of deliveries. Deliveries that are in neither collection are settled. A fault of one delivery does not affect the
- * others.
- */
+/** The outcome of a batch of deliveries. A delivery in neither collection needs no more work from this batch. */
 export interface Outcome {
-  /** Errors by delivery id. The fault is in the service, so the message must come back. */
+  /** Errors by delivery id. The service is at fault, so the queue message must return. */
   readonly failed: Map<string, unknown>;
-  /** The ids of deliveries that the limiter of their webhook refused. */
+  /** The ids of deliveries that the concurrency limiter of their webhook refused. */
   readonly throttled: Set<string>;
 }
 
 export const newOutcome = (): Outcome => ({ failed: new Map(), throttled: new Set() });
 
-/** Runs `work`, and records an error of `work` as a fault of these deliveries. */
+/** Runs `work` and records its error for these deliveries only, so that other deliveries of the batch continue. */
 export async function guarded(
   { failed }: Outcome,
   deliveries: readonly Pick<StoredDelivery, "id">[],
@@ -34,7 +31,7 @@ export async function guarded(
   }
 }
 
-/** Makes an update. Returns the row after the update, or undefined if the condition does not hold. */
+/** Makes an update. Returns the new row, or undefined if the condition does not hold. */
 export async function updateIf(
   { table }: Pick<EventContext, "table">,
   update: Extract<Write, { update: unknown }>,
@@ -47,7 +44,7 @@ export async function updateIf(
   }
 }
 
-/** An update that changes nothing if another sender has already settled this attempt. */
+/** An update that does nothing if another sender has finished this attempt. */
 export const whilePending = ({ companyId, webhookId, id, attempt }: StoredDelivery, change: Change) => ({
   update: keys.delivery(companyId, webhookId, id),
   change,

@@ -1,4 +1,4 @@
-/** The events of the service: their names, the shape of their `data`, and the catalogue that the API shows. */
+/** The events of the service: names, schemas of their `data`, and the catalogue that the API shows. */
 
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
@@ -9,7 +9,7 @@ import { StatusSummary } from "#shared/reference/schema.ts";
 import { Id, named } from "#shared/schema.ts";
 import { Territory } from "#shared/territories/territories.ts";
 
-/** The names of a prospect's fields that `changedFields` may contain. */
+/** The values that `changedFields` of a prospect's event may contain. */
 export const ChangedField = z.enum([
   "name",
   "phoneNumber",
@@ -29,10 +29,10 @@ export type ChangedField = z.infer<typeof ChangedField>;
 
 const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect });
 
-/** Adds a description of an event's data for subscribers. */
+/** Adds the description of an event that subscribers see in the catalogue. */
 const describe = <S extends z.ZodMiniType>(data: S, description: string): S => data.check(z.describe(description));
 
-/** Maps the name of each event to the schema of the event's `data`. */
+/** Maps the name of each event to the schema of its `data`. */
 export const catalogue = {
   "prospect.created": describe(
     z.object({ prospect: Prospect }),
@@ -80,20 +80,20 @@ export const catalogue = {
 
 export type EventName = keyof typeof catalogue;
 
-/** An event derived from a record of the table's stream. A repeated stream record produces the same event id. */
+/** An event that was derived from a record of the table's stream. If the stream repeats the record, the event has the same id again. */
 export interface DomainEvent {
   readonly id: string;
   readonly event: EventName;
   readonly companyId: number;
-  /** The id of the row that changed, and the version that the change wrote. */
+  /** The id of the row that changed, and the version that this change gave it. */
   readonly recordId: number;
   readonly version: number;
-  /** The time at which the change was committed. */
+  /** The time of the change. */
   readonly createdAt: string;
   readonly data: unknown;
 }
 
-/** Makes the event for a write that gave a row a new version. */
+/** Makes the event of a change. The row is the new version. */
 export const eventOf = <Name extends EventName>(
   row: { readonly id: number; readonly version: number; readonly companyId: number; readonly updatedAt: string },
   event: Name,
@@ -108,7 +108,7 @@ export const eventOf = <Name extends EventName>(
   data: catalogue[event].parse(data),
 });
 
-/** The data of a manual delivery. It contains the prospect, and null for every other field of the event. */
+/** Returns the data of a manual delivery: the prospect, and null in every other field of the event. */
 export function manualData(event: string, prospect: Prospect): Record<string, unknown> {
   const data = Object.entries(catalogue).find(([name]) => name === event)?.[1];
   const others = Object.keys(data?.shape ?? {}).map((field) => [field, null]);
@@ -120,7 +120,7 @@ export const EventType = named(
   z.object({
     event: z.string(),
     description: z.string(),
-    /** The JSON Schema of the event's data (draft 2020-12). */
+    /** The JSON Schema (draft 2020-12) of the event's `data`. */
     schema: z.record(z.string(), z.unknown()),
   }),
   "An event that a registration can name.",
@@ -137,7 +137,7 @@ export type EventType = z.infer<typeof EventType>;
 
 let types: EventType[] | undefined;
 
-/** All events with the JSON Schema of their `data`, in the order of the catalogue. */
+/** Returns all events with the JSON Schema of their `data`, in the order of the catalogue. */
 export function eventTypes(): EventType[] {
   types ??= Object.entries(catalogue).map(([event, data]) => {
     const described: unknown = z.toJSONSchema(data, { io: "output", unrepresentable: "any" }).description;
@@ -147,7 +147,7 @@ export function eventTypes(): EventType[] {
   return types;
 }
 
-/** The schema of an event's data that also allows the data of a manual delivery, which has null in every field except the prospect. */
+/** The schema that also describes manual deliveries, where every field except the prospect may be null. */
 function deliveredData({ shape }: (typeof catalogue)[EventName]): z.ZodMiniType {
   const fields: Record<string, z.ZodMiniType> = shape;
   const others = Object.entries(fields).filter(([field]) => field !== "prospect");

@@ -1,7 +1,7 @@
 /**
- * Debounces the events of a registration with a delay. The first event of a record opens a window, which is one delivery that becomes due
- * after the delay. Later events of the same record join the window until then. A window depends on the time of the events, not on the time
- * of their publication.
+ * Debounces the events of a registration with a delay. The first event of a record opens a debounce window, which is one delivery that
+ * becomes due after the delay. Later events of the record join it until then. The window is chosen by the time of an event, so that a late
+ * or repeated publication has the same result.
  */
 import { iso } from "#shared/clock.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -25,17 +25,17 @@ import type { Match, PublishedEvent } from "#shared/webhooks/events/matching.ts"
 import { expectedWrite } from "#shared/webhooks/expected-deliveries.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** The upper bound of a body's size without its events, in bytes. */
+/** An upper bound for the size of a body without its events, in bytes. */
 const ENVELOPE_BYTES = 1_000;
-/** The largest expected difference between the clocks of two functions. */
+/** The clocks of two functions may differ by this much. */
 const CLOCK_SKEW_MS = 60_000;
 /** A window and its events expire this much later than their delivery. */
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
- * Adds the event to the open window or opens the next window, in one transaction. A sender that closes the window at the same time
- * therefore either includes the event or leaves it to the next window. A repeated event changes nothing. Returns the delivery that the
- * event has opened, if that delivery still needs its first message.
+ * Adds the event to the open debounce window or opens the next one, in one transaction. A sender that closes the window at the same time
+ * therefore either includes the event or leaves it for the next window. A repeated event changes nothing. Returns the delivery that the
+ * event has opened if it may still need its first message.
  */
 export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
   const { event, subscriber } = match;
@@ -56,9 +56,8 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 }
 
 /**
- * Whether the event was already published while the registration had another delay, either as a separate delivery or in a window. The table
- * is read only for events that are older than the last change of the delay. Such events are rare, because they occur only if the stream
- * repeats or delays a record.
+ * Whether the event was already published while the registration had another delay. The stream may repeat or delay a record, and the event
+ * would then be delivered twice. The table is read only for events that are older than the last change of the delay.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;
@@ -70,7 +69,7 @@ export async function wasPublishedWithOtherDelay(table: Table, match: Match): Pr
   return (await table.get(delayMinutes > 0 ? ownDelivery : inWindow)) !== undefined;
 }
 
-/** The writes for one event, and the delivery that the event opens. */
+/** The writes for one event, and the delivery that the event opens, if any. */
 interface Step {
   readonly row: StoredWindowEvent;
   readonly writes: readonly Write[];
@@ -85,7 +84,7 @@ function stepOf(windowKey: Key, match: Match, timeScale: number, open: StoredWin
   if (isInTime && open.bytes + bytes + event.data.bytes + ENVELOPE_BYTES <= limits.windowBodyBytes) {
     return joining(windowKey, open, row, bytes);
   }
-  // If the window is full, the event opens another delivery with the same due time.
+  // A full window does not accept the event, which then opens another delivery with the same due time.
   const dueAt = isInTime ? open.dueAt : iso(Date.parse(event.createdAt) + delayMs(subscriber.delayMinutes, timeScale));
   return opening(windowKey, open, row, bytes, windowDelivery(match, dueAt));
 }
@@ -103,7 +102,7 @@ function joining(windowKey: Key, open: StoredWindow, row: StoredWindowEvent, byt
   return { row: { ...row, deliveryId, expiresAt }, writes, opened: undefined };
 }
 
-/** Opens a window with this event. Closes and replaces the previous window. */
+/** Opens a window with this event, and closes the previous window. */
 function opening(
   windowKey: Key,
   before: StoredWindow | undefined,
@@ -118,7 +117,8 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // The entry has the id of the delivery, because one event may open windows for two registrations at the same time.
+    // The entry of expected deliveries has the id of this delivery, because one event may open windows of several registrations
+    // concurrently.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];
@@ -135,7 +135,7 @@ function windowDelivery(match: Match, dueAt: string): StoredDelivery {
   };
 }
 
-/** The record as seen by one registration. Each pair of record and registration has separate windows. */
+/** The owner of debounce windows: one record, as one registration sees it. */
 const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id } }: Match): RegisteredRecord => ({
   companyId,
   webhookId,
@@ -143,10 +143,10 @@ const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id
   recordId,
 });
 
-/** The key of the window that the event joins or opens. */
+/** The key of the debounce window that the event joins or opens. */
 export const windowKeyOf = (match: Match): Key => debounceKeys.window(subjectOf(match));
 
-/** The id of the delivery that the event opens, or would open if it joined no window. */
+/** The id of the delivery that the event opens, unless it joins an open window. */
 const ownId = ({ event, subscriber }: Match): string => deliveryId(event.id, subscriber.id, event.createdAt);
 
 const eventRow = (
@@ -165,12 +165,12 @@ const eventRow = (
   expiresAt: 0,
 });
 
-/** Whether the row of the event or its delivery already exists, which means that the event is repeated. */
+/** Whether the event was published before, which the row of the event or of its delivery shows. */
 const isRepeated = (error: unknown): boolean =>
   error instanceof ConditionFailed &&
   error.failed.some(({ item }) => item?.type === "windowEvent" || item?.type === "delivery");
 
-/** Returns an existing delivery before its first attempt, because its first message may never have been sent. */
+/** Returns an existing delivery before its first attempt, because its first queue message may never have been sent. */
 function needingMessage(item: unknown): StoredDelivery | undefined {
   const delivery = item === undefined ? undefined : StoredDelivery.parse(item);
   return delivery?.state === "waiting" && delivery.attempt === 1 ? delivery : undefined;

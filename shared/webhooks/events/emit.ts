@@ -1,6 +1,6 @@
 /**
- * Makes deliveries of matches, or adds their events to debounce windows, and queues the first messages. A repeated match makes no second
- * delivery. If its delivery has not been attempted yet, the delivery is queued again.
+ * Publishes matches, that is, pairs of an event and a subscription to it: makes their deliveries or adds their events to debounce windows,
+ * and queues the first messages. A repeated match makes no second delivery.
  */
 import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -17,12 +17,12 @@ import { expectedWrites } from "#shared/webhooks/expected-deliveries.ts";
 import { enqueue } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** The largest number of concurrent reads and transactions. Further ones would only wait for a connection. */
+/** The largest number of concurrent calls to the table. More calls would only wait for a connection. */
 const PARALLEL = 12;
 
 /**
- * Publishes the matches. `entry` names the entry of expected deliveries if the matches are one part of an event's matches. If `entry` is
- * undefined, the entry of each event is named after the event.
+ * Publishes the matches. `entry` names the entry of expected deliveries if the matches are only a part of the event's matches. By default
+ * the event's id names it.
  */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>
@@ -39,8 +39,8 @@ export async function emit(context: EventContext, matches: readonly Match[], ent
 }
 
 /**
- * Writes the deliveries and returns those that need their first message. A delivery that already exists may need it, because the message
- * may never have been sent.
+ * Writes the deliveries and returns those that may still need their first queue message. An existing delivery may need it, too, if an
+ * earlier call was killed before it sent the message.
  */
 async function createDeliveries(
   { table, timeScale }: EventContext,
@@ -55,8 +55,8 @@ async function createDeliveries(
   );
   const deliveries = [...byId.values()];
   const expected = deliveries.map((delivery) => ({ ...delivery, eventId: entry ?? delivery.eventId }));
-  // Write the entries before the deliveries, so that an expected delivery without a row is known to be lost. A window's entry is written
-  // when the window is opened.
+  // Write the entries of expected deliveries first, so that reconciliation notices a delivery that was never written. The entry of a
+  // debounce window is written when the window opens.
   await allEnded(expectedWrites(expected).map((write) => table.write(write)));
   const existing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
   if (existing.length === 0) return deliveries;
@@ -65,7 +65,7 @@ async function createDeliveries(
   return [...byId.values(), ...rows.filter(({ state, attempt }) => state === "waiting" && attempt === 1)];
 }
 
-/** The delivery of an event to a registration. It is the same whenever the stream repeats the event. */
+/** The delivery of an event to a registration. A repeated event produces the same delivery. */
 function deliveryFor({ event, subscriber }: Match, timeScale: number): StoredDelivery {
   const { companyId, webhookId, id: registrationId, delayMinutes } = subscriber;
   const { id: eventId, createdAt, data } = event;
@@ -77,7 +77,7 @@ function deliveryFor({ event, subscriber }: Match, timeScale: number): StoredDel
 }
 
 /**
- * Adds the events of the same window one after the other, and the events of different windows concurrently. Returns the deliveries that
+ * Adds events to their debounce windows: one after the other in one window, concurrently in different windows. Returns the deliveries that
  * need their first message.
  */
 async function addToWindows({ table, timeScale }: EventContext, matches: readonly Match[]): Promise<StoredDelivery[]> {

@@ -1,6 +1,6 @@
 /**
- * Fans out events with many matches. The publisher writes one row with all matches of such an event. The delivery queue then makes the
- * deliveries in parts, oldest event first and at a limited rate. Only one function at a time makes the deliveries of a company.
+ * Fans out events that match many subscriptions. The publisher stores all matches of such an event in one row. Consumers of the delivery
+ * queue then make the deliveries in parts, oldest event first and at a limited rate. Only one function at a time does this for a company.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
@@ -24,12 +24,12 @@ import { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type FanOutMessage, fanOutMessage } from "#shared/webhooks/messages.ts";
 
 /**
- * The matches at the time of the publication. Each match has the webhook, the registration, the delay in minutes and the time at which the
- * delay was last changed.
+ * The matching subscriptions at the time of publication: webhook id, registration id, delay in minutes, and the time of the last change of
+ * the delay.
  */
 const Matches = z.array(z.tuple([Id, Id, z.int(), z.nullable(Timestamp)]));
 
-/** The row of a fan-out. It has no time to live, because it is removed when all its deliveries are made. */
+/** The row of a fan-out. It is removed when all deliveries are made, so it has no expiry. */
 export const StoredFanOut = z.object({
   type: z.literal("fanOut"),
   companyId: Id,
@@ -38,7 +38,7 @@ export const StoredFanOut = z.object({
   recordId: Id,
   version: z.int(),
   createdAt: Timestamp,
-  /** The length of the event's data in bytes. The data has a separate row. */
+  /** The length of the event's data in bytes. The data is in a separate row. */
   bytes: z.int(),
   count: z.int(),
   matches: Bytes,
@@ -48,26 +48,26 @@ export const StoredFanOut = z.object({
 export type StoredFanOut = z.infer<typeof StoredFanOut>;
 
 /**
- * The lease of the function that makes a company's deliveries, and the progress. Each company has one such row. The field names `of` and
- * `told` are names of the stored data.
+ * A company's lease for making deliveries of fan-outs, and the progress. A company has one such row. Stored rows use the names `of` and
+ * `told`, so they must not be renamed.
  */
 export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
   companyId: Id,
   owner: z.optional(z.string()),
-  /** No other function may start before this time, because the owner is working or the next message is on its way. */
+  /** The end of the lease, or of the pause before the next message. */
   until: z.optional(Timestamp),
-  /** The sort key of the event whose deliveries are being made. */
+  /** The sort key of the fan-out in progress. */
   of: z.optional(z.string()),
-  /** The number of that event's matches whose deliveries are made. */
+  /** The number of matches of this fan-out whose deliveries are made. */
   told: z._default(z.int(), 0),
   movedAt: z.optional(Timestamp),
 });
 type StoredProgress = z.infer<typeof StoredProgress>;
 
 /**
- * Stores the matches of an event. Returns whether the event still needs its deliveries. A repeated event keeps the matches of its first
- * publication.
+ * Stores the matches of an event. Returns false if all its deliveries were already made. A repeated event keeps its first matches, even if
+ * subscriptions have changed.
  */
 export async function startFanOut(
   { table, clock }: EventContext,
@@ -83,7 +83,7 @@ export async function startFanOut(
     ...expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId),
     ...entry,
   });
-  // Write the data and the entry before the fan-out row, so that an unfinished entry without a fan-out row reveals a loss.
+  // Write the fan-out row last. Reconciliation then finds a lost fan-out by its unfinished entry without such a row.
   const [bytes, existing] = await bothEnded(keepEventData(table, event, JSON.stringify(data), now), writeEntry);
   if (existing !== undefined && ExpectedFanOut.parse(existing).doneAt !== undefined) return false;
   const matches = subscribers.map(({ webhookId, id, delayMinutes, delayChangedAt }) => [
@@ -121,26 +121,26 @@ async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefi
   }
 }
 
-/** The number of matches whose deliveries are made between two updates of the progress. */
+/** The progress is stored after this many deliveries. */
 const PART = 100;
 /**
- * The limits of one message: the number of matches, the total size of their data in bytes, and the time in milliseconds after which no
- * further part starts.
+ * The limits of one message: matches, total bytes of their data, and milliseconds after which no further part begins. They bound how long a
+ * large fan-out occupies a sender.
  */
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
 /**
- * The delay of the next message in seconds. It limits the rate, because each message makes at most `MATCHES_PER_MESSAGE` deliveries. The
- * senders need about a second for that many.
+ * The delay of the next message in seconds. Each message makes at most `MATCHES_PER_MESSAGE` deliveries, which the senders need about a
+ * second to send.
  */
 const PAUSE_SECONDS = 1;
-/** A message may arrive this much before its planned time. */
+/** A message may be handled this much before its planned time, because clocks differ. */
 const EARLY_MS = 100;
-/** The duration of a lease. It is longer than the function's timeout, so the owner of an expired lease has stopped. */
+/** The lease is longer than the function's timeout, so the owner of an expired lease is no longer working. */
 const LEASE_MS = 20_000;
 
-/** Makes the next deliveries of the company's fan-outs. Changes nothing while another function has the lease. */
+/** Makes the next deliveries of the company's fan-outs. Does nothing while another function holds the lease. */
 export async function expand(context: EventContext, { companyId }: FanOutMessage): Promise<void> {
   const lease = await acquire(context, companyId);
   if (lease === undefined) return;
@@ -150,14 +150,13 @@ export async function expand(context: EventContext, { companyId }: FanOutMessage
   try {
     isLeft = await makeDeliveries(context, lease);
   } catch (error) {
-    // Free the lease, because the failed message comes back soon and needs it.
+    // Free the lease, because the failed message returns soon and needs it.
     await release(free).catch(() => undefined);
     throw error;
   }
   const until = iso(context.clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
   if ((await release(isLeft ? { set: { until }, remove: ["owner"] } : free)) === undefined) return;
-  // Look again after the release, because an event may have been added while the lease was taken, and the message of that event then did
-  // nothing.
+  // Look again after the release. The message of an event that was added meanwhile found the lease taken and did nothing.
   if (!isLeft && (await oldestFanOut(context.table, companyId)) === undefined) return;
   await context.queue.send([{ message: fanOutMessage(companyId), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
 }
@@ -168,7 +167,7 @@ interface Lease {
   readonly progress: StoredProgress;
 }
 
-/** Takes the lease. Returns undefined if another function has it or the next message is on its way. */
+/** Takes the lease. Returns undefined if another function holds it, or if the pause before the next message has not ended. */
 async function acquire(context: EventContext, companyId: number): Promise<Lease | undefined> {
   const owner = randomUUID();
   const now = context.clock.now();
@@ -177,11 +176,11 @@ async function acquire(context: EventContext, companyId: number): Promise<Lease 
   return item === undefined ? undefined : { companyId, owner, progress: StoredProgress.parse(item) };
 }
 
-/** Makes deliveries within the limits of one message. Returns whether the limits left matches without deliveries. */
+/** Makes deliveries within the limits of one message. Returns whether deliveries are left. */
 async function makeDeliveries(context: EventContext, { companyId, owner, progress }: Lease): Promise<boolean> {
   const { table, clock } = context;
   const startedAt = clock.now();
-  // The share of `MATCHES_PER_MESSAGE` and `BYTES_PER_MESSAGE` that this message has not used yet, from 1 to 0.
+  // The unused share of this message's limits, from 1 to 0.
   let budget = 1;
   let { of: current, told: done } = progress;
   for (;;) {
@@ -196,7 +195,7 @@ async function makeDeliveries(context: EventContext, { companyId, owner, progres
       const room = Math.floor(budget / weight);
       if (room < 1 || clock.now() - startedAt >= START_WITHIN_MS) return true;
       const part = subscribers.slice(done, done + Math.min(PART, room));
-      // Pass the name of the part's entry of expected deliveries, so that a repeated part writes the same entry.
+      // Name the part, so that a repeated part writes the same entry of expected deliveries.
       await emit(
         context,
         part.map((subscriber) => ({ event, subscriber })),
@@ -206,7 +205,7 @@ async function makeDeliveries(context: EventContext, { companyId, owner, progres
       done += part.length;
       const now = clock.now();
       const moved = { set: { of: current, told: done, movedAt: iso(now), until: iso(now + LEASE_MS) } };
-      // If this fails, another function has taken the lease and continues from the stored progress.
+      // The condition fails if another function has taken the lease. That function continues from the stored progress.
       if ((await update(table, companyId, moved, equals("owner", owner))) === undefined) return false;
     }
     await finish(table, fanOut, iso(clock.now()));
@@ -223,7 +222,9 @@ async function oldestFanOut(table: Table, companyId: number): Promise<StoredFanO
 const keyOf = ({ companyId, createdAt, eventId }: StoredFanOut): Key =>
   fanOutKeys.fanOut(companyId, createdAt, eventId);
 
-/** Marks the event as done and removes its fan-out. A previous owner of the lease may already have done that. */
+/**
+ * Marks the event as done and removes its fan-out. Ignores a failed condition, because an earlier owner of the lease may have done this.
+ */
 async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promise<void> {
   const { companyId, createdAt, eventId } = fanOut;
   const entry = expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId);
@@ -237,7 +238,7 @@ async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promi
   }
 }
 
-/** Updates the company's progress. Returns the row after the update, or undefined if the condition did not hold. */
+/** Updates the company's progress. Returns the new row, or undefined if the condition failed. */
 async function update(table: Table, companyId: number, change: Change, when: Condition): Promise<Item | undefined> {
   try {
     return await table.write({ update: fanOutKeys.progress(companyId), change, when });

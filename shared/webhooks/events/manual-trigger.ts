@@ -1,7 +1,4 @@
-/**
- * Makes the deliveries that a user triggers. A user either presses the button of a manual registration for a prospect, or sends the test
- * delivery of a webhook.
- */
+/** Makes the deliveries that a user triggers: the button of a manual registration for a prospect, and the test delivery of a webhook. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -32,8 +29,8 @@ import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/
 import { filterOf, getWebhook, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /**
- * The buttons whose filter the prospect meets, oldest first. A paused webhook keeps its buttons, because its deliveries wait until it is
- * resumed.
+ * Lists the buttons whose filter the prospect meets, oldest first. Buttons of a paused webhook are included, because their deliveries wait
+ * until it is resumed.
  */
 export async function listActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Action[]> {
   const { prospect, registrations } = await readActions(context, caller, prospectId);
@@ -47,16 +44,15 @@ export async function listActions(context: ApiContext, caller: Caller, prospectI
     }));
 }
 
-/** The services and settings that a manual trigger needs. */
 export interface TriggerContext {
   readonly queue: DeliveryQueue;
-  /** The factor by which delays are shortened. */
+  /** The factor by which delays are shortened in tests. It is 1 in a deployment. */
   readonly timeScale: number;
 }
 
 /**
- * Makes one delivery with the complete retry plan. A second trigger within ten seconds returns the first delivery. If the message is lost,
- * the sweeper queues the delivery. Throws not_found, and conflict if the registration is not manual or the prospect does not meet its
+ * Makes one delivery with a complete retry plan. A second press within ten seconds returns the first delivery. If the queue message is
+ * lost, the sweeper replaces it. Throws `not_found`, and `conflict` if the registration is not manual or the prospect does not meet its
  * filter.
  */
 export async function triggerAction(
@@ -98,7 +94,7 @@ interface Actions {
   readonly dictionary: Dictionary;
 }
 
-/** Reads the prospect and the manual registrations. Throws not_found if the caller may not see the prospect. */
+/** Reads the prospect and all registrations. Throws `not_found` if the caller may not see the prospect. */
 async function readActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Actions> {
   const [stored, webhooks, dictionary] = await Promise.all([
     readVisibleProspect(context, caller, prospectId),
@@ -113,13 +109,10 @@ async function readActions(context: ApiContext, caller: Caller, prospectId: numb
 const isMet = (registration: StoredRegistration, prospect: Prospect): boolean =>
   matchesFilter(filterOf(registration), manualData(registration.event, prospect));
 
-/** The last trigger of an action for a prospect. The stored names call a trigger a press. */
+/** The last press of a button for a prospect. It detects a double press. */
 const StoredTrigger = z.object({ type: z.literal("press"), deliveryId: z.string(), pressedAt: z.int(), expiresAt: Id });
 
-/**
- * Writes the trigger with its delivery if the registration exists. If an earlier trigger has already made a delivery, returns the id of
- * that delivery.
- */
+/** Writes the press with its delivery. If an earlier press has just made a delivery, returns the id of that delivery. */
 async function commitTrigger(
   context: ApiContext,
   delivery: StoredDelivery,
@@ -130,7 +123,7 @@ async function commitTrigger(
   const { id, companyId, webhookId, expiresAt } = delivery;
   const trigger: z.infer<typeof StoredTrigger> = { type: "press", deliveryId: id, pressedAt: now, expiresAt };
   const isFirst = any(missing("pk"), atMost("pressedAt", now - limits.doublePressMs));
-  // Checking the registration is enough: deleting a webhook also removes its registrations, in the same transaction.
+  // Check only the registration. The transaction that deletes a webhook also removes its registrations.
   const isRegistered = { check: keys.registration(companyId, webhookId, registrationId), when: present };
   const writes: Write[] = [
     {
@@ -152,7 +145,7 @@ async function commitTrigger(
   }
 }
 
-/** Makes a `webhook.test` delivery for one webhook. If the message is lost, the sweeper queues the delivery. Throws not_found. */
+/** Makes a `webhook.test` delivery for one webhook. If the queue message is lost, the sweeper replaces it. Throws `not_found`. */
 export async function sendTestDelivery(
   context: ApiContext,
   queue: DeliveryQueue,
@@ -180,10 +173,7 @@ export async function sendTestDelivery(
   return { deliveryId: id };
 }
 
-/**
- * Queues the delivery. An error of the queue does not fail the request, because the delivery is already committed and the sweeper queues it
- * later.
- */
+/** Queues the delivery. Ignores an error of the queue, because the delivery is committed and the sweeper sends a message later. */
 async function enqueue(queue: DeliveryQueue, delivery: StoredDelivery, delaySeconds: number): Promise<void> {
   await queue.send([{ message: messageFor(delivery), delaySeconds }]).catch(() => undefined);
 }

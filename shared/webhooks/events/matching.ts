@@ -1,6 +1,6 @@
 /**
- * Finds the subscriptions that match an event. A warm function caches a company's subscriptions as long as their version in the table stays
- * the same.
+ * Finds the subscriptions that match an event. A subscription is an automatic registration. A warm function caches a company's
+ * subscriptions as long as their version in the table stays the same.
  */
 import type { EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -17,30 +17,30 @@ import {
   type WebhookRows,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** The part of an automatic registration that a delivery needs. */
+/** The part of an automatic registration that makes deliveries. */
 export type Subscriber = Pick<StoredRegistration, "companyId" | "webhookId" | "id" | "delayMinutes" | "delayChangedAt">;
 
-/** The part of an automatic registration that the publisher needs. */
+/** The part of an automatic registration that matching needs. The cache holds only this part. */
 export type Subscription = Subscriber & Pick<StoredRegistration, "filter">;
 
-/** Maps the name of an event to its subscriptions, with one list for each webhook, in the order of `readWebhooks`. */
+/** The subscriptions by event name, with one list for each webhook. */
 export type Subscriptions = ReadonlyMap<string, readonly (readonly Subscription[])[]>;
 
-/** An event whose data is included as text or stored in a separate row. */
+/** An event whose data is either in memory as text or in a separate row. */
 export interface PublishedEvent extends Omit<DomainEvent, "data" | "event"> {
   readonly event: string;
   readonly data: EventData;
 }
 
-/** An event and a registration that matches it. */
+/** An event and a subscription that matches it. */
 export interface Match {
   readonly event: PublishedEvent;
   readonly subscriber: Subscriber;
 }
 
 /**
- * The subscriptions to this event whose filter the event's data meets. Adjacent subscriptions in the list belong to different webhooks, so
- * that senders that process the list in order do not reach the limit of one receiver.
+ * Returns the subscriptions whose filter the event meets. They alternate between webhooks, so that senders who process the list in order do
+ * not reach the concurrency limit of one receiver.
  */
 export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
   const byWebhook = (subscriptions.get(event.event) ?? []).map((own) =>
@@ -50,7 +50,7 @@ export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscri
   return Array.from({ length: longest }, (_, i) => byWebhook.flatMap((own) => own[i] ?? [])).flat();
 }
 
-/** The subscriptions of these webhooks. Manual registrations are left out, because no event triggers them. */
+/** Returns the subscriptions of these webhooks. Manual registrations are left out, because no event triggers them. */
 export function subscriptionsOf(webhooks: readonly WebhookRows[]): Subscriptions {
   const byEvent = new Map<string, Subscription[][]>();
   for (const { registrations } of webhooks) {
@@ -68,16 +68,16 @@ const subscriptionOf = (registration: StoredRegistration): Subscription => {
 };
 
 /**
- * The largest total size of the cache. A company's subscriptions take 73 MB if it has the largest allowed number of registrations with the
- * largest filters, and 0.6 MB if the same registrations have no filters.
+ * The largest size of the cache in bytes. The largest subscriptions that a company may have take 73 MB. The same number of registrations
+ * without filters takes 0.6 MB.
  */
 const CACHED_BYTES = 128 * 2 ** 20;
 
 const caches = new WeakMap<Table, SubscriptionsCache>();
 
 /**
- * The current subscriptions of a company. A read of one small row shows whether the cached subscriptions are current. If the caller has
- * already received an event, the result contains each registration that was created before the event. A failed read is not cached.
+ * Returns the current subscriptions of a company. One small read shows whether the cached ones are current. The result contains each
+ * registration that was created before an event which the caller has received.
  */
 export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,
@@ -93,7 +93,7 @@ export async function currentSubscriptions(
   }
   const { version, webhooks } = await readWebhooksAtVersion(table, companyId);
   const subscriptions = subscriptionsOf(webhooks);
-  // Do not cache a read shortly after a change: a Query during a transaction may return one row before its change and another row after,
+  // Do not cache a read shortly after a change. A Query during a transaction may see one row before its change and another row after it,
   // because DynamoDB isolates only single rows.
   const isSettled = readAt - version.changedAt >= limits.subscriptionsSettleMs;
   if (isSettled) cache.set(companyId, { version: version.number, readAt, subscriptions });
@@ -102,14 +102,14 @@ export async function currentSubscriptions(
 }
 
 export interface CachedSubscriptions {
-  /** The version of the subscriptions. It was read no later than the subscriptions. */
+  /** The version was read before the subscriptions, so they are at least as new. */
   readonly version: number;
-  /** The time of the read, in milliseconds since the epoch. */
+  /** The time of the read, in milliseconds since 1970. */
   readonly readAt: number;
   readonly subscriptions: Subscriptions;
 }
 
-/** A cache that evicts the least recently used companies first. The newest entry is always kept, whatever its size. */
+/** A cache that evicts the least recently used company first. The newest entry is always kept, even if it is larger than the cache. */
 export class SubscriptionsCache {
   readonly #maxBytes: number;
   readonly #entries = new Map<number, { readonly cached: CachedSubscriptions; readonly bytes: number }>();
@@ -119,7 +119,7 @@ export class SubscriptionsCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** An upper bound of the memory that the cached subscriptions take, in bytes. */
+  /** An upper bound for the memory of the cached subscriptions. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -152,8 +152,8 @@ export class SubscriptionsCache {
 const ENTRY_BYTES = 400;
 const SUBSCRIPTION_BYTES = 300;
 /**
- * The memory in bytes that a cached filter takes for each character of its text. One byte is for the text, and up to 6 bytes are for parsed
- * lists. Each parsed key takes up to `FILTER_KEY_BYTES` in addition.
+ * The memory of a cached filter, measured in bytes for each character of its text: 1 for the text and up to 6 for parsed lists. Each parsed
+ * key needs up to `FILTER_KEY_BYTES` in addition.
  */
 const FILTER_BYTES = 7;
 const FILTER_KEY_BYTES = 150;

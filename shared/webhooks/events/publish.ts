@@ -1,7 +1,6 @@
 /**
- * Publishes records of the table's stream: derives their events, finds the matching subscriptions, and makes deliveries. A repeated record
- * changes nothing, because ids are deterministic, each row is written only once, and a second message finds that its attempt is already
- * made.
+ * Publishes records of the table's stream: derives events, finds matching subscriptions, and makes deliveries. Publishing a record twice
+ * changes nothing, because ids are deterministic, each row is written only once, and a second queue message finds its attempt already made.
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
@@ -27,13 +26,13 @@ import {
 import { eventsOf, publishedTypes, type RowChange } from "#shared/webhooks/events/row-events.ts";
 import { fanOutMessage } from "#shared/webhooks/messages.ts";
 
-/** The number of records that are published together. It equals the number of new rows that one call of the table accepts. */
+/** This many records are published together, because one batch write accepts 25 rows. */
 const TOGETHER = 25;
 
 /**
- * Handles a batch of the stream in order. A transient fault ends the batch at the record that caused it, and the next batch starts with
- * that record. A record that no retry can publish is stored as a poison record and the batch continues, so that one faulty record does not
- * delay the others.
+ * Handles a batch of the stream in order. A transient fault ends the batch at the record that caused it, and Lambda retries from that
+ * record. A record that no retry can publish is stored in a queue for operators, and the batch continues, so that it does not block the
+ * stream.
  */
 export function publishStream(
   context: () => EventContext,
@@ -49,7 +48,7 @@ export function publishStream(
 }
 
 /**
- * Publishes the records together. If that fails, publishes them one by one to find the faulty record. Publishing the other records twice
+ * Publishes the records together. If that fails, publishes them one by one to find the faulty record, because publishing a record twice
  * changes nothing.
  */
 async function publishTogether(
@@ -91,7 +90,7 @@ const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
 });
 
 /**
- * The data that is read once for each batch and company. It is read after the batch has arrived, so it contains every registration that is
+ * Data that is read once for each batch and company. It is read after the batch has arrived, so it contains every registration that is
  * older than the events.
  */
 interface BatchReads {
@@ -106,7 +105,7 @@ export function batchReads(context: EventContext): BatchReads {
   };
 }
 
-/** Shares one read of each company. A read that fails is repeated for the next caller. */
+/** Shares one read for each company. A failed read is not kept. */
 function once<T>(load: (companyId: number) => Promise<T>): (companyId: number) => Promise<T> {
   const loaded = new Map<number, Promise<T>>();
   return (companyId) => {
@@ -117,18 +116,17 @@ function once<T>(load: (companyId: number) => Promise<T>): (companyId: number) =
   };
 }
 
-/** An event and all subscriptions that match it. */
 interface MatchedEvent {
   readonly event: DomainEvent;
   readonly subscriptions: readonly Subscription[];
 }
 
-/** The largest number of events written concurrently. The largest events have a quarter of a megabyte. */
+/** The largest number of events that are written concurrently. It limits memory, because an event may have a quarter of a megabyte. */
 const PARALLEL = 8;
 
 /**
- * Publishes changed rows. The number of writes for an event is limited, whatever the event's size and the number of its matches: the data
- * is written once, and the matches are a few deliveries or one fan-out row.
+ * Publishes changed rows. Each event causes a limited number of writes, because its data is written once and its matches are either a few
+ * deliveries or one fan-out row.
  */
 export async function publishChanges(
   context: EventContext,
@@ -150,8 +148,8 @@ export async function publishChanges(
 }
 
 /**
- * Divides the events into those whose deliveries are made directly and those that are fanned out. An event with few matches is direct, as
- * long as the direct matches of the company stay within a limit.
+ * Separates events whose deliveries the publisher makes from events that are fanned out by the delivery queue. The publisher makes
+ * deliveries of events with few matches, up to a limit for each company.
  */
 function divide(matched: readonly MatchedEvent[]): { direct: MatchedEvent[]; fannedOut: MatchedEvent[] } {
   const room = new Map<number, number>();
@@ -164,7 +162,7 @@ function divide(matched: readonly MatchedEvent[]): { direct: MatchedEvent[]; fan
   return { direct, fannedOut };
 }
 
-/** Stores large event data in a separate row. */
+/** Moves large event data into a separate row. */
 async function withStoredData({ table, clock }: EventContext, event: DomainEvent): Promise<PublishedEvent> {
   const text = JSON.stringify(event.data);
   const bytes = Buffer.byteLength(text);
@@ -175,7 +173,6 @@ async function withStoredData({ table, clock }: EventContext, event: DomainEvent
   return { ...event, data };
 }
 
-/** The fields that every published row has. */
 const Owned = z.object({ companyId: Id, id: Id });
 
 async function matchedEvents(context: EventContext, reads: BatchReads, change: RowChange): Promise<MatchedEvent[]> {

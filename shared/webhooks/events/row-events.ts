@@ -1,6 +1,6 @@
 /**
- * Derives events from changed rows. The stream contains each row before and after a write, and this file decides which events the change
- * causes.
+ * Derives events from changed rows. A stream record contains the row before and after a write, from which these functions decide what
+ * happened.
  */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -23,7 +23,7 @@ import {
   eventOf,
 } from "#shared/webhooks/events/catalogue.ts";
 
-/** One record of the table's stream. `before` is absent for a new row, `after` for a removed one. */
+/** One record of the table's stream. `before` is absent for a new row, and `after` for a removed one. */
 export interface RowChange {
   readonly before: Item | undefined;
   readonly after: Item | undefined;
@@ -38,7 +38,7 @@ export type PublishedType = (typeof publishedTypes)[number];
 
 type Derive = (table: Table, change: RowChange, dictionary: () => Promise<Dictionary>) => Promise<DomainEvent[]>;
 
-/** Maps each type of row to the function that derives its events. The events are in the order of their publication. */
+/** The functions that derive the events of each type of row, in the order of publication. */
 export const eventsOf: Record<PublishedType, Derive> = {
   prospect: prospectEvents,
   note: noteEvents,
@@ -48,7 +48,7 @@ export const eventsOf: Record<PublishedType, Derive> = {
   import: async (_, { before, after }) => importEvents(before, after),
 };
 
-/** Derives the events of a prospect. Reads the table only if the prospect has more upcoming appointments than its row can hold. */
+/** Derives the events of a prospect. The table is read only for a prospect with more upcoming appointments than its row can hold. */
 async function prospectEvents(
   table: Table,
   change: RowChange,
@@ -61,8 +61,8 @@ async function prospectEvents(
 }
 
 /**
- * The events between two states of a prospect. A row written by an import emits nothing, because the import has one event for the whole
- * file.
+ * The events between two states of a prospect. A prospect that an import creates has no event, because the import has one event for the
+ * whole file.
  */
 function prospectEventsBetween(
   before: StoredProspect | undefined,
@@ -110,7 +110,7 @@ function prospectEventsBetween(
   return events;
 }
 
-/** Maps the names in `changedFields` to the fields of the row. */
+/** The names in `changedFields` and the fields of the row. */
 const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect]> = [
   ["name", "name"],
   ["phoneNumber", "phoneNumber"],
@@ -127,7 +127,7 @@ const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect
   ["customFieldData", "customFieldData"],
 ];
 
-/** Derives the event of a new note. Other changes of a note have no event. */
+/** Derives the event of a new note. No other change of a note has an event. */
 async function noteEvents(
   table: Table,
   change: RowChange,
@@ -155,7 +155,7 @@ async function appointmentEvents(
 }
 
 function appointmentEvent(before: StoredAppointment | undefined, after: StoredAppointment) {
-  // A soft delete moves the row to another key, so the stream reports it as a new row.
+  // A soft delete moves the row to another key, so the stream reports a new row.
   if (after.deletedAt !== undefined) return "appointment.cancelled";
   if (before === undefined) return after.importId === undefined ? "appointment.created" : undefined;
   if (before.version === after.version) return undefined;
@@ -169,7 +169,7 @@ interface Attached {
   readonly updatedAt: string;
 }
 
-/** The prospect of a note or appointment at the time of publishing, even if the prospect is deleted. */
+/** Reads the prospect of a note or appointment at the time of publication, even if the prospect is deleted. */
 async function prospectOf(
   table: Table,
   { companyId, prospectId, updatedAt }: Attached,
@@ -181,22 +181,22 @@ async function prospectOf(
   return presentProspect(prospect, await nextAppointment(table, prospect, Date.parse(updatedAt)), dictionary);
 }
 
-/** Derives at most one event, because each write that raises the version of the row either creates, changes or hides the territory. */
+/** Derives at most one event. Each write that raises the row's version creates, changes or soft-deletes the territory. */
 function territoryEvents(before: StoredTerritory | undefined, after: StoredTerritory): DomainEvent[] {
   if (before !== undefined && (before.deletedAt !== undefined || before.version === after.version)) return [];
   return [eventOf(after, territoryEvent(before, after), { territory: presentTerritory(after) })];
 }
 
 function territoryEvent(before: StoredTerritory | undefined, after: StoredTerritory) {
-  // A soft delete moves the row to another key, so the stream reports it as a new row.
+  // A soft delete moves the row to another key, so the stream reports a new row.
   if (after.deletedAt !== undefined) return "territory.deleted";
   return before === undefined ? "territory.created" : "territory.updated";
 }
 
-/** The largest number of errors in an event, because a delivery with its body must fit into one row of the table. */
+/** An event lists at most this many errors, because a delivery with its body must fit into one row of 400 KB. */
 const IMPORT_ERRORS = 100;
 
-/** Binary values are bytes in the table, but base64 text in stream records. */
+/** Binary values are bytes in the table but base64 text in stream records. */
 const Bytes = z.union([
   z.instanceof(Uint8Array),
   z.pipe(
@@ -207,7 +207,7 @@ const Bytes = z.union([
 const ImportRow = z.extend(StoredImport, { errors: Bytes });
 const State = z.object({ state: z.string() });
 
-/** Derives one event when an import completes. A dry run has no event. */
+/** Derives one event when an import completes. A dry run has none. */
 function importEvents(before: unknown, after: unknown): DomainEvent[] {
   const row = ImportRow.parse(after);
   const was = before === undefined ? undefined : State.parse(before).state;

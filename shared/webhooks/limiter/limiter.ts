@@ -1,7 +1,7 @@
 /**
- * The concurrency limiter of a webhook, stored in one small row. Slots limit how many senders work on the webhook, the breaker stops all of
- * them, and a mark shows that a throttled backlog waits. Each delivery in flight has an attribute with its slot and the end of the slot's
- * lease, so the slot of a sender that dies is freed later.
+ * The concurrency limiter of a webhook, stored in one row. Its slots limit how many senders serve the webhook at the same time. Its circuit
+ * breaker stops all of them after failures. A mark shows that deliveries wait in the throttled backlog. Each delivery in flight has an
+ * attribute with its slot and the end of the slot's lease, so that the slot of a killed sender becomes free.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -24,7 +24,7 @@ import { throttledDrainMessage } from "#shared/webhooks/messages.ts";
 import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
 
 export const StoredLimiter = z.object({
-  /** The stored names are older than this code: `gate` means limiter, and `look` means a step of the drain. */
+  /** Stored rows say `gate` for limiter, so the value must not change. */
   type: z.literal("gate"),
   companyId: Id,
   webhookId: Id,
@@ -34,54 +34,53 @@ export const StoredLimiter = z.object({
   fails: z._default(z.int(), 0),
   /** Whether the last exchange took too long for a quick receiver. */
   slow: z._default(z.boolean(), true),
-  /** The breaker is open until this time. Afterwards, one delivery at a time probes the receiver. */
+  /** The circuit breaker is open until this time. After it, one delivery at a time probes the receiver. */
   openUntil: z.optional(Timestamp),
-  /** How often the breaker has opened since the last success. */
+  /** How often the circuit breaker has opened since the last success. */
   openings: z._default(z.int(), 0),
   /**
-   * How many times in succession no request could be sent. If it is above 0, `openUntil` is the end of a backoff and not of an open
+   * How many times in succession requests could not be sent at all. Above 0, `openUntil` is the end of a backoff and not of an open
    * breaker.
    */
   unsent: z._default(z.int(), 0),
   /** The mark of a throttled backlog. It puts the row into the due index, where the sweeper finds it each minute. */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
-  /** The end of the drain's lease, or the time of the drain's next step. */
+  /** The end of the lease for draining the backlog, or the time of the next step. */
   lookUntil: z.optional(Timestamp),
   /** The backlog has been empty since this time. */
   emptySince: z.optional(Timestamp),
 });
 export type StoredLimiter = z.infer<typeof StoredLimiter>;
 
-/** The row of a limiter that has not been used yet. */
 export const newLimiter = (companyId: number, webhookId: number): Item => ({ type: "gate", companyId, webhookId });
 
-/** Reads the limiter's row. For a limiter that has not been used yet, returns a new row. */
+/** Reads the limiter's row. An unused limiter has no row, so this returns a new one. */
 export const readLimiter = async ({ table }: EventContext, companyId: number, webhookId: number): Promise<Item> =>
   (await table.get(limiterKeys.limiter(companyId, webhookId))) ?? newLimiter(companyId, webhookId);
 
 /**
- * The share of all senders that one receiver may occupy. The larger share is for a quick receiver, the smaller one for a receiver that is
- * slow, failing or unknown.
+ * The shares of all senders that one receiver may occupy. A receiver that is slow, failing or not known yet gets the smaller share, so that
+ * it cannot block other receivers.
  */
 const QUICK_SHARE = 0.8;
 const SLOW_SHARE = 0.2;
 export const slotLimit = (senders: number, slow: boolean): number =>
   Math.max(1, Math.floor(senders * (slow ? SLOW_SHARE : QUICK_SHARE)));
 
-/** An answer within this time is quick. */
+/** A receiver that answers within this time is quick. */
 const QUICK_MS = 1_000;
-/** If all slots were taken within this time, a quick receiver is likely to free one soon. */
+/** If all slots were taken within this time, a quick receiver will probably free one soon. */
 const YOUNG_MS = 5_000;
 
-/** The number of successive failures that opens the breaker. */
+/** This many successive failures open the circuit breaker. */
 export const BREAKER_FAILURES = 5;
-/** The breaker stays open for 10 s, 20 s, 40 s and so on, up to 5 min. A due delivery is therefore delayed by at most 5 min. */
+/** The circuit breaker stays open for 10 s, then 20 s, 40 s and so on, up to 5 min. It therefore delays a due delivery by at most 5 min. */
 const OPEN_MS = 10_000;
 const OPEN_MAX_MS = 300_000;
 const openMs = (openings: number): number => Math.min(OPEN_MAX_MS, OPEN_MS * 2 ** Math.min(openings, 10));
 
-/** The deliveries that one sender wants to send with one slot. */
+/** The deliveries that a sender wants to send with one slot. */
 export interface SlotClaim {
   readonly companyId: number;
   readonly webhookId: number;
@@ -89,26 +88,23 @@ export interface SlotClaim {
 }
 
 export type Acquisition =
-  /** The slot was acquired. `slot` is the value that frees it. */
+  /** The slot is taken. `slot` is the value that frees it. */
   | { readonly kind: "acquired"; readonly slot: string }
-  /** Another sender is already sending these deliveries and holds their slot until this time at the latest. */
+  /** Another sender is sending some of these deliveries. It holds their slot until this time at the latest. */
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
-  /** All slots are in use, but they were taken only recently and the receiver is quick, so a slot is likely to become free soon. */
+  /** All slots are in use, but a quick receiver will probably free one soon. */
   | { readonly kind: "soon" }
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly until: string };
 
 export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
-/**
- * Takes a slot. Several deliveries may share a slot only while the receiver is quick. The call costs one write, even if the slot is
- * refused.
- */
+/** Takes a slot. Several deliveries may share a slot only while the receiver is quick. A refusal also costs one write. */
 export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
   const { companyId, webhookId, ids } = claim;
   for (;;) {
     const now = context.clock.now();
-    // The text is short, so that the row with ten deliveries in flight still costs one write unit.
+    // Keep this text short, so that writing a row with ten deliveries in flight still costs one write unit.
     const slot = `${iso(now + LEASE_MS)} ${randomBytes(6).toString("base64url")}`;
     const own = Object.fromEntries(ids.map((id) => [id, slot]));
     const change = { set: { type: "gate", companyId, webhookId, ...own }, add: { used: 1 } };
@@ -136,7 +132,7 @@ function isFree(ids: readonly string[], now: number, senders: number): Condition
   return all(...areIdle, isClosed, any(hasSlowSlot, hasQuickSlot));
 }
 
-/** Whether several deliveries may share one slot. The receiver must be quick and its last exchange must have succeeded. */
+/** Whether several deliveries may share a slot. The receiver must be quick and its last exchange must have succeeded. */
 export const takesBatches = ({
   slow,
   fails,
@@ -150,8 +146,8 @@ interface Capacity {
 }
 
 /**
- * The number of free slots in the row as it was read, and the refusal for deliveries that find no slot. The result is only an estimate,
- * because the row may have changed. `acquireSlot` makes the decision.
+ * Estimates the number of free slots from a row that was read, and how a further delivery would be refused. The row may have changed since,
+ * so only `acquireSlot` decides.
  */
 export function capacityOf(row: Item, now: number, senders: number): Capacity {
   const limiter = StoredLimiter.parse(row);
@@ -167,7 +163,7 @@ export interface Slot {
   readonly until: string;
 }
 
-/** The slots in use with their deliveries. */
+/** Returns the slots in use with their deliveries. */
 export function slotsIn(row: Item): Slot[] {
   const slots = new Map<string, Slot>();
   for (const [id, slot] of Object.entries(row)) {
@@ -195,14 +191,13 @@ function refusalOf(row: Item, now: number): Refusal {
   return { kind: !slow && slots.every(({ until }) => until >= young) ? "soon" : "full" };
 }
 
-/** The result of one exchange as the limiter needs it. */
 export interface Observation {
   readonly isSuccess: boolean;
   readonly latencyMs: number;
 }
 
 /**
- * Frees the slot and counts the exchanges in the order in which they ended. Several failures in succession open the breaker, and a success
+ * Frees the slot and counts the exchanges in the order in which they ended. Successive failures open the circuit breaker, and a success
  * closes it.
  */
 export async function releaseSlot(
@@ -236,8 +231,8 @@ export async function releaseSlot(
 }
 
 /**
- * Frees the slot after requests that could not be sent, and stops sending for a backoff. The backoffs are as long as those of the breaker.
- * Afterwards, one delivery at a time probes whether requests can be sent again. Returns the end of the backoff.
+ * Frees the slot after requests that could not be sent, and stops sending for a backoff, which grows like the open times of the circuit
+ * breaker. Afterwards one delivery at a time probes whether requests can be sent. Returns the end of the backoff.
  */
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
@@ -256,7 +251,7 @@ const openEnd = ({ timeScale }: EventContext, now: number, openings: number): st
 
 const isNotOpen = (now: number): Condition => any(missing("openUntil"), atMost("openUntil", iso(now)));
 
-/** Frees the slot together with `change`. Returns the row after the write, or undefined if the slot was already free. */
+/** Frees the slot together with `change`. Returns the new row, or undefined if the slot was already free. */
 export function freeSlot(
   context: EventContext,
   { companyId, webhookId, ids }: SlotClaim,
@@ -267,12 +262,12 @@ export function freeSlot(
   return updateIf(context, {
     update: limiterKeys.limiter(companyId, webhookId),
     change: { set, add: { ...add, used: -1 }, remove: [...remove, ...ids] },
-    // Checking one delivery's attribute is enough, because the attributes of a slot are written and removed together.
+    // One attribute is enough, because all attributes of a slot are written and removed together.
     when: equals(ids[0] ?? "", slot),
   });
 }
 
-/** Makes the write. If the condition fails, returns the row that refused it. */
+/** Makes the write. Returns the current row if the condition fails. */
 async function refusingRow(
   { table }: EventContext,
   write: Parameters<EventContext["table"]["write"]>[0],
@@ -286,13 +281,13 @@ async function refusingRow(
   }
 }
 
-/** If all slots are in use, the next step of the drain comes after this time. */
+/** The wait before the next step if all slots are in use. */
 export const FULL_MS = 2_000;
 
 /**
- * Puts refused deliveries of one webhook into its throttled backlog. The deliveries use up no attempt and keep their due time. The limiter
- * is marked first, so that the drain finds the deliveries even if this sender dies in between. `limiter` is the row as last read. The mark
- * is checked again at the end, because a drain may have found the backlog empty in the meantime.
+ * Moves refused deliveries of one webhook into its throttled backlog. They use up no attempt and keep their due time. The limiter is marked
+ * first, so that the drain finds the deliveries even if this sender is killed. The mark is checked again at the end, because the drain may
+ * have found the backlog empty and removed the mark in between.
  */
 export async function addToThrottledBacklog(
   context: EventContext,
@@ -319,7 +314,7 @@ export async function addToThrottledBacklog(
   await queue.send([{ message, delaySeconds: delaySecondsUntil(atMs, clock.now()) }]);
 }
 
-/** Marks the limiter. Returns false if it is already marked and its drain has not found the backlog empty. */
+/** Marks the limiter. Returns false if it is already marked and the drain has not found the backlog empty. */
 async function mark(context: EventContext, limiter: Item): Promise<boolean> {
   const { companyId, webhookId, dueShard, emptySince } = StoredLimiter.parse(limiter);
   if (dueShard !== undefined && emptySince === undefined) return false;

@@ -1,6 +1,6 @@
 /**
- * Counts the waiting deliveries, and reports once a minute how late they are. It keeps only sums, so the memory does not grow with the
- * number of deliveries.
+ * Counts the waiting deliveries and logs how late they are, once a minute. It keeps only sums, so its memory does not grow with the
+ * backlog.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -16,7 +16,7 @@ export type DueEntry = z.infer<typeof DueEntry>;
 
 export const companyOf = ({ pk }: Pick<DueEntry, "pk">): number => Number(/^C#(\d+)#/.exec(pk)?.[1]);
 
-/** Whether an entry of the due index belongs to a delivery. All other entries belong to webhooks, limiters, replays and fan-outs. */
+/** Whether an entry of the due index belongs to a delivery. Other entries belong to webhooks, limiters, replays and fan-outs. */
 export const isDelivery = ({ sk }: Pick<DueEntry, "sk">): boolean => sk.startsWith("D#");
 
 interface Waiting {
@@ -35,21 +35,21 @@ function addTo(waiting: Waiting, { pk, dueAt }: DueEntry): void {
   waiting.byCompany.set(companyId, (waiting.byCompany.get(companyId) ?? 0) + 1);
 }
 
-/** If a shard has at most this many entries, they are cached for the second reading. */
+/** The entries of the due index are kept for a second pass if there are at most this many. */
 const CACHED_ENTRIES = 2_000;
 
-/** The overdue entries of the due index that are not in a backlog. */
+/** The overdue entries of the due index. Deliveries in a paused or throttled backlog are not among them. */
 export interface Overdue {
   readonly deliveries: Waiting;
-  /** The number of events that are still being fanned out. */
+  /** The number of events whose fan-out has not ended. */
   readonly fanOuts: number;
-  /** The webhooks that have a throttled backlog. */
+  /** The webhooks with a throttled backlog. */
   readonly throttled: readonly { readonly companyId: number; readonly id: number }[];
-  /** Reads the entries of a shard a second time, from the cache if they are few. */
+  /** Yields the entries of a partition a second time, from memory if they are few. */
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
 }
 
-/** Counts the entries that are due at `upTo` or earlier, or all entries if `upTo` is undefined. */
+/** Counts the entries that are due at `upTo` or before, or all entries if `upTo` is undefined. */
 export async function countOverdue(table: Table, upTo: string | undefined): Promise<Overdue> {
   const read = (pk: string) => table.query({ pk, index: "due", ...(upTo !== undefined && { upTo }) });
   const deliveries = nothing();
@@ -72,14 +72,14 @@ export async function countOverdue(table: Table, upTo: string | undefined): Prom
   return { deliveries, fanOuts, throttled, again: (shard) => cache?.get(shard) ?? read(shard) };
 }
 
-/** The largest number of deliveries that are counted in one backlog, which is one page of the index. */
+/** A backlog is counted only up to this number, which one page of the index holds. */
 const COUNTED = 5_000;
 /** The number of backlogs that are counted concurrently. */
 const PARALLEL = 8;
 
 /**
- * Logs one line for the whole service, and one for each company with waiting deliveries. After `endMs` it counts no further backlog, and
- * reports how many backlogs were left out.
+ * Logs one line for the service and one for each company with waiting deliveries. Counts no further backlog after `endMs`, and logs how
+ * many were left out.
  */
 export async function reportLag(
   context: EventContext,
@@ -113,7 +113,7 @@ export async function reportLag(
   }
 }
 
-/** The seconds since the earliest due time; 0 if nothing waits. */
+/** Returns the seconds since the earliest due time, or 0 if nothing waits. */
 const secondsSince = (oldestMs: number, now: number): number => Math.max(0, Math.floor((now - oldestMs) / 1_000));
 
 /** Yields the index partitions of all throttled and all paused backlogs. */

@@ -1,6 +1,6 @@
 /**
  * Reconciles the deliveries of a company: the number of expected deliveries must equal the sum of delivered, waiting, exhausted and
- * cancelled ones. Compares the expected deliveries with their rows, attempts, debounce windows, due entries and limiters, and lists each
+ * cancelled ones. Also compares each delivery with its attempts, debounce window, due entry and limiter, and lists every contradiction as a
  * fault.
  */
 import type { AppContext } from "#shared/context.ts";
@@ -28,13 +28,13 @@ import {
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 const noCounts = {
-  /** All expected deliveries, and also those deliveries that have no entry, each of which is a fault. */
+  /** The number of expected deliveries, including deliveries that wrongly have no entry. */
   matched: 0,
   delivered: 0,
   waiting: 0,
   exhausted: 0,
   cancelled: 0,
-  /** The waiting deliveries in paused backlogs, and those in throttled backlogs. */
+  /** How many of the waiting deliveries are in a paused or a throttled backlog. */
   paused: 0,
   throttled: 0,
   attempts: 0,
@@ -42,7 +42,7 @@ const noCounts = {
 type Counts = typeof noCounts;
 
 export interface Reconciliation extends Counts {
-  /** The number of matches of events that are still being fanned out. They count as matched when their deliveries are made. */
+  /** The number of matches whose deliveries a fan-out has not made yet. They are not part of `matched`. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }
@@ -50,8 +50,8 @@ export interface Reconciliation extends Counts {
 type ReadContext = Pick<AppContext, "table" | "clock">;
 
 /**
- * Reconciles a company. Rows that change while they are read may look wrong, so faults are checked `again` times with a wait in between.
- * Only a fault that is found each time is reported.
+ * Reconciles a company. A row that changes during the read may look wrong, so faults are checked `again` times after a wait. Only a fault
+ * that every check finds is reported.
  */
 export async function reconcile(
   context: ReadContext,
@@ -70,7 +70,7 @@ export async function reconcile(
 
 async function reconcileOnce({ table, clock }: ReadContext, companyId: number): Promise<Reconciliation> {
   const now = clock.now();
-  // Read the expected deliveries before the rows, because a delivery that is added in between would otherwise look lost.
+  // Read the expected deliveries before the rows. In the opposite order, a delivery that is added in between would look lost.
   const expected = await readExpected(table, companyId, now);
   const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, expected.fanOuts, now);
   const webhooks = new Map((await readWebhooks(table, companyId)).map((rows) => [rows.webhook.id, rows]));
@@ -85,7 +85,7 @@ async function reconcileOnce({ table, clock }: ReadContext, companyId: number): 
     const state = await readWebhookState(table, { companyId, webhookId }, rows, entries, now);
     const found = await reconcileWebhook(table, state, expected.deliveries.get(webhookId) ?? new Set(), known);
     for (const name of countNames) sums[name] += found[name];
-    // Add the faults one by one, because a call accepts only about 120 000 arguments and there may be more faults.
+    // Do not spread the faults into one `push`, because a call accepts only about 120 000 arguments.
     for (const fault of found.faults) faults.push(fault);
   }
   const sum = sums.delivered + sums.waiting + sums.exhausted + sums.cancelled;
@@ -146,7 +146,7 @@ async function readExpected(table: Table, companyId: number, now: number): Promi
   const deliveries = new Map<number, Set<string>>();
   const fanOuts = new Map<string, ExpectedFanOut>();
   const days: string[] = [];
-  // Include tomorrow, because the clock of the function that wrote the event may be ahead.
+  // Include tomorrow, because the clock of the function that wrote an event may be ahead.
   for (let at = now - limits.deliveryKeptMs; at < now + 2 * DAY_MS; at += DAY_MS) {
     days.push(new Date(at).toISOString().slice(0, 10));
   }

@@ -1,4 +1,4 @@
-/** The rules of reconciliation. For each delivery the state, attempts, body, due entry, limiter, debounce window and fan-out must agree. */
+/** The rules of reconciliation. The state, attempts, body, due entry, limiter, debounce window and fan-out of each delivery must agree. */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
@@ -12,16 +12,16 @@ import type { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type DueEntry, isExpired, type WebhookState } from "#shared/webhooks/reconcile/webhook-state.ts";
 import { MAX_ATTEMPTS } from "#shared/webhooks/retry-plan.ts";
 
-/** After this time the sweeper has replaced any lost message. */
+/** After this time the sweeper has certainly replaced a lost message. */
 const SWEPT_MS = 15 * 60_000;
-/** The largest expected difference between the clocks of two functions. */
+/** The clocks of two functions may differ by this much. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** Whether all of the given times are long past. Undefined times are ignored. */
+/** Whether all of the given times are so long ago that something must have happened since. Ignores undefined times. */
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
   times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
 
-/** Returns the faults of a webhook's rows, limiter, replay and backlogs. `deliveryFaults` returns the faults of single deliveries. */
+/** Returns the faults in the rows of a webhook, its limiter, its replay and its backlogs. `deliveryFaults` checks single deliveries. */
 export function webhookFaults({ limiter, slots, replay, webhook, webhookId, now, ...rows }: WebhookState): string[] {
   const { deliveries, attempts, entries, unreadable } = rows;
   const faults = unreadable.map((id) => `${id}: has a row that cannot be read`);
@@ -84,8 +84,8 @@ function jsonOf(body: string): unknown {
 const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
 
 /**
- * Returns the faults of a delivery's attempts. Attempts must be numbered from 1 without a gap. A sender that died may leave a record of an
- * attempt that will be made again.
+ * Returns the faults of a delivery's attempts, which must be numbered from 1 without a gap. One record beyond the last counted attempt is
+ * correct, because a killed sender may have recorded an attempt that will be made again.
  */
 function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: readonly Attempt[]): string[] {
   const faults: string[] = [];
@@ -135,7 +135,7 @@ function waitingFaults(
         ? ["has been due for a quarter of an hour"]
         : ["waits for a deleted registration"];
     case keys.pausedBacklogShard(companyId, webhookId):
-      // The drain of the throttled backlog cancels the deliveries of a deleted webhook, including those of the paused backlog.
+      // The drain of the throttled backlog cancels all waiting deliveries of a deleted webhook.
       if (webhook === undefined) return limiter?.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
@@ -147,11 +147,11 @@ function waitingFaults(
   }
 }
 
-/** A window event as this check reads it, without the event's data. */
+/** The fields of a window event that this check needs. The event's data is not read. */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 
-/** Returns the debounced deliveries whose number of events differs from the number in the closed delivery or in the open window. */
+/** Returns a fault for each debounced delivery whose number of events differs from the number in its row or in its open window. */
 export async function windowFaults(table: Table, state: WebhookState): Promise<string[]> {
   const debounced = [...state.deliveries.values()].filter(
     (delivery) => delivery.body === undefined && delivery.sharedData === undefined && delivery.state !== "cancelled",
@@ -166,7 +166,7 @@ export async function windowFaults(table: Table, state: WebhookState): Promise<s
   });
 }
 
-/** Counts by delivery id the events that joined the delivery, and the events that its open window lists. */
+/** Counts, by delivery id, the events that joined the delivery and the events that its open window lists. */
 async function readWindows(table: Table, { companyId, webhookId }: WebhookState) {
   const joined = new Map<string, number>();
   const open = new Map<string, number>();
@@ -188,13 +188,13 @@ async function readWindows(table: Table, { companyId, webhookId }: WebhookState)
   return { joined, open };
 }
 
-/** Whether the data of each event exists, by event id. */
+/** Whether the data of an event exists, by event id. */
 export type KnownData = Map<string, boolean>;
 
-/** The number of rows that one call reads. */
+/** The number of rows that one batch call reads. */
 const TOGETHER = 25;
 
-/** Returns the deliveries whose event data is gone. They cannot be sent. */
+/** Returns the deliveries that cannot be sent, because the data of their event is gone. */
 export async function dataFaults(
   table: Table,
   { companyId, deliveries }: WebhookState,
@@ -214,12 +214,12 @@ export async function dataFaults(
 }
 
 export interface FanOuts {
-  /** The number of matches whose deliveries are not made yet. They are not counted as matched. */
+  /** The number of matches whose deliveries are not made yet. They are not part of `matched`. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }
 
-/** Compares the events that are still being fanned out with `expected`, which was read earlier. */
+/** Compares the fan-outs in the table with the expected ones, which were read earlier. */
 export async function readFanOuts(
   table: Table,
   companyId: number,

@@ -1,4 +1,4 @@
-/** The sweeper, which replaces the lost messages of due deliveries, drains and fan-outs. It runs every minute. */
+/** The sweeper replaces lost queue messages of due deliveries, drains and fan-outs. It runs every minute. */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import { delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
@@ -21,32 +21,38 @@ import {
 import { companyOf, countOverdue, DueEntry, isDelivery, reportLag } from "#shared/webhooks/reconcile/lag.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
-/** `messages-lost` means that the queue was purged or is new. The sweeper then queues every waiting delivery, even if it is not due yet. */
+/**
+ * The operator chooses `messages-lost` if the queue was purged or is new. The sweeper then queues every waiting delivery, even if it is not
+ * due.
+ */
 export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
 export type SweepInput = z.infer<typeof SweepInput>;
 
-/** A delivery that has been due for a shorter time still has its message. */
+/** A delivery that became due within this time probably still has its message. */
 const GRACE_MS = 30_000;
-/** The sweeper queues a delivery at most once in this time, so that the messages of a backlog do not double every minute. */
+/** A delivery is queued again at most once in this time. Otherwise the messages of a backlog would double every minute. */
 const SWEEP_AGAIN_MS = 10 * 60_000;
-/** The number of entries of each shard that are written concurrently and queued in one call. */
+/** The number of entries that are written concurrently and queued with one call, in each partition. */
 const TOGETHER = 10;
 /**
- * The largest number of entries that one run handles. Each entry takes two milliseconds of processor time, so together they take less than
- * half of the function's 50 s.
+ * One run of the sweeper handles at most this many entries. An entry takes two milliseconds of processor time, so all take less than half
+ * of the function's 50 s.
  */
 export const CAPACITY = 10_000;
-/** A run starts no entry after `WORK_MS` and counts no backlog after `METRICS_MS`, because the function times out after 50 s. */
+/** No entry is begun after `WORK_MS`, and no backlog is counted after `METRICS_MS`, because the function times out after 50 s. */
 const WORK_MS = 35_000;
 const METRICS_MS = 42_000;
 
-/** Returns the `stride` of a company: a run handles one of every `stride` entries, and the next run handles a different one. */
+/**
+ * Returns a company's stride. With a stride of 3, each run of the sweeper handles every third entry, and the next run begins at another
+ * entry.
+ */
 export type Strides = (companyId: number) => number;
 
 /**
- * Divides the capacity of a run fairly between companies with these numbers of entries. If a company has fewer entries than the equal
- * share, all of them are handled, and the other companies share what is left. A run handles at most `capacity` entries and one additional
- * entry for each company. After `stride` runs, every entry of a backlog has been handled.
+ * Divides the capacity of a run fairly between companies with these numbers of entries. A company with fewer entries than an equal share
+ * gets all of them handled, and the other companies divide the rest. After as many runs as a company's stride, every entry of its backlog
+ * has been handled.
  */
 export function fairStrides(counts: ReadonlyMap<number, number>, capacity: number): Strides {
   const equal = capacity / Math.max(1, counts.size);
@@ -59,7 +65,7 @@ export function fairStrides(counts: ReadonlyMap<number, number>, capacity: numbe
   return (companyId) => Math.max(1, Math.ceil((counts.get(companyId) ?? 0) / share));
 }
 
-/** Runs the sweeper and returns the number of messages that it sent. */
+/** Runs the sweeper. Returns the number of messages that it sent. */
 export async function sweep(context: EventContext, { assume }: SweepInput): Promise<number> {
   const begun = context.clock.now();
   const isAll = assume === "messages-lost";
@@ -69,12 +75,12 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
   const run: Run = { context, assume, queued: 0, fannedOut: new Set(), failed: [] };
   const work = keys.dueShards().map((shard) => sweepShard(run, overdue.again(shard), strides, endMs));
   const ends = await Promise.allSettled(work);
-  // Report the metrics last, and ignore their errors, because replacing lost messages is more important.
+  // Report the metrics last and ignore their errors, because replacing lost messages is more important.
   await reportLag(context, overdue, begun + METRICS_MS).catch((error: unknown) =>
     log.error("lag not reported", errorFields(error)),
   );
   for (const end of ends) if (end.status === "rejected") throw end.reason;
-  // A row that cannot be read does not stop the other entries, but the run counts as failed.
+  // A row that cannot be read does not stop the other entries, but the run must fail in the end so that an alarm starts.
   if (run.failed.length > 0) throw run.failed[0];
   return run.queued;
 }
@@ -83,13 +89,16 @@ interface Run {
   readonly context: EventContext;
   readonly assume: SweepInput["assume"];
   queued: number;
-  /** The ids of the companies whose fan-outs already have a message. */
+  /** The ids of the companies whose fan-outs have got a message in this run. */
   readonly fannedOut: Set<number>;
-  /** The first error of this run, or empty. Later errors are not kept. */
+  /** The first error of this run, if any. */
   readonly failed: unknown[];
 }
 
-/** Handles each page of a shard as soon as it is read. Strides apply only to deliveries, because a webhook has few other entries. */
+/**
+ * Handles entries of a partition in small groups while it is read. Strides apply to deliveries only, because a webhook has few other
+ * entries.
+ */
 async function sweepShard(
   run: Run,
   items: AsyncIterable<unknown> | Iterable<unknown>,
@@ -141,8 +150,7 @@ async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> 
 }
 
 /**
- * The message that replaces a lost one; undefined if the entry still has its message. The row decides that, because the index lags behind
- * the row.
+ * Returns the message that replaces a lost one, or undefined if the delivery needs none. The row decides, because the index lags behind it.
  */
 async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): Promise<Queued | undefined> {
   const step = stepMessage(key);
@@ -166,8 +174,8 @@ async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): 
 }
 
 /**
- * The message that starts the next step of a drain or fan-out. An additional message is harmless, because the row holds the lease and the
- * position.
+ * Returns the message that starts the next step of a drain or fan-out. A superfluous message is harmless, because a lease permits only one
+ * step at a time.
  */
 function stepMessage(key: Key): QueueMessage | undefined {
   const webhook = keys.webhookAt(key);

@@ -15,10 +15,10 @@ export interface DueEntry {
   readonly dueAt: string;
 }
 
-/** The entries of the due index, by delivery id. */
+/** The entries of the due index by delivery id. */
 export type DueEntries = Map<string, DueEntry[]>;
 
-/** Reads the due entries of a company that are not in a backlog, by webhook. */
+/** Reads a company's entries of the due index by webhook, except those in backlogs. */
 export async function readDue(table: Table, companyId: number): Promise<Map<number, DueEntries>> {
   const found = new Map<number, DueEntries>();
   const own = new RegExp(`^C#${companyId}#D#(\\d+)#\\d+$`);
@@ -51,7 +51,7 @@ function addEntry(entries: DueEntries, item: Item): void {
 interface Rows {
   readonly deliveries: Map<string, StoredDelivery>;
   readonly attempts: Map<string, StoredAttempt[]>;
-  /** The ids of deliveries that have a row that cannot be parsed. */
+  /** The ids of deliveries whose rows cannot be parsed. */
   readonly unreadable: string[];
 }
 
@@ -69,10 +69,7 @@ export interface WebhookState extends Rows {
   readonly now: number;
 }
 
-/**
- * Reads the state of a webhook. `due` contains the webhook's due entries that are not in a backlog. This function adds the entries of the
- * webhook's backlogs.
- */
+/** Reads the state of a webhook. `due` has the webhook's entries of the due index, except those in backlogs, which this function adds. */
 export async function readWebhookState(
   table: Table,
   { companyId, webhookId }: Pick<WebhookState, "companyId" | "webhookId">,
@@ -119,5 +116,5 @@ function addRow({ deliveries, attempts, unreadable }: Rows, item: Item, now: num
   }
 }
 
-/** Whether a row has expired. DynamoDB deletes expired rows some hours later, and until then they must not count. */
+/** Whether a row has expired. DynamoDB deletes an expired row only some hours later, and until then it must not count. */
 export const isExpired = (expiresAt: number, now: number): boolean => expiresAt * 1_000 <= now;

@@ -1,7 +1,4 @@
-/**
- * The filter of a registration, which is a set of criteria that an event's `data` must meet. A filter is only data, and no part of it is
- * evaluated as code.
- */
+/** The filter of a registration: criteria that an event's `data` must meet. A filter is only data. Never evaluate a part of it as code. */
 
 import * as z from "zod/mini";
 import { finiteNumbers, isObject } from "#shared/json.ts";
@@ -10,8 +7,8 @@ import * as limits from "#shared/limits.ts";
 type Json = z.infer<ReturnType<typeof z.json>>;
 
 /**
- * A filter matches if every key matches. A key is a name or a dot path, and its value may be a nested filter object. A list matches each
- * value that it contains, and null matches only null.
+ * A filter matches if every key matches. A key is a name or a dot path, and may have a nested filter as its value. A list matches if it
+ * contains the value, and null matches only null.
  */
 export const EventFilter = z
   .custom<Record<string, Json>>(isObject, { error: "must be a JSON object", abort: true })
@@ -33,7 +30,10 @@ export const EventFilter = z
   );
 export type EventFilter = z.infer<typeof EventFilter>;
 
-/** The depth and the number of keys of a filter. Stops one level below the limit, so that even a very deep filter takes little time. */
+/**
+ * Returns the depth and the number of keys of a filter. Stops one level below the limit, so that a hostile filter of great depth takes
+ * little time.
+ */
 function measure(filter: Record<string, unknown>): { depth: number; keys: number } {
   let keys = 0;
   let deepest = 0;
@@ -56,7 +56,7 @@ function measure(filter: Record<string, unknown>): { depth: number; keys: number
   return { depth: deepest, keys };
 }
 
-/** Whether the event's data meets every criterion. A key that the data does not contain never matches. */
+/** Whether the event's data meets every criterion. A key that the data lacks never matches. */
 export function matchesFilter(filter: EventFilter | null, data: unknown): boolean {
   return filter === null || meets(filter, data);
 }
@@ -70,7 +70,10 @@ function meets(criteria: Record<string, unknown>, data: unknown): boolean {
   });
 }
 
-/** The value at a path. Only own properties of objects are read, so `__proto__`, `constructor` and the `length` of a list never match. */
+/**
+ * Returns the value at a path. Reads only own properties of objects, so that `__proto__`, `constructor` and the `length` of a list never
+ * match.
+ */
 function valueAt(data: unknown, path: readonly string[]): unknown {
   let at: unknown = data;
   for (const step of path) {

@@ -28,8 +28,8 @@ export async function listRegistrations(
 }
 
 /**
- * Creates a registration. The same transaction raises the counter in the webhook's row, which checks that the webhook exists and enforces
- * the limit.
+ * Creates a registration. The same transaction increments a counter in the webhook's row, which enforces the limit and proves that the
+ * webhook exists.
  */
 export async function createRegistration(
   context: ApiContext,
@@ -54,7 +54,7 @@ export async function createRegistration(
   return created;
 }
 
-/** Reads a registration. Throws not_found if the registration or its webhook does not exist. */
+/** Throws `not_found` if the registration or its webhook does not exist. */
 export async function getRegistration(
   context: ApiContext,
   companyId: number,
@@ -78,10 +78,7 @@ async function readRegistration(
   return StoredRegistration.parse(item);
 }
 
-/**
- * Changes only the sent fields. A patch without a difference writes nothing. Waiting deliveries keep their body and due time, and open
- * debounce windows keep their end.
- */
+/** Changes only the sent fields. Waiting deliveries keep their body and due time, and open debounce windows keep their end. */
 export async function updateRegistration(
   context: ApiContext,
   companyId: number,

@@ -1,4 +1,4 @@
-/** Schemas of webhooks and their registrations, as requests, answers and stored rows. */
+/** The schemas of webhooks and registrations: API requests and answers, and stored rows. */
 
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
@@ -6,10 +6,10 @@ import * as limits from "#shared/limits.ts";
 import { Bytes, Id, named, Timestamp, text, WebUrl } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
-/** The prefix of secrets in the format of Standard Webhooks. The rest of such a secret is base64. */
+/** The prefix of secrets in the format of Standard Webhooks. Base64 follows it. */
 export const STANDARD_PREFIX = "whsec_";
 
-/** Whether a secret with the prefix can sign. Receivers decode the part after the prefix, so that part must be base64 and not empty. */
+/** Whether a `whsec_` secret is valid. Receivers decode the part after the prefix, so it must be base64 and not empty. */
 const isStandardKey = (secret: string): boolean => {
   const encoded = secret.slice(STANDARD_PREFIX.length);
   return encoded !== "" && Buffer.from(encoded, "base64").toString("base64") === encoded;
@@ -110,7 +110,7 @@ export const Webhook = named(
 );
 export type Webhook = z.infer<typeof Webhook>;
 
-/** The secret in the form that the libraries of Standard Webhooks and Svix accept. It is the key that signs `webhook-signature`. */
+/** Returns the secret in the form that libraries for Standard Webhooks and Svix accept. */
 const standardFormOf = (secretKey: string): string =>
   secretKey.startsWith(STANDARD_PREFIX)
     ? secretKey
@@ -123,7 +123,8 @@ const WithSecret = named(
 );
 
 /**
- * The answer that creates a secret. `standardWebhooksSecret` is derived here, so a stored answer to an idempotency key does not contain it.
+ * The answer that creates a secret. `standardWebhooksSecret` is derived when the answer is sent, so the copy that is stored for a repeated
+ * request does not contain it.
  */
 export const WebhookWithSecret = z.pipe(
   z.pipe(
@@ -194,24 +195,21 @@ export const StoredWebhook = z.object({
   companyId: Id,
   name: z.string(),
   url: z.string(),
-  /** The secret encrypted for this row. `secretMask` shows its last characters. */
+  /** The secret, encrypted for this row. `secretMask` shows its last characters. */
   sealedSecret: z.optional(Bytes),
   secretMask: z.optional(z.string()),
-  /**
-   * The plain secret of a row from before encryption. `npm run webhooks -- encrypt-secrets` replaces it by the encrypted secret and the
-   * mask.
-   */
+  /** The plain secret of a row that an old version wrote. `npm run webhooks -- encrypt-secrets` replaces it. */
   secretKey: z.optional(z.string()),
-  /** The previous secret. It also signs until the given time. */
+  /** The previous secret. Deliveries are also signed with it until the given time. */
   previousSecret: z.optional(
     z.object({ sealed: z.optional(Bytes), secretKey: z.optional(z.string()), until: Timestamp }),
   ),
   status: z.enum(["active", "paused"]),
-  /** The time since which no attempt has succeeded. */
+  /** No attempt has succeeded since this time. */
   failingSince: z.optional(Timestamp),
   /**
-   * The partition of the row's entry in the due index. While the webhook is paused, the entry is among the paused webhooks. During the
-   * drain of a paused backlog, the entry is for the sweeper.
+   * The partition of the row in the due index. A paused webhook is in the partition of paused webhooks. A resumed webhook is in a partition
+   * of the sweeper until its paused backlog is empty.
    */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
@@ -224,12 +222,12 @@ export type StoredWebhook = z.infer<typeof StoredWebhook>;
 export const StoredRegistration = z.object({
   ...registrationFields,
   type: z.literal("registration"),
-  /** The filter as JSON text, because the table would change some keys and numbers. */
+  /** The filter as JSON text, because DynamoDB would change some keys and numbers. */
   filter: z.nullable(z.string()),
   companyId: Id,
   webhookId: Id,
   createdAt: Timestamp,
-  /** Events before this time may have been published under another delay. */
+  /** Events from before this time may have been published under another delay. */
   delayChangedAt: z.optional(Timestamp),
 });
 export type StoredRegistration = z.infer<typeof StoredRegistration>;

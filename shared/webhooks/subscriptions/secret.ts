@@ -1,4 +1,4 @@
-/** The secrets in a webhook's row. Each secret is encrypted for that row, and has a mask that can be read without a key. */
+/** The secrets in a webhook's row. Each is encrypted for this row, and has a mask that can be read without a key. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { type Condition, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -13,8 +13,8 @@ const keyOf = ({ companyId, id }: Row) => keys.webhook(companyId, id);
 const SHOWN = 4;
 
 /**
- * The mask of a secret. It shows the last characters, so that people can distinguish secrets. It shows at most four characters and at most
- * a quarter of the secret, not counting the prefix.
+ * Returns the mask of a secret: its last characters, by which people can distinguish secrets. It shows at most four characters and at most
+ * a quarter of the secret.
  */
 export function maskOf(secret: string): string {
   const characters = [...(secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret)];
@@ -27,17 +27,17 @@ export const storedMask = ({ secretMask, secretKey }: StoredWebhook): string => 
 /** The number of random bytes in a generated `whsec_` secret. Standard Webhooks recommends 24 to 64. */
 const STANDARD_BYTES = 24;
 
-/** A new random secret: a UUID, or a `whsec_` secret as in Standard Webhooks. */
+/** Returns a random secret: a UUID, or a `whsec_` secret as in Standard Webhooks. */
 export const newSecret = (form: "uuid" | "standard"): string =>
   form === "uuid" ? randomUUID() : `${STANDARD_PREFIX}${randomBytes(STANDARD_BYTES).toString("base64")}`;
 
-/** A new random secret in the form of the webhook's current secret, because its receiver can read that form. */
+/** Returns a random secret in the form of the webhook's current secret, because its receiver can read that form. */
 export async function newSecretLike(secrets: Pick<Secrets, "open">, webhook: StoredWebhook): Promise<string> {
   const current = await opened(secrets, webhook, webhook.sealedSecret, webhook.secretKey);
   return newSecret(current.startsWith(STANDARD_PREFIX) ? "standard" : "uuid");
 }
 
-/** The fields that store a new secret in a row. */
+/** Returns the fields that store a new secret in a row. */
 export async function sealedSecret(
   secrets: Secrets,
   row: Row,
@@ -47,7 +47,7 @@ export async function sealedSecret(
   return { sealedSecret: sealed, secretMask: maskOf(secretKey) };
 }
 
-/** The current secret in the form of a previous secret. Encrypts the secret if the row was written before encryption. */
+/** Returns the current secret as the previous secret. Encrypts it if an old version stored it in plain text. */
 export async function asPreviousSecret(
   secrets: Secrets,
   webhook: Row & Pick<StoredWebhook, "sealedSecret" | "secretKey">,
@@ -58,11 +58,10 @@ export async function asPreviousSecret(
   return { sealed: await secrets.seal(webhook.companyId, keyOf(webhook), plain(secretKey)), until };
 }
 
-/** Holds as long as the row has the same secret as when it was read. */
+/** Holds if the row still has the secret that was read. */
 export const hasSecretOf = ({ sealedSecret: sealed, secretKey }: StoredWebhook): Condition =>
   sealed === undefined ? equals("secretKey", secretKey) : equals("sealedSecret", sealed);
 
-/** The decrypted secrets that sign deliveries. */
 export interface OpenedSecrets {
   readonly secretKey: string;
   readonly previousSecret: { readonly secretKey: string; readonly until: string } | undefined;
@@ -84,7 +83,7 @@ const opened = async (
   plainText: string | undefined,
 ): Promise<string> => (sealed === undefined ? plain(plainText) : secrets.open(row.companyId, keyOf(row), sealed));
 
-/** The plain secret of a row that was written before encryption. */
+/** Returns the plain secret of a row that an old version wrote. */
 function plain(secretKey: string | undefined): string {
   if (secretKey === undefined) throw new Error("the row of a webhook has no secret");
   return secretKey;

@@ -19,13 +19,12 @@ import {
 } from "#shared/webhooks/subscriptions/schema.ts";
 import { storedMask } from "#shared/webhooks/subscriptions/secret.ts";
 
-/** The rows of one webhook. */
 export interface WebhookRows {
   readonly webhook: StoredWebhook;
   readonly registrations: StoredRegistration[];
 }
 
-/** Reads all webhooks of the company with their registrations in one Query, newest first. */
+/** Reads all webhooks of the company with their registrations by one Query, newest first. */
 export const readWebhooks = async (table: Table, companyId: number): Promise<WebhookRows[]> =>
   (await readWebhooksAtVersion(table, companyId)).webhooks;
 
@@ -40,7 +39,7 @@ export async function readWebhooksAtVersion(
   const webhooks = new Map<number, WebhookRows>();
   let version = registrationsVersionOf(undefined);
   const { sk: countKey } = keys.webhookCount(companyId);
-  // The row of a webhook sorts before the rows of its registrations.
+  // A webhook's row sorts before the rows of its registrations.
   for await (const item of table.query(keys.webhooks(companyId))) {
     if (item.sk === countKey) {
       version = registrationsVersionOf(item);
@@ -79,9 +78,9 @@ export async function readWebhook({ table }: ApiContext, companyId: number, id: 
 }
 
 /**
- * Removes the webhook with its registrations. Each waiting delivery is cancelled at its due time. Deliveries in the throttled backlog get
- * no message at their due time, so the limiter's row is marked and the sweeper starts the drain. If a registration is created or deleted
- * after the read, one of the conditions fails and the rows are read again, so that no registration is left behind.
+ * Removes the webhook with its registrations. Waiting deliveries are cancelled when their queue messages arrive. Deliveries in the
+ * throttled backlog have no message, so the limiter is marked, and the drain cancels them. A registration that is created or deleted
+ * concurrently makes a condition fail, so that no registration is left behind.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
@@ -97,11 +96,11 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
   });
 }
 
-/** The version of a company's registrations. Each write that changes a registration raises the version in the same transaction. */
+/** The version of a company's registrations, by which publishers notice changes. */
 export interface RegistrationsVersion {
-  /** The number of the version. It is 0 before the first change. */
+  /** The number of changes so far. */
   readonly number: number;
-  /** The time of the last change, in milliseconds since the epoch. */
+  /** The time of the last change, in milliseconds since 1970. */
   readonly changedAt: number;
 }
 
@@ -110,16 +109,15 @@ const CountRow = z.object({
   registrationsChangedAt: z._default(z.int(), 0),
 });
 
-/** The version of the registrations. `row` is the row that counts the company's webhooks, or undefined if the company has never had one. */
+/** Reads the version from the row that counts the company's webhooks. The row is undefined if the company has never had a webhook. */
 export function registrationsVersionOf(row: Item | undefined): RegistrationsVersion {
   const { registrationsVersion: number, registrationsChangedAt: changedAt } = CountRow.parse(row ?? {});
   return { number, changedAt };
 }
 
 /**
- * The write that raises the version. Add it to the transaction of each write that adds, changes or removes registrations. `webhooks` is 1
- * if the transaction adds a webhook and -1 if it removes one. This write also counts the webhooks, because the count is in the same row and
- * a transaction can write a row only once.
+ * The write that raises the version. Add it to each transaction that adds, changes or removes registrations. `webhooks` is 1 or -1 if the
+ * transaction also adds or removes a webhook: the same row counts the webhooks, and a transaction can write a row only once.
  */
 export const registrationsChange = (companyId: number, nowMs: number, webhooks?: 1 | -1) => ({
   update: keys.webhookCount(companyId),
@@ -149,7 +147,7 @@ type Filtered = Pick<StoredRegistration, "filter">;
 
 const filters = new WeakMap<Filtered, EventFilter | null>();
 
-/** The parsed filter of a registration. The result is cached, because many events are compared with the same filter. */
+/** Returns the parsed filter of a registration. The result is cached, because many events are compared with the same filter. */
 export function filterOf(registration: Filtered): EventFilter | null {
   const known = filters.get(registration);
   if (known !== undefined) return known;
@@ -164,10 +162,7 @@ export const presentRegistration = (registration: StoredRegistration): Registrat
   filter: filterOf(registration),
 });
 
-/**
- * The webhook as the API shows it. `secretKey` is the full secret only in the answer that creates the secret. In every other answer it is
- * the mask.
- */
+/** The webhook as the API shows it. `secretKey` must be the mask, except in the answer that creates the secret. */
 export function presentWebhook({ webhook, registrations }: WebhookRows, secretKey: string): Webhook {
   const { sealedSecret: _, secretMask: __, previousSecret: ___, ...shown } = webhook;
   return { ...shown, secretKey, registrations: registrations.map(presentRegistration) };

@@ -1,6 +1,6 @@
 /**
- * Creates and changes webhooks. This is a separate file from webhooks.ts, because only these writes need the rules for URLs and new
- * secrets.
+ * Creates and changes webhooks. It is not part of webhooks.ts, because only these writes need the code for URLs and secrets in their
+ * bundles.
  */
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
@@ -72,7 +72,7 @@ export async function createWebhook(context: ApiContext, companyId: number, inpu
   return created;
 }
 
-/** Changes only the sent fields. A patch without a difference writes nothing. Waiting deliveries go to the new URL. */
+/** Changes only the sent fields. Waiting deliveries go to the new URL. */
 export async function updateWebhook(
   context: ApiContext,
   companyId: number,
@@ -94,7 +94,7 @@ export async function updateWebhook(
   return maskedWebhook({ ...rows, webhook: { ...rows.webhook, ...set } });
 }
 
-/** Replaces the secret. Only this answer contains the full new secret. The previous secret also signs for a day. */
+/** Replaces the secret. Only this answer contains the new one. Deliveries are also signed with the previous secret for a day. */
 export function rotateSecret(
   context: ApiContext,
   companyId: number,
@@ -120,8 +120,8 @@ export function rotateSecret(
 }
 
 /**
- * Encrypts the secrets of a company that were stored before encryption. Each webhook is a separate write, so the run may be interrupted and
- * repeated. Returns the number of the company's webhooks, and the number of webhooks whose secrets this run has encrypted.
+ * Encrypts the secrets of a company that an old version stored in plain text. It may be interrupted and repeated. Returns the number of the
+ * company's webhooks, and how many of them were encrypted now.
  */
 export async function encryptSecrets(
   table: Table,
@@ -137,7 +137,7 @@ export async function encryptSecrets(
 const isPlain = ({ secretKey, previousSecret }: StoredWebhook): boolean =>
   secretKey !== undefined || previousSecret?.secretKey !== undefined;
 
-/** Returns whether a secret was encrypted. If the secret is rotated at the same time, the rotation wins. */
+/** Returns whether a secret was encrypted. A concurrent rotation wins. */
 function encryptOne(table: Table, secrets: Secrets, { companyId, id }: StoredWebhook): Promise<boolean> {
   const key = keys.webhook(companyId, id);
   return optimistic(async () => {
