@@ -30,25 +30,24 @@ const webhookReport = ({ budgets, times }: WebhookFigures): string =>
 
 const TIMES = `## Times
 
-Medians of several runs in milliseconds, of one function at a time:
+The table shows the medians of several measurements of one function in milliseconds:
 
-- *cold*: the whole call with empty caches, so that the list loads its data from the table.
-- *warm*: the whole call with the company's index in the function's memory.
-- *CPU*: the function's processor time in that call; the local DynamoDB server takes the rest of the time.
-- *in memory*: the part of the warm call that finds the exact total and the ids of the page in the index, without calls of the table.`;
+- *cold*: the whole request with empty caches, so that the list loads the index from DynamoDB.
+- *warm*: the whole request with the company's index in the function's memory.
+- *CPU*: the function's processor time during the request, without that of the local DynamoDB server.
+- *in memory*: the part of a warm request that finds the exact total and the ids of the page in the index, without calls to DynamoDB.`;
 
 const WEBHOOKS = "## Webhooks";
 
-const DELIVERIES = `Milliseconds from the commit of a row to the arrival of its event, through the whole local service. Its servers, its functions and the
-receiver share the processors of this machine. *Bare*: a loop that only posts the same bytes at the same rate, one after the other, on one
-open connection. *A second*: events that arrived each second. *Ratio*: events a second of the service, divided by those of the bare loop.`;
+const DELIVERIES = `The table shows milliseconds from the commit of a change to the arrival of its event, through the whole local service. The service and the
+receiver share the processors of one machine. *Bare* is a loop that only posts the same bodies at the same rate, on one open connection.
+*A second* is the number of events that arrived each second. *Ratio* is that number divided by the bare loop's.`;
 
 const POSTGRES = `## Beside Postgres
 
-The same rows in Postgres on the same machine in the same run, in memory, with btree, GiST, GIN and pg_trgm indexes and no concurrent
-writes. Postgres computes \`count(*)\` and the ids of the page; *here* is the time in which the company index computes the exact total and
-the ids of the page. The bench asserts that both find the same rows in the same order. Times are milliseconds. *Ratio*: Postgres's time
-divided by ours.`;
+The bench stores the same rows in Postgres on the same machine, in memory, with btree, GiST, GIN and pg_trgm indexes. *Postgres* is the time
+of \`count(*)\` and the ids of the page; *here* is the time in which the company index finds the exact total and the same ids. Times are
+milliseconds. *Ratio* is Postgres's time divided by ours. The bench fails if the two find different rows.`;
 
 function machine(postgres: Measured["postgres"]): string {
   const [cpu] = cpus();
