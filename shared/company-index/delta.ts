@@ -11,7 +11,7 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** The head of the index and all unflushed entries, read by one Query. They bring a cached index up to date. */
+/** All unflushed delta entries, and the head row, which lists the sorted runs of the index. One Query reads both. */
 export interface Unflushed {
   readonly head: Head;
   readonly entries: readonly IndexEntry[];
@@ -19,7 +19,7 @@ export interface Unflushed {
   readonly keys: readonly Key[];
   /** Sort keys of the entries whose text is in a separate row. The text of such an entry is empty here. */
   readonly withLongText: ReadonlySet<string>;
-  /** Sum of `weightOf` over all entries. A flush starts when it is large enough. */
+  /** Sum of `weightOf` over all entries. A flush starts when the sum is large enough. */
   readonly weight: number;
 }
 
@@ -103,7 +103,7 @@ export function weightOf(row: Item): number {
   return 1 + Math.floor((fields.length + note.length + aside) / ENTRY_BYTES);
 }
 
-/** Reads the head of the index and all unflushed entries with one strongly consistent Query. */
+/** Reads the head row (the list of sorted runs) and all unflushed entries with one strongly consistent Query. */
 export async function readUnflushed(table: Table, companyId: number): Promise<Unflushed> {
   const entries: IndexEntry[] = [];
   const notes: NoteEntry[] = [];
@@ -199,8 +199,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush removes a text before its entry. So if a text is
- * missing, the entry is dropped if the runs of the index already contain its version; otherwise the entry counts as missing.
+ * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush removes the text of an entry before the entry itself.
+ * So an entry without its text is dropped if a sorted run already contains its version. Otherwise the entry counts as missing.
  */
 export async function withTexts(
   table: Table,

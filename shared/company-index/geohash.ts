@@ -68,7 +68,6 @@ function rangeOf({ geohash, bits }: Cell): GeohashRange {
   return { from: geohash * geohashes, to: (geohash + 1) * geohashes };
 }
 
-/** Joins adjacent ranges. */
 function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
   const long: GeohashRange[] = [];
   for (const { from, to } of ranges) {

@@ -1,7 +1,7 @@
 /**
- * The manifest lists the current runs of a company's index. A run is an immutable batch of rows, added by a flush, an import or a rebuild
- * and divided into segments. The index head (one table row) has the ids of the runs. Each run has a run manifest, which is written once and
- * lists the run's segments.
+ * The manifest lists the current sorted runs of a company's index. A sorted run is an immutable batch of rows, as in an LSM tree. A flush,
+ * an import or a rebuild adds it. The head row of the index has the ids of the runs. Each run has a run manifest, which is written once and
+ * lists the segments of the run.
  */
 import * as z from "zod/mini";
 
@@ -40,7 +40,7 @@ export const SegmentEntry = z.object({
 export type SegmentEntry = z.infer<typeof SegmentEntry>;
 
 const Content = z.object({
-  /** Number of rows in all segments, including rows that newer runs replace. */
+  /** Number of rows in all segments, including rows that newer sorted runs replace. */
   rows: z.int(),
   overrides: Parts,
   looseNotes: Parts,
@@ -49,22 +49,24 @@ const Content = z.object({
 
 export interface Run extends z.infer<typeof Content> {
   readonly id: string;
-  /** Version overrides of the run (see `Overrides`) if they fit into the run manifest. Larger overrides have separate items. */
+  /** Version overrides of the sorted run (see `Overrides`) if they fit into the run manifest. Larger overrides have separate items. */
   readonly fewOverrides?: Uint8Array | undefined;
 }
 
-/** The current runs of the index, oldest first. The position of a run in this list is called its age, so a higher age means newer. */
+/**
+ * The current sorted runs of the index, oldest first. The position of a run in this list is called its age, so a higher age means newer.
+ */
 export interface Manifest {
   readonly runs: readonly Run[];
 }
 
-/** The table item that describes one run of the index. Its `type` attribute is `runSheet`. */
+/** The table item that describes one sorted run of the index. Its `type` attribute is `runSheet`. */
 export interface RunManifest {
   readonly runId: string;
   readonly format: number;
-  /** Time when the run was published, in milliseconds since the epoch. */
+  /** Time when the sorted run was published, in milliseconds since the epoch. */
   readonly at: number;
-  /** Ids of the older runs that this run replaced. Garbage collection removes them later. */
+  /** Ids of the older sorted runs that this run replaced. Garbage collection removes them later. */
   readonly replaced: readonly string[];
   readonly bytes: Uint8Array;
   readonly fewOverrides: Uint8Array | undefined;
@@ -87,15 +89,15 @@ export function runOf(companyId: number, { runId, format, bytes, fewOverrides }:
 export const HEAD_TYPE = "indexHead";
 
 const Head = z.object({
-  /** Increases with each change of the list of runs, for optimistic locking. 0 means that the company has no index yet. */
+  /** Increases with each change of the list of sorted runs, for optimistic locking. 0 means that the company has no index yet. */
   version: z._default(z.int(), 0),
-  /** Ids of the current runs, oldest first. */
+  /** Ids of the current sorted runs, oldest first. */
   manifest: z._default(z.array(z.string()), []),
   /** Number of changes of statuses, tags and users so far. A reader compares it with the version of the names in its memory. */
   dictionaryVersion: z._default(z.int(), 0),
   /**
-   * Time when the compaction lock expires, in milliseconds since the epoch. The attribute keeps its old name, because a new name would need
-   * a migration of stored data.
+   * Time when the compaction lock, which stops merges during a rebuild, expires. Milliseconds since the epoch. The attribute keeps its old
+   * name, because a new name would need a migration of stored data.
    */
   mergesRestUntil: z._default(z.int(), 0),
   /** Id of the rebuild that holds the compaction lock. */
@@ -105,35 +107,38 @@ export type Head = z.infer<typeof Head>;
 
 const Stored = z.object({ format: z._default(z.int(), INDEX_FORMAT) });
 
-/** Returns an empty head if the item is undefined. Throws IndexUnreadable if another release wrote the head in a different format. */
+/**
+ * Reads the head row, which lists the sorted runs. Returns an empty head for an undefined item. Throws IndexUnreadable if another release
+ * wrote the row in a different format.
+ */
 export function readHead(item: Item | undefined): Head {
   checkFormat("the head of the index", Stored.parse(item ?? {}).format);
   return Head.parse(item ?? {});
 }
 
 /**
- * Increments the dictionary version in the index head. Every change of a status, tag or user includes this write, so that readers notice
- * outdated names.
+ * Increments the dictionary version in the head row of the index. Every change of a status, tag or user includes this write, so that
+ * readers notice outdated names.
  */
 export const namesChangeInHead = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
   change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
 });
 
-/** An optimistic lock: fails if another process has changed the list of runs since `head` was read. */
+/** An optimistic lock: fails if another process has changed the list of sorted runs since `head` was read. */
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 
 /**
- * Makes the write `move`, which updates the index head, possibly in a transaction with other writes. `move` must be the first write,
- * because `moveHead` looks for the failed condition at index 0.
+ * Makes the write `move`, which updates the head row of the index, possibly in a transaction with other writes. `move` must be the first
+ * write, because `moveHead` looks for its failed condition at index 0.
  */
 export type Commit = (move: Write) => Promise<unknown>;
 
 /**
- * Sets the list of runs in the index head, unless another process has changed the head since `from` was read. Returns undefined on success,
- * and otherwise the current head. The current head is also returned if this update succeeded, its reply was lost, and the head changed
- * again. Only two attributes are set, because other processes change the others at the same time.
+ * Sets the list of sorted runs in the head row of the index, unless another process has changed the row since `from` was read. Returns
+ * undefined on success, and otherwise the current head. The current head is also returned if this update succeeded, its reply was lost, and
+ * the row changed again. Only two attributes are set, because other processes change the others at the same time.
  */
 export async function moveHead(
   table: Table,
@@ -179,7 +184,7 @@ function runManifestIn(item: Item): RunManifest {
   return { runId: sk, ...rest, fewOverrides };
 }
 
-/** Reads all run manifests of the company: of current runs, of recently replaced runs, and of runs that were never published. */
+/** Reads all run manifests of the company: of current sorted runs, of recently replaced runs, and of runs that were never published. */
 export async function readRunManifests(
   table: Table,
   companyId: number,
@@ -193,14 +198,15 @@ export async function readRunManifests(
   return runManifests;
 }
 
-/** Run manifests and runs that the caller has already read. */
+/** Run manifests and sorted runs that the caller has already read. */
 export interface AtHand {
   readonly runManifests?: RunManifests | undefined;
   readonly known?: readonly Run[];
 }
 
 /**
- * Reads the runs that the caller does not have yet. Throws IndexUnreadable if a run manifest is missing, damaged, or of an unknown format.
+ * Reads the sorted runs that the caller does not have yet. Throws IndexUnreadable if a run manifest is missing, damaged, or of an unknown
+ * format.
  */
 export async function readManifest(
   table: Table,

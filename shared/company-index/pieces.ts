@@ -21,9 +21,9 @@ const PART_BYTES = 380_000;
 /** Returns an id of 72 random bits, so that no piece overwrites another one. */
 export const newPieceId = (): string => randomBytes(9).toString("base64url");
 
-/** One binary object of a segment or run. `parts` is the number of table items that store it. */
+/** One binary object of a segment or sorted run. `parts` is the number of table items that store it. */
 export interface Piece {
-  /** Id of the segment or run. */
+  /** Id of the segment or sorted run. */
   readonly owner: string;
   readonly name: string;
   readonly parts: number;
@@ -92,7 +92,7 @@ const piecesOfRun = ({ id, overrides, looseNotes }: Run): Piece[] => [
 export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
   Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
 
-/** The data of a run outside its segments: version overrides (see `Overrides`), and notes whose prospects are in other runs. */
+/** The data of a sorted run outside its segments: version overrides (see `Overrides`), and notes whose prospects are in other runs. */
 export interface RunOverrides {
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];

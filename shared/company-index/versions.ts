@@ -1,6 +1,6 @@
 /**
- * Finds the newest version of each record. The index may contain a record several times: in several runs (batches of flushed rows) and
- * among the unflushed entries.
+ * Finds the newest version of each record. The index may contain a record several times: in several sorted runs (batches of flushed rows)
+ * and among the unflushed entries.
  */
 import {
   ByteReader,
@@ -26,7 +26,7 @@ export class NewestVersions {
     return this.#size;
   }
 
-  /** `age` is the age of the run that contains this version; a higher age means a newer run. It decides between equal versions. */
+  /** `age` is the age of the sorted run that contains this version; a higher age means a newer run. It decides between equal versions. */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
     const slot = this.#slotOf(id);
@@ -40,7 +40,7 @@ export class NewestVersions {
     this.#ages[slot] = age;
   }
 
-  /** Whether the index contains a newer entry than this version in the run with this age. */
+  /** Whether a newer version of the record exists than this version in the sorted run with this age. */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id && isOlder(version, age, this.#versions[slot] ?? 0, this.#ages[slot] ?? 0);
@@ -91,8 +91,8 @@ export interface Versions {
 }
 
 /**
- * Version overrides: the ids and versions of all records in a run. Readers ignore lower versions of these records in older runs. The oldest
- * run needs no overrides.
+ * Version overrides: the ids and versions of all records in a sorted run. Readers ignore lower versions of these records in older runs. The
+ * oldest run needs no overrides.
  */
 export interface Overrides {
   readonly prospects: Versions;
@@ -161,13 +161,13 @@ export interface Delta {
   readonly notes: ReadonlyMap<number, NoteEntry>;
 }
 
-/** A note that was flushed separately from its prospect, so that the prospect's row is in another run. */
+/** A note that was flushed separately from its prospect, so that the prospect's row is in another sorted run. */
 export interface LooseNote extends NoteText {
-  /** The age of the run that contains the note. */
+  /** The age of the sorted run that contains the note. */
   readonly age: number;
 }
 
-/** The newest flushed version of each record, and all notes that are in other runs than their prospects. */
+/** The newest flushed version of each record, and all notes that are in other sorted runs than their prospects. */
 export interface FlushedVersions {
   readonly prospectVersions: NewestVersions;
   readonly noteVersions: NewestVersions;
@@ -190,8 +190,8 @@ export function flushedVersions(
 }
 
 /**
- * Returns the newest unflushed entry of each record. An entry that is older than the runs remained after a flush and is ignored. An entry
- * with the same version as the runs is used.
+ * Returns the newest unflushed entry of each record. An entry that is older than the sorted runs remained after a flush and is ignored. An
+ * entry with the same version as the runs is used.
  */
 export function newestUnflushed(
   { prospectVersions, noteVersions }: FlushedVersions,
@@ -213,5 +213,5 @@ export function newestUnflushed(
   return { prospects, notes };
 }
 
-/** Unflushed entries count as newer than every run. */
+/** Unflushed entries count as newer than every sorted run. */
 const UNFLUSHED = Number.POSITIVE_INFINITY;

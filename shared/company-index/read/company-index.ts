@@ -14,8 +14,8 @@ import { TableBusy } from "#shared/errors.ts";
 const USUAL_MB = 1_024;
 
 /**
- * Maximum number of reads of an index with a missing or damaged piece. The piece may belong to a run that was replaced during the read.
- * Another read then uses the new run.
+ * Maximum number of reads of an index with a missing or damaged piece. The piece may belong to a sorted run that was replaced during the
+ * read. Another read then uses the new run.
  */
 const UNREADABLE_TRIES = 3;
 /** Maximum number of snapshots in one `find`. A flush may remove texts that the search needs, so that the search needs a newer snapshot. */
@@ -28,7 +28,7 @@ export interface StaleSnapshot {
 
 export const isStale = (result: object): result is StaleSnapshot => "staleBecause" in result;
 
-/** A company's index at one instant after the beginning of the read. */
+/** A consistent view of a company's index, not older than the beginning of the read. */
 export interface IndexSnapshot {
   /** The reader must use names of statuses, tags and users of this version or a later one. */
   readonly dictionaryVersion: number;
@@ -127,7 +127,7 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     return new LoadedIndex(companyId, manifest, cached);
   }
 
-  /** If the company's index is not in memory, reads the head and all run manifests in the same round trip. */
+  /** A function that does not have the index in memory reads the head row and all run manifests in the same round trip. */
   async function snapshot(companyId: number, { searches = false }: SnapshotOptions = {}): Promise<IndexSnapshot> {
     const isCold = !cache.has(companyId);
     const [unflushed, runManifests, texts] = await Promise.all([

@@ -52,14 +52,14 @@ export class LoadedIndex {
     }
   }
 
-  /** Returns the version overrides of the run. If they are stored in the run manifest, they are decoded at the first use. */
+  /** Returns the version overrides of the sorted run. If they are stored in the run manifest, they are decoded at the first use. */
   #overridesOf(run: Run): RunOverrides["overrides"] {
     const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
     this.#overrides.set(run.id, overrides);
     return overrides;
   }
 
-  /** Whether the index has exactly the runs with these ids. */
+  /** Whether the index has exactly the sorted runs with these ids. */
   consistsOf(manifest: readonly string[]): boolean {
     const { runs } = this.manifest;
     return runs.length === manifest.length && runs.every(({ id }, age) => id === manifest[age]);
@@ -80,7 +80,7 @@ export class LoadedIndex {
     return bytes;
   }
 
-  /** Prevents `dropTexts` until the caller calls the returned function. */
+  /** Keeps the texts in memory until the caller calls the returned function. */
   beginRead(): () => void {
     this.#readers++;
     return () => {
@@ -213,8 +213,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the newest version of each record in the runs. Call `load` with the same criteria first. Only searches load notes that are
-   * stored apart from their prospects.
+   * Returns the newest version of each record in the sorted runs. Call `load` with the same criteria first. Only searches load notes that
+   * are stored apart from their prospects.
    */
   known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {

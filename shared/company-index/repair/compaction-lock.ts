@@ -1,6 +1,6 @@
 /**
- * The compaction lock stops merges while a rebuild is about to replace the runs of an index. It is a lease in the index head, so it expires
- * if the rebuild is killed.
+ * The compaction lock stops merges while a rebuild is about to replace the sorted runs of an index. It is a lease in the head row of the
+ * index, so it expires if the rebuild is killed.
  */
 import { HEAD_TYPE, type Head, isUnmoved, readHead } from "#shared/company-index/manifest.ts";
 import type { IndexContext } from "#shared/company-index/write/publish.ts";
@@ -12,8 +12,8 @@ import { ConditionFailed } from "#shared/errors.ts";
 export const COMPACTION_LOCK_MS = 60_000;
 
 /**
- * Takes the lock and returns the changed head, or undefined if another process changed the head first. Taking the lock increments the
- * version of the head, so that a merge in progress fails.
+ * Takes the lock and returns the changed head row, or undefined if another process changed the row first. Taking the lock increments the
+ * row's version, so that a merge in progress fails.
  */
 export async function takeCompactionLock(
   { table, clock }: IndexContext,
@@ -27,7 +27,7 @@ export async function takeCompactionLock(
     await table.write({ update: keys.indexHead(companyId), change, when: isUnmoved(from) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
-    // The reply to the first attempt may have been lost, and another process may have changed the head since.
+    // The reply to the first attempt may have been lost, and another process may have changed the head row since.
     if (readHead(error.failed[0]?.item).rebuildId !== rebuildId) return undefined;
   }
   return { ...from, ...taken };

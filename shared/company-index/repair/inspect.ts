@@ -97,7 +97,7 @@ function faultsOfHead({ head }: Unflushed, { runs }: Manifest): string[] {
   return twice.map((id) => `version ${head.version} of the index contains ${id} twice`);
 }
 
-/** Returns a visitor that skips records that a newer run or an unflushed entry replaces. */
+/** Returns a visitor that skips records that a newer sorted run or an unflushed entry replaces. */
 function liveOnly({ prospectVersions, noteVersions }: FlushedVersions, delta: Delta, visitor: RecordVisitor) {
   return ({ row, notes }: { row: IndexRow | undefined; notes: readonly NoteText[] }, age: number): void => {
     if (row !== undefined && !delta.prospects.has(row.id) && !prospectVersions.supersedes(row.id, row.version, age)) {

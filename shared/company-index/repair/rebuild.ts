@@ -1,7 +1,7 @@
 /**
- * Rebuilds the index of a company from the rows of the table. The rebuild stores one new run. One update of the index head then replaces
- * all runs that existed when the rebuild began. Reads, writes and flushes continue meanwhile. Runs that are flushed during the rebuild
- * stay, and the highest version of a record wins.
+ * Rebuilds the index of a company from the rows of the table. The rebuild stores one new sorted run. One update of the head row then
+ * replaces all runs that existed when the rebuild began. Reads, writes and flushes continue meanwhile. Runs that are flushed during the
+ * rebuild stay, and the highest version of a record wins.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
@@ -33,7 +33,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Pause in milliseconds. It is longer than a Query takes, and longer than all rows of a transaction take to become visible. */
+/** Pause, in milliseconds, after which all rows of earlier transactions are visible and earlier Queries have ended. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
@@ -51,9 +51,9 @@ export interface Rebuilt {
   readonly prospects: number;
   readonly notes: number;
   readonly segments: number;
-  /** Number of old runs that the new run replaced. */
+  /** Number of old sorted runs that the new run replaced. */
   readonly replaced: number;
-  /** Number of runs that were flushed during the rebuild and remain in the index. */
+  /** Number of sorted runs that were flushed during the rebuild and remain in the index. */
   readonly staying: number;
 }
 
@@ -88,7 +88,7 @@ export async function rebuild(
   }
 }
 
-/** Takes the compaction lock and returns the head. While the lock is held, no process merges runs. */
+/** Takes the compaction lock and returns the head row. While the lock is held, no process merges sorted runs. */
 async function acquireLock(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(context.table, companyId);
@@ -173,7 +173,7 @@ interface Job {
   readonly context: IndexContext;
   readonly records: Records;
   readonly companyId: number;
-  /** Ids of the old runs that the rebuild replaces, oldest first. */
+  /** Ids of the old sorted runs that the rebuild replaces, oldest first. */
   readonly replaced: readonly string[];
   readonly known: KnownVersions;
   /** Ids of notes that were deleted before the rebuild could read them. */
@@ -186,8 +186,8 @@ interface Job {
 }
 
 /**
- * Returns the number of newer runs that remain. A refused rebuild removes its new segments. After any other error the segments are kept,
- * because the update of the head may have succeeded.
+ * Returns the number of newer sorted runs that remain. A refused rebuild removes its new segments. After any other error the segments are
+ * kept, because the update of the head row may have succeeded.
  */
 async function replaceRuns(job: Job): Promise<number> {
   try {
@@ -203,7 +203,7 @@ async function replaceRuns(job: Job): Promise<number> {
   }
 }
 
-/** Returns the number of newer runs that remain, or undefined if another process changed the head meanwhile. */
+/** Returns the number of newer sorted runs that remain, or undefined if another process changed the head row meanwhile. */
 async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
   const unflushed = await readUnflushed(context.table, companyId);
@@ -224,7 +224,7 @@ async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
 const removeSegments = ({ context, companyId, segments }: Job): Promise<void> =>
   removePieces(context.table, companyId, segments.flatMap(piecesOfSegment));
 
-/** Returns the runs that were added since the rebuild began. */
+/** Returns the sorted runs that were added since the rebuild began. */
 async function newerRuns({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
   if (replaced.some((id, age) => manifest[age] !== id)) {
     throw new RebuildRefused("another rebuild or a merge has already replaced the old runs");
@@ -233,15 +233,18 @@ async function newerRuns({ context, companyId, replaced }: Job, { manifest }: He
 }
 
 /**
- * Throws RebuildRefused if an import was completed during the rebuild. An imported run has no version overrides, so the rebuild cannot know
- * which of its rows it has already read.
+ * Throws RebuildRefused if an import was completed during the rebuild. An imported sorted run has no version overrides, so the rebuild
+ * cannot know which of its rows it has already read.
  */
 function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
   if (isImported) throw new RebuildRefused("an import was completed meanwhile");
 }
 
-/** Removes the entries that were unflushed when the rebuild began. The new run contains their records and must already be in the index. */
+/**
+ * Removes the entries that were unflushed when the rebuild began. The new sorted run contains their records and must already be in the
+ * index.
+ */
 export async function removeFlushedEntries(
   table: Table,
   records: Records,
@@ -283,16 +286,16 @@ export interface ListedOverrides {
   readonly notes: readonly Versioned[];
 }
 
-/** The unflushed entries and newer runs, which may contain other versions of the rebuilt records. */
+/** The unflushed entries and newer sorted runs, which may contain other versions of the rebuilt records. */
 export interface OtherSources {
   readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
   readonly runOverrides: readonly RunOverrides[];
 }
 
 /**
- * Returns the version overrides of the new run. Writes continue during the rebuild, so the new run may contain a newer version of a record
- * than a run that was flushed later. It therefore lists its version of each record that the other sources contain. `deletedNotes` has notes
- * that were deleted before the rebuild read them.
+ * Returns the version overrides of the new sorted run. Writes continue during the rebuild, so the new run may contain a newer version of a
+ * record than a run that was flushed later. It therefore lists its version of each record that the other sources contain. `deletedNotes`
+ * has notes that were deleted before the rebuild read them.
  */
 export function overridesToList(
   known: KnownVersions,
@@ -307,7 +310,7 @@ export function overridesToList(
     for (const id of overrides.notes.ids) noteIds.add(id);
   }
   const deletions = new NewestVersions();
-  // A deletion has the next version. The run that listed the deletion is one of the replaced runs.
+  // A deletion has the version after the note's version. It must be listed again, because the sorted run that listed it is replaced.
   for (const { noteId, version } of claims) if (deletedNotes.has(noteId)) deletions.add(noteId, version + 1, 0);
   return {
     prospects: listed(known.prospects, prospects),

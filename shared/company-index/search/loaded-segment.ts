@@ -211,9 +211,9 @@ function rowNumbers(count: number): Uint16Array {
 
 export interface SegmentInView {
   readonly segment: LoadedSegment;
-  /** The age of the run that contains the segment. A higher age means newer. */
+  /** The age of the sorted run that contains the segment. A higher age means newer. */
   readonly age: number;
-  /** 1 for each row that a newer run or an unflushed entry replaces or deletes. Undefined if there is no such row. */
+  /** 1 for each row that a newer sorted run or an unflushed entry replaces or deletes. Undefined if there is no such row. */
   readonly dead: Uint8Array | undefined;
 }
 
@@ -230,7 +230,7 @@ export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }
 
-/** Marks the rows that newer runs replace. Returns undefined if there are none. */
+/** Marks the rows that newer sorted runs replace. Returns undefined if there are none. */
 export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;

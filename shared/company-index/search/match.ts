@@ -63,7 +63,8 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
 }
 
 /**
- * Maximum number of rows that one read sorts for later reads. Sorting them takes about 10 ms. Pages of sorted segments examine few matches.
+ * Maximum number of rows that one read sorts for later reads, which takes about 10 ms. In a sorted segment, a page examines only few
+ * matches.
  */
 const SORTED_AT_ONCE = 100_000;
 

@@ -3,7 +3,10 @@ import type { Matches, SegmentMatches } from "#shared/company-index/search/match
 
 export interface ProspectRef {
   readonly id: number;
-  /** The version of the prospect in the index. If its row has another version, the index read or the row read was outdated. */
+  /**
+   * The version of the prospect in the index. A caller compares it with the version of the prospect's row, to notice that one of them is
+   * outdated.
+   */
   readonly version: number;
   readonly createdAt: number;
 }
@@ -15,7 +18,7 @@ export function pageOf(matches: Matches, offset: number, count: number): Prospec
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
   const first = new FirstRefs(wanted, matches.total);
-  // Offer the newest runs first, so that most older rows are rejected immediately.
+  // Offer the rows of the newest sorted runs first, so that most older rows are rejected immediately.
   for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
   return first.from(offset);

@@ -3,7 +3,6 @@ import { type Criteria, canMeet, type SearchWord } from "#shared/company-index/c
 import type { IndexView, SegmentInView } from "#shared/company-index/search/loaded-segment.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
 
-/** The matches of one search word. */
 export interface WordHits {
   /** For each segment of the view, the rows whose texts or notes contain the word. Undefined for a segment without a match. */
   readonly rows: readonly (RowSet | undefined)[];

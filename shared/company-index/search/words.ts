@@ -114,7 +114,6 @@ export class Words {
 const hasBit = (low: number, high: number, part: number): boolean =>
   (((part < 32 ? low : high) >>> (part & 31)) & 1) === 1;
 
-/** Returns the number of texts for each word. */
 function countsOf(list: WordList): Uint32Array {
   const counts = new Uint32Array(list.size);
   const { words } = list.pairs;
@@ -201,7 +200,6 @@ function textsOf(list: WordList, order: Uint32Array, starts: Uint32Array, count:
 
 const BLANK = 0x20;
 const LINE_BREAK = 0x0a;
-/** Marks a free slot. */
 const FREE = 0xffffffff;
 const NO_TEXT = 0xffffffff;
 

@@ -1,6 +1,6 @@
 /**
- * The flush moves unflushed entries of a company's index into a new run, which is an immutable batch of rows. It also merges runs of
- * similar size.
+ * The flush moves unflushed entries of a company's index into a new sorted run, which is an immutable batch of rows, as in an LSM tree. It
+ * also merges runs of similar size.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
@@ -19,8 +19,8 @@ import type { Table } from "#shared/db/table.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /**
- * Minimum weight of the unflushed entries for a flush. Below it, entries cost each read only a few kilobytes, while a flush writes at least
- * six items.
+ * A flush starts when the unflushed entries have this total weight. An entry of up to 1 KB has weight 1. Fewer entries cost each read only
+ * a few kilobytes, while a flush writes at least six items.
  */
 export const FLUSH_ENTRIES = 128;
 
@@ -28,14 +28,14 @@ export const FLUSH_ENTRIES = 128;
 const TEXT_TRIES = 5;
 
 /**
- * Pause, in milliseconds, before flushed entries are removed. A Query that began before the flush changed the index head may still need
- * them.
+ * Pause, in milliseconds, before flushed entries are removed. A Query that began before the flush changed the head row of the index may
+ * still need them.
  */
 const SETTLE_MS = 250;
 
 export interface Flushed {
   readonly entries: number;
-  /** Weight of the remaining entries. They are too few for a flush, or another flush handles them. */
+  /** Total weight of the entries that were not flushed. They are too few for a flush, or another flush handles them. */
   readonly left: number;
   readonly merges: number;
 }
@@ -75,8 +75,8 @@ interface Put {
 }
 
 /**
- * Adds the new entries to the index. If a merge would be due afterwards, the entries are merged directly with those older runs, which saves
- * writing a separate run. Never merges with the oldest run here. Returns undefined if another flush was faster.
+ * Adds the new entries to the index. If a merge would be due afterwards, the entries are merged directly with those older sorted runs,
+ * which saves writing a separate run. Never merges with the oldest run here. Returns undefined if another flush was faster.
  */
 async function putNewRun(
   context: IndexContext,
@@ -98,7 +98,7 @@ async function putNewRun(
   return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
-/** A merge must not mix the runs that a rebuild is about to replace with newer runs. */
+/** A merge must not mix the sorted runs that a rebuild is about to replace with newer runs. */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
 
@@ -164,7 +164,7 @@ async function withSettledTexts(
   }
 }
 
-/** Replaces the runs from age `from` on by a new run. Returns undefined if another flush was faster. */
+/** Replaces the sorted runs from age `from` on by a new run. Returns undefined if another flush was faster. */
 async function putRun(
   context: IndexContext,
   companyId: number,
@@ -182,13 +182,13 @@ async function putRun(
 }
 
 /**
- * A run is merged with all newer runs if these together have at least this many times its rows. A higher ratio means more runs for readers
- * but fewer rewrites, because each merge rewrites all rows of the run.
+ * A sorted run is merged with all newer runs if these together have at least this many times its rows. A higher ratio means more runs for
+ * readers but fewer rewrites, because each merge rewrites all rows of the run.
  */
 export const MERGE_RATIO = 5;
 
 /**
- * Returns the age of the oldest run to merge with all newer runs, or undefined if no merge is due.
+ * Returns the age of the oldest sorted run to merge with all newer runs, or undefined if no merge is due.
  *
  * Run sizes grow sixfold from level to level, as in an LSM tree, with up to five runs on each level. The number of runs therefore stays
  * small, and a row is rewritten once for each level. The oldest run has most of the rows. It is merged when all other runs together have as
@@ -207,7 +207,7 @@ export function mergeable(runs: readonly Sized[]): number | undefined {
 
 type Sized = Pick<Run, "rows">;
 
-/** A run with only deletions and notes counts as one row. */
+/** A sorted run with only deletions and notes counts as one row. With size 0, it would be merged by the next flush. */
 const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 
 async function merge(
@@ -222,9 +222,9 @@ async function merge(
 }
 
 /**
- * Whether an unflushed entry is older than the runs. A flush may have missed the entry, because its Query was not isolated from writes. A
- * merge must then keep the deletion that hides this entry. Otherwise the deleted record would appear again. The next flush removes the
- * entry.
+ * Whether an unflushed entry is older than the sorted runs. A flush may have missed the entry, because its Query was not isolated from
+ * writes. A merge must then keep the deletion that hides this entry. Otherwise the deleted record would appear again. The next flush
+ * removes the entry.
  */
 async function hasRemainders(
   table: Table,
@@ -232,7 +232,8 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // If there are long texts, an entry with the same version as the runs counts too, because a flush may already have removed its text.
+  // If there are long texts, an entry with the same version as the sorted runs counts too, because a flush may already have removed its
+  // text.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
@@ -275,7 +276,7 @@ export function flushStream(
   };
 }
 
-/** Returns the weight of the remaining entries. */
+/** Returns the total weight of the entries that were not flushed. */
 async function flushCompany(context: IndexContext, companyId: number): Promise<number> {
   const { left, ...done } = await flush(context, companyId);
   if (done.entries > 0) log.info("index flushed", done);

@@ -1,6 +1,6 @@
 /**
- * Removes the runs of an index that newer runs have replaced, when no reader can use them any more. Each run manifest lists the runs that
- * its run replaced, so the index head does not need to.
+ * Removes the sorted runs of an index that newer runs have replaced, when no reader can use them any more. Each run manifest lists the runs
+ * that its run replaced, so the head row of the index does not need to.
  */
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Run, type RunManifests, runOf } from "#shared/company-index/manifest.ts";
@@ -8,13 +8,13 @@ import { piecesOf, removePieces } from "#shared/company-index/pieces.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Replaced runs are kept for this time, because readers that started earlier still use them. No request takes half as long. */
+/** Replaced sorted runs are kept for this time, because readers that started earlier still use them. No request takes half as long. */
 export const RETIRED_MS = 60_000;
 
 /** A run manifest that is this old and not in the index belongs to a process that was killed. */
 const ORPHAN_MS = 24 * 3_600_000;
 
-/** Returns all runs that the current runs replaced, directly or through runs in between, with the time of each replacement. */
+/** Returns all sorted runs that the current runs replaced, directly or through runs in between, with the time of each replacement. */
 export function retiredIn(manifest: readonly string[], runManifests: RunManifests): Map<string, number> {
   const retired = new Map<string, number>();
   const successors = [...manifest];
@@ -30,9 +30,9 @@ export function retiredIn(manifest: readonly string[], runManifests: RunManifest
 }
 
 /**
- * Removes the runs that are no longer needed. `manifest` and `runManifests` must have been read together, and the caller must have changed
- * the index head since then. A process that read the older head can therefore not publish a list that contains removed runs. Run manifests
- * are removed last, so that the next garbage collection can finish one that was killed.
+ * Removes the sorted runs that are no longer needed. `manifest` and `runManifests` must have been read together, and the caller must have
+ * changed the head row of the index since then. A process that read the older head row can therefore not publish a list that contains
+ * removed runs. Run manifests are removed last, so that the next garbage collection can finish one that was killed.
  */
 export async function collectGarbage(
   table: Table,

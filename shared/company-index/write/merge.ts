@@ -1,6 +1,6 @@
 /**
- * Merges several runs of the index into one, sorted by geohash, with the newest version of each prospect and note. Only one segment of each
- * run is decoded at a time, to limit memory.
+ * Merges several sorted runs of the index into one, sorted by geohash, with the newest version of each prospect and note. Only one segment
+ * of each run is decoded at a time, to limit memory.
  */
 
 import type { Run } from "#shared/company-index/manifest.ts";
@@ -25,7 +25,7 @@ import type { NewRun } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface RunToMerge {
-  /** A higher age means a newer run. */
+  /** A higher age means a newer sorted run. */
   readonly age: number;
   /** Decoders of the segments, in geohash order. Each call decodes the segment again. */
   readonly segments: readonly (() => SegmentColumns)[];
@@ -33,7 +33,7 @@ export interface RunToMerge {
   readonly looseNotes: readonly NoteText[];
 }
 
-/** Returns a run that is not stored. */
+/** Returns a sorted run that is not stored. */
 export function inMemory({ rows, prospects, notes, looseNotes }: NewRun, age: number): RunToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
@@ -45,8 +45,8 @@ const sideBySide = (records: readonly Versioned[]): Versions => ({
 });
 
 /**
- * `isOldest` is true if no older run exists. The merge then drops deletions and version overrides, because there are no older versions to
- * hide. The rows of the result are a generator and can be read only once.
+ * `isOldest` is true if no older sorted run exists. The merge then drops deletions and version overrides, because there are no older
+ * versions to hide. The rows of the result are a generator and can be read only once.
  */
 export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRun {
   const prospects = new NewestVersions();
@@ -66,7 +66,7 @@ export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRu
 
 /**
  * Returns a map from prospects to their notes that are not stored with the prospect's newest row, and the set of prospects whose newest row
- * is in these runs.
+ * is in these sorted runs.
  */
 function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
@@ -115,7 +115,7 @@ function* liveRowsOf(
   return undefined;
 }
 
-/** Reads stored runs for a merge. The first run gets the age 0. */
+/** Reads stored sorted runs for a merge. The first run gets the age 0. */
 export async function runsToMerge(table: Table, companyId: number, runs: readonly Run[]): Promise<RunToMerge[]> {
   const runOverrides = await readRunOverrides(table, companyId, runs);
   const toMerge: RunToMerge[] = [];

@@ -66,7 +66,7 @@ const geohashAtRow = (rows: readonly RowWithNotes[], at: number): number => {
 
 const LOW = 2 ** 26;
 
-/** Size, in bits, of the smallest geohash cell that contains both geohashes. */
+/** The distance of two geohashes: the size, in bits, of the smallest geohash cell that contains both. */
 function stepBetween(geohash: number, following: number): number {
   if (geohash < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
   const high = Math.floor(geohash / LOW) ^ Math.floor(following / LOW);
@@ -85,7 +85,6 @@ export const sortedByGeohash = (entries: readonly RowWithNotes[]): RowWithNotes[
     .sort(byGeohash)
     .map(({ entry }) => entry);
 
-/** Merges sorted streams of rows into one sorted stream. */
 export function* mergeSorted(streams: readonly Iterator<RowAtGeohash, undefined>[]): Generator<RowWithNotes> {
   const heads = streams.map((stream) => stream.next());
   for (;;) {

@@ -1,4 +1,7 @@
-/** Adds runs to a company's index: stores the data of a run, and then makes it visible by one update of the index head. */
+/**
+ * Adds sorted runs to a company's index: stores the data of a run, and then makes it visible by one update of the head row, which lists the
+ * runs.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Zone, zoneOf } from "#shared/company-index/criteria.ts";
@@ -33,12 +36,12 @@ export interface NewRun {
   /** Sorted by geohash. */
   readonly rows: Iterable<RowWithNotes>;
   readonly looseNotes: readonly NoteText[];
-  /** Versions of prospects that hide lower versions in older runs. */
+  /** Versions of prospects that hide lower versions in older sorted runs. */
   readonly prospects: readonly Versioned[];
   readonly notes: readonly Versioned[];
 }
 
-/** Stores the data of a run without adding the run to the index. `newId` creates the ids of the run and of its segments. */
+/** Stores the data of a sorted run without adding the run to the index. `newId` creates the ids of the run and of its segments. */
 export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
   completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
@@ -65,7 +68,7 @@ export async function storeSegments(
   return segments;
 }
 
-/** Stores the version overrides and separate notes, and returns the run that consists of them and the given segments. */
+/** Stores the version overrides and separate notes, and returns the sorted run that consists of them and the given segments. */
 export async function completeRun(
   table: Table,
   companyId: number,
@@ -99,9 +102,8 @@ async function storePiece(
 }
 
 /**
- * Makes `manifest`, which contains the new run, the list of current runs in the index head. Returns the new head. Returns undefined if
- * another process changed the head first; the run is then not in the index. The run manifest lists the replaced runs for the garbage
- * collection.
+ * Sets the list of sorted runs in the head row to `manifest`, which contains the new run. Returns the new head row, or undefined if another
+ * process changed the row first; the run is then not in the index. The run manifest lists the replaced runs for the garbage collection.
  */
 export async function publish(
   { table, clock }: IndexContext,
@@ -119,13 +121,13 @@ export async function publish(
   return undefined;
 }
 
-/** Whether the run is in the index, or was in the index and has been replaced. */
+/** Whether the sorted run is in the index, or was in the index and has been replaced. */
 async function wasPublished(table: Table, companyId: number, { manifest }: Head, runId: string): Promise<boolean> {
   if (manifest.includes(runId)) return true;
   return retiredIn(manifest, await readRunManifests(table, companyId, "strong")).has(runId);
 }
 
-/** Removes the data of a run that is not in the index and never will be. */
+/** Removes the data of a sorted run that is not in the index and never will be. */
 export async function discardRun(table: Table, companyId: number, run: Run): Promise<void> {
   await removePieces(table, companyId, piecesOf({ runs: [run] }));
   await table.batchRemove([keys.runManifest(companyId, run.id)]);
@@ -137,7 +139,7 @@ export interface BuiltSegment {
   readonly groups: Record<Group, Uint8Array>;
 }
 
-/** Builds segments from sorted rows. Only one segment is in memory at a time, so a run may be larger than memory. */
+/** Builds segments from sorted rows. Only one segment is in memory at a time, so a sorted run may be larger than memory. */
 export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_ROWS): Generator<BuiltSegment> {
   for (const entries of cutIntoSegments(rows, maxRows)) {
     yield { rows: entries.length, zone: zoneOf(entries.map(({ row }) => row)), groups: encodeSegment(entries) };
@@ -156,13 +158,13 @@ export const encodeRunOverrides = (
 const TRIES = 20;
 
 export interface ImportedOptions {
-  /** Creates the ids of the stored data. The caller can then find and remove the data even if the run is never published. */
+  /** Creates the ids of the stored data. The caller can then find and remove the data even if the sorted run is never published. */
   readonly newId?: () => string;
-  /** Updates the index head, together with other writes of the caller. */
+  /** Makes the write that adds the run to the head row of the index, together with other writes of the caller. */
   readonly commit?: Commit;
 }
 
-/** Adds new prospects with their notes as one run, without delta entries. All rows become visible at the same time. */
+/** Adds new prospects with their notes as one sorted run, without delta entries. All rows become visible at the same time. */
 export async function addImported(
   context: IndexContext,
   companyId: number,
@@ -173,7 +175,7 @@ export async function addImported(
   await addRun(context, companyId, await storeRun(context.table, companyId, built, newId), commit);
 }
 
-/** Adds a run whose data is already stored. Removes the data if the run cannot be added. Throws TableBusy. */
+/** Adds a sorted run whose data is already stored. Removes the data if the run cannot be added. Throws TableBusy. */
 export async function addRun(context: IndexContext, companyId: number, run: Run, commit?: Commit): Promise<void> {
   const { table } = context;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
