@@ -1,6 +1,6 @@
 /**
- * `npm run smoke -- [--base URL]`: plays the product's story over HTTP, as a client that shares no code with the functions. A rep works
- * on prospects, a receiver gets signed webhooks, and another company sees none of it.
+ * `npm run smoke -- [--base URL]` checks a running service over HTTP, as a client that shares no code with the functions. A rep works on
+ * prospects, a receiver gets signed webhooks, and another company sees none of it.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
@@ -60,7 +60,6 @@ interface Receipt {
   readonly receivedAt: number;
 }
 
-/** The URL of the option --base, or of the local service. */
 function baseUrl(): string {
   try {
     return options.base?.replace(/\/$/, "") ?? serviceUrl();
@@ -77,7 +76,7 @@ function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(message);
 }
 
-/** The given token, or one from the local service's issuer. */
+/** Returns the given token, or else a token from the local service's issuer. */
 async function token(given: string | undefined, email: string): Promise<string> {
   if (given !== undefined) return given;
   const answer = await fetch(`${base}/local/token`, {
@@ -89,7 +88,7 @@ async function token(given: string | undefined, email: string): Promise<string> 
   return (await answer.text()).trim();
 }
 
-/** A client with this token. It returns the status and the parsed body. */
+/** Returns a client with this token. A call returns the status and the parsed body. */
 const clientOf = (accessToken: string) => async (method: string, path: string, body?: unknown) => {
   const answer = await fetch(`${base}${path}`, {
     method,
@@ -107,7 +106,6 @@ const receiver = createServer(async (request, response) => {
   response.end();
 });
 
-/** Waits until the receiver has `count` deliveries. */
 async function received(count: number): Promise<void> {
   const deadline = Date.now() + DELIVERY_WAIT_MS;
   while (receipts.length < count) {
@@ -195,7 +193,7 @@ async function story(): Promise<void> {
   for (let i = 0; i < CHANGES; i++) {
     const id = prospectIds[i % prospectIds.length];
     const isEvenRound = Math.floor(i / prospectIds.length) % 2 === 0;
-    // The chosen prospect already has the second status, so it changes in the opposite order.
+    // The chosen prospect already has the second status, so its statuses alternate in the opposite order.
     const status = (id === chosen) === isEvenRound ? first : second;
     const answer = await rep("PATCH", `/api/prospects/${id}`, { currentStatusId: status.id });
     assert(answer.status === 200, `patch: ${answer.status}`);

@@ -1,4 +1,7 @@
-/** Tests that the scalar schemas return an accepted value unchanged, and reject every other value with a reason. */
+/**
+ * Tests the schemas of scalars such as text, ids, times and colours. They return an accepted value unchanged and reject every other value
+ * with a reason.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -82,7 +85,7 @@ test.each([
   expect(z.safeParse(schema, value).error?.issues).toEqual([expect.objectContaining({ code, message })]);
 });
 
-/** The schemas that accept a time. The two date bounds return milliseconds. */
+/** The schemas that accept a time. `dateBound` returns milliseconds. */
 const takers = [InstantInput, dateBound("start"), dateBound("end")];
 
 test.each([

@@ -1,4 +1,7 @@
-/** Tests that a patch reads the names of a company from memory and checks their version, so that its cost does not grow with the users. */
+/**
+ * Tests that a patch takes the names of users, statuses and tags from memory and reads only their version. Its cost must not grow with the
+ * number of users.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";

@@ -1,4 +1,7 @@
-/** Tests map pins, search and large answers over HTTP: streamed, gzipped if accepted, complete, and with problems before the first byte. */
+/**
+ * Tests map pins, search and large answers over HTTP. Answers must be streamed, gzipped if the client accepts gzip, and complete. Invalid
+ * requests must get a problem body.
+ */
 import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -10,7 +13,7 @@ import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
 
-/** The ids are sorted, because pins have no order. */
+/** Sorts the ids, because pins have no defined order. */
 const idsOf = (list: readonly { id: number }[]): number[] => list.map(({ id }) => id).sort((a, b) => a - b);
 const create = async (body: NewProspect, client = as.rep): Promise<number> =>
   dataOf(await client.POST("/api/prospects", { body }), 201).id;
@@ -20,7 +23,7 @@ const pins = async (query: Filters, client = as.rep) =>
 const list = async (query: Filters, client = as.rep) =>
   dataOf(await client.GET("/api/prospects", { params: { query: { pageSize: 500, ...query } } }));
 
-/** Returns the compressed bytes, which `fetch` would decode. */
+/** Returns the compressed bytes. Not `fetch`, because it decompresses them. */
 async function raw(path: string, acceptEncoding: string | undefined) {
   const token = await tokenOf(as.rep.email);
   return new Promise<{ encoding: string | undefined; vary: string | undefined; bytes: Buffer }>((resolve, reject) => {
@@ -137,7 +140,7 @@ test("search covers every text of a prospect, its current notes, and phones by d
 
 test("an answer of more than 6 MB is complete", async () => {
   const id = await create({});
-  // Each of these characters takes six bytes in JSON.
+  // Each of these characters needs six bytes in JSON.
   const body = "\u0001".repeat(10_000);
   const count = 112;
   for (let i = 0; i < count; i += 16) {

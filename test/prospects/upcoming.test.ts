@@ -48,7 +48,7 @@ test("the next appointment is shown as time passes, even if the row has no copy 
 
   await make("four", 4);
   now.ms += 8 * 3_600_000;
-  // All three copies in the row are now in the past.
+  // The prospect's row holds copies of only three appointments, and all three are now in the past.
   expect(await shown()).toEqual(["nine"]);
   now.ms += 2 * 3_600_000;
   expect(await shown()).toEqual([]);

@@ -1,4 +1,4 @@
-/** Tests that invitations reveal nothing to other companies, expire, and never block the next try after crashes, races and repeats. */
+/** Tests that invitations reveal nothing to other companies and expire, and that a crash, race or repeat never blocks the next attempt. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -19,7 +19,7 @@ import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 
 const db = faultyDynamoDb();
 
-/** A simulated user pool: an address keeps one subject until it is withdrawn, and each invitation sends a mail. */
+/** Simulates a user pool. An address keeps one subject until it is withdrawn, and each invitation sends a mail. */
 function newPool(): IdentityProvider & { readonly subjects: Map<string, string>; readonly mails: string[] } {
   const subjects = new Map<string, string>();
   const mails: string[] = [];
@@ -43,7 +43,7 @@ function newPool(): IdentityProvider & { readonly subjects: Map<string, string>;
 const newUser = (email: string): NewUser => ({ email, firstName: "A", lastName: "B", role: "sales", permissions: [] });
 
 let companies = 0;
-/** Two companies and a clock that the test moves. */
+/** Creates two companies and a clock that the test advances. */
 async function scene() {
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };
@@ -73,7 +73,7 @@ const shown = async (context: ApiContext, { companyId }: Caller, { id }: StoredU
   User.parse(presentUser(await getUser(context, companyId, id), context.clock.now()));
 const taken = { code: "conflict", message: "This e-mail address is in use." };
 
-/** The visible fields of a user, without those that differ between any two users. */
+/** Returns the fields of a user that must be equal for any two invitations. Ids, addresses and times are left out. */
 const shapeOf = ({ id: _, email: _email, createdAt: _c, updatedAt: _u, invitationExpiresAt, ...user }: User) => ({
   ...user,
   isEnding: invitationExpiresAt !== null,
@@ -126,7 +126,7 @@ describe("an address of another company's user", () => {
       }
       expect(seen[0]).toEqual(seen[1]);
       expect(pool.mails).toEqual([email, `fresh-${email}`, `fresh-${email}`]);
-      // The other company's user is unchanged, and the invitation allows no sign-in.
+      // The other company's user still signs in, and the second invitation has not taken the identity.
       expect(await lookUpCaller(context, there.sub)).toMatchObject({ companyId: one.companyId, userId: there.id });
     },
   );
@@ -163,7 +163,7 @@ describe("an address of another company's user", () => {
     const { context, clock, pool, one, two, email } = await scene();
     const both = Promise.withResolvers<void>();
     let inviting = 0;
-    // Both invitations find the address available before either commits.
+    // Both invitations find the address unused before either commits, which is the race.
     const racing: IdentityProvider = {
       ...pool,
       invite: async (address) => {
@@ -204,7 +204,7 @@ describe("an invitation that is not accepted", () => {
     const { context, time, pool, one, two, email } = await scene();
     const first = await createUser(context, pool, one, newUser(email));
     time.now += 30 * DAY_MS - 1;
-    // Just before it expires, another company's invitation sends no mail and claims nothing.
+    // A millisecond before the invitation expires, another company's invitation must send no mail and not claim the address.
     const early = await createUser(context, pool, two, newUser(email));
     expect(early.sub).not.toBe(first.sub);
     expect(pool.mails).toEqual([email]);
@@ -215,7 +215,7 @@ describe("an invitation that is not accepted", () => {
     const second = await createUser(context, pool, two, newUser(email));
     expect(second.sub).toBe(pool.subjects.get(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId, userId: second.id });
-    // Changes of the first company's user do not affect the rights of the new user.
+    // Changes of the first company's old user must not change the rights of the new one.
     await updateUser(context, one, first.id, { role: "owner" });
     await disableUser(context, one, first.id);
     await disableOrWithdraw(context, pool, one, first.id);
@@ -236,7 +236,7 @@ describe("an invitation that is not accepted", () => {
     expect(await shown(context, one, first)).toMatchObject({ invitation: "withdrawn", isActive: false, email });
     const second = await createUser(context, pool, two, newUser(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId });
-    // The withdrawn invitation can be sent again, but nobody can accept it, because the address now belongs to the other company.
+    // The first company can invite again, but this invitation cannot be accepted, because the address now belongs to the other company.
     await changeUser(context, pool, one, first.id, { isActive: true });
     expect(await shown(context, one, first)).toMatchObject({ invitation: "pending", isActive: true });
     expect(pool.mails).toEqual([email, email]);
@@ -252,7 +252,7 @@ describe("an invitation that is not accepted", () => {
     await changeUser(context, pool, one, made.id, { isActive: true });
     const { sub } = await getUser(context, one.companyId, made.id);
     expect(await lookUpCaller(context, sub)).toMatchObject({ userId: made.id, role: "admin" });
-    // A user who has signed in keeps the address while disabled.
+    // A user who has signed in once keeps the address even while disabled.
     await disableOrWithdraw(context, pool, one, made.id);
     expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted", isActive: false });
     await expect(createUser(context, pool, one, newUser(email))).rejects.toMatchObject(taken);
@@ -345,11 +345,11 @@ test("after a crash at each call of an invitation, withdrawal or first sign-in, 
       await run(contextOn(db.table, stage.clock)).catch(() => undefined);
       isDying = false;
       await run(contextOn(db.table, stage.clock)).catch((error: unknown) => {
-        // The first try has already completed the withdrawal, so nothing is left to withdraw.
+        // The crashed attempt had already completed the withdrawal.
         expect(error).toMatchObject({ code: "not_found" });
       });
     }
-    // The invitation was accepted before the withdrawal.
+    // The user had signed in before the withdrawal, which therefore only disabled the user.
     expect(await shown(stage.context, stage.one, made)).toMatchObject({ invitation: "accepted", isActive: false });
   }
 });

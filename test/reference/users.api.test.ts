@@ -114,7 +114,7 @@ describe("users", () => {
     await flushAuthorizers();
     problemOf(await client.GET("/api/me"), 401, "unauthenticated");
     dataOf(await change(as.owner, made.id, { isActive: true }));
-    // Refusals are not cached.
+    // The authorizer caches no refusal, so the enabled user has access at once.
     dataOf(await client.GET("/api/me"));
   });
 

@@ -1,4 +1,6 @@
-/** Tests the user directory under faults and races: an interrupted try never blocks the next try, and a company keeps an owner. */
+/**
+ * Tests the user directory under faults and races. An interrupted attempt never blocks the next one, and a company always keeps an owner.
+ */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -17,7 +19,7 @@ import { pass } from "../harness/faulty-dynamodb.ts";
 
 const db = faultyDynamoDb();
 
-/** A simulated user pool: the same address always has the same subject. */
+/** Simulates a user pool in which an address always has the same subject. */
 function userList(): IdentityProvider & { readonly subjects: Map<string, string> } {
   const subjects = new Map<string, string>();
   return {

@@ -1,4 +1,4 @@
-/** Tests that packed polygons return every number exactly and take few bytes. */
+/** Tests that packed polygons are unpacked exactly and need few bytes. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";

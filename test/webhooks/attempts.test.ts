@@ -1,6 +1,6 @@
 /**
- * Tests that the log shows every attempt. Successful attempts with short answers are stored in the delivery's row, all other attempts in
- * separate rows.
+ * Tests that the delivery log shows every attempt. The delivery's row holds successful attempts with short answers, and separate rows hold
+ * the others.
  */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";

@@ -1,4 +1,4 @@
-/** Runs the delivery pipeline with many events in one stream batch and many messages in one call of the deliver function. */
+/** Extends the simulated delivery pipeline to stream batches of several events and to function calls with several messages. */
 import { setImmediate as turn } from "node:timers/promises";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
@@ -6,25 +6,25 @@ import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { Killed, killable } from "../harness/killable.ts";
 import { createdProspect, type Pipeline } from "./delivery-pipeline.ts";
 
-/** The maximum number of messages in one call. */
+/** SQS passes at most this many messages to one call of the function. */
 const BATCH = 10;
 const VISIBILITY_MS = 90_000;
 
-/** Publishes new prospects with these ids. */
+/** Publishes the creation of a prospect for each id. */
 export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<void> {
   const context = killable(at.context);
   const changes = ids.map((id) => ({ before: undefined, after: createdProspect(at.companyId, id) }));
   await publishChanges(context, batchReads(context), changes);
 }
 
-/** Marks the receiver as quick, so that one slot of the limiter is enough for a whole batch. */
+/** Makes the limiter treat the receiver as quick. A batch then needs only one slot (place for concurrent requests to the receiver). */
 export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
   const quick = { type: "gate", companyId, webhookId, used: 0, fails: 0, slow: false };
   await db.direct.write({ put: { ...limiterKeys.limiter(companyId, webhookId), ...quick } });
 }
 
 /**
- * Simulates one call of the function and returns the number of failed messages. They return to the queue. After a kill, all messages count
+ * Simulates one call of the function and returns the number of failed messages, which return to the queue. After a kill, all messages count
  * as failed.
  */
 export async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Promise<number> {
@@ -35,7 +35,7 @@ export async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Pro
   return back.length;
 }
 
-/** Hands out visible messages, up to ten at a time, until the queue is empty. */
+/** Passes visible messages to the function, up to ten at a time, until the queue is empty. */
 export async function drainBatches(at: Pipeline): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > 200) throw new Error("the queue does not come to rest");
@@ -44,6 +44,6 @@ export async function drainBatches(at: Pipeline): Promise<void> {
     const visible = at.queue.findIndex((entry) => entry.at > at.clock);
     await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
   }
-  // Work that ran concurrently with a killed call must end before the test continues.
+  // Concurrent work of a killed call must end first, because it would disturb the next step.
   await turn();
 }

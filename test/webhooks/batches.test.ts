@@ -1,4 +1,4 @@
-/** Tests that a fault of one event or message does not affect the others of its stream batch or of its call. */
+/** Tests that a fault of one event or message does not affect the others of its stream batch or of its function call. */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -41,7 +41,7 @@ async function expectReconciled(at: Pipeline, matched: number): Promise<void> {
   expect(books).toMatchObject({ matched, delivered: matched, faults: [] });
 }
 
-/** Repeats the whole batch until it is published, as the stream does. */
+/** Repeats the whole batch until it is published, as Lambda does with a stream. */
 async function publishUntilDone(at: Pipeline, ids: readonly number[]): Promise<void> {
   for (;;) {
     try {
@@ -61,7 +61,7 @@ describe("killed at each call of a batch, before and after it takes effect", () 
       const run = async (at: Pipeline): Promise<void> => {
         if (isQuick) await beQuick(at);
         await publishUntilDone(at, IDS);
-        // The sweeper sends the messages that a killed function has not sent.
+        // The sweeper, which runs every minute, queues deliveries whose message a killed publisher did not send.
         await settleFor(at, 2, drainBatches);
       };
       const undisturbed = await newPipeline(db);
@@ -76,7 +76,8 @@ describe("killed at each call of a batch, before and after it takes effect", () 
         const place = `${when} ${calls[number - 1]} (${number})`;
         const posted = timesPosted(at.posts);
         expect(posted, place).toHaveLength(IDS.length);
-        // The deliveries of a batch are sent concurrently, so a kill at one delivery can separate another delivery's post from its record.
+        // The deliveries of a batch are sent concurrently. A kill at one delivery can therefore come between another delivery's post and
+        // its record, and that post is repeated.
         expect(Math.max(...posted), place).toBeLessThanOrEqual(at.postsWhenKilled === 0 ? 1 : 2);
         await expectReconciled(at, IDS.length);
       }
@@ -99,7 +100,7 @@ test("each delivery is posted once, although stream batches overlap and messages
 test("no delivery is lost or sent twice if calls of the table take effect in part or lose their replies", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
-  // Every second answer is too long for the delivery's row, so half of the attempts get separate rows.
+  // Every second answer is too long for the delivery's row, so half of the attempts need separate rows.
   at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
   const disturbed: Pipeline = { ...at, context: { ...at.context, table: db.table } };
   const struck = new Map<string, number>();
@@ -121,7 +122,7 @@ test("no delivery is lost or sent twice if calls of the table take effect in par
   await expectReconciled(at, 10);
 });
 
-/** A receiver that hangs on some posts until `answer` is resolved. */
+/** Makes the receiver hang on some posts until `answer` is resolved. */
 function hanging(at: Pipeline, isHanging: (post: Post) => boolean) {
   const answer = Promise.withResolvers<void>();
   const post = async (sent: Post): Promise<Exchange> => {
@@ -180,7 +181,8 @@ test("a throttled delivery is drained even if its limiter has no mark and all sl
   const { companyId, webhookId } = at;
   await publishIds(at, [1]);
   const [{ id } = expect.fail("no delivery")] = await deliveries(at);
-  // The delivery's sender died before it marked the limiter, and other senders use all slots.
+  // The delivery joined the backlog, but its sender died before it recorded this in the limiter. Other senders use all slots of the
+  // limiter.
   const dueShard = keys.throttledBacklogShard(companyId, webhookId);
   await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
   const slots = Array.from({ length: slotLimit(at.context.senders, false) }, (_, i) => [
@@ -209,7 +211,8 @@ test("an unreadable row fails its own message only", async () => {
   const failed = batch.filter((_, i) => ends[i]?.status === "rejected");
   expect(failed.map(({ message }) => "deliveryId" in message && message.deliveryId)).toEqual([bad.id]);
   expect(timesPosted(at.posts)).toEqual(TEN.slice(1).map(() => 1));
-  // The sweeper queues the ten readable rows, although it reads more unreadable rows than it processes at once. Its run then fails.
+  // The sweeper must queue the ten readable rows even though it reads many unreadable ones. Its call then fails, so that the unreadable
+  // rows are noticed.
   await publishIds(
     at,
     Array.from({ length: 50 }, (_, i) => 11 + i),
@@ -252,8 +255,8 @@ test("ten events of one webhook cost less than six write units each", async () =
     await drainBatches(at);
   });
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  // The batch costs 1 unit for the expected deliveries and 2 for the slot. Each delivery costs 2 to create, and 3 to settle with its
-  // attempt.
+  // For the batch: 1 unit for the expected-deliveries entry and 2 for the limiter's slot. For each delivery: 2 to create it, and 3 to
+  // settle it with its attempt.
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 

@@ -1,6 +1,6 @@
 /**
- * Tests that the whole service keeps every accepted write and delivers every event once on a DynamoDB that throttles, conflicts and loses
- * replies.
+ * Tests the whole service on a DynamoDB that throttles, conflicts and loses replies. It must keep every accepted write and deliver every
+ * event once.
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
@@ -16,7 +16,7 @@ import { checkIndex } from "../harness/index-oracle.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { sized } from "../harness/tier.ts";
 
-/** More writes than a flush waits for, so that the company index is flushed under the same faults. */
+/** More writes than trigger a flush, so that the company index is flushed under the same faults. */
 const WRITES = sized({ short: 140, wide: 1_000 });
 const AT_ONCE = 8;
 const SETTLED_MS = 120_000;
@@ -74,7 +74,7 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
     return dice < 0.3 && operation === "TransactWriteItems" ? conflict : pass;
   });
 
-  /** Repeats the request under the same idempotency key until it is accepted. */
+  /** Repeats the request with one idempotency key until it is accepted. */
   async function accepted(method: string, path: string, body: unknown, key?: string): Promise<unknown> {
     for (let attempt = 0; attempt < 200; attempt++) {
       const answer = await call(token, method, path, body, key);
@@ -137,7 +137,7 @@ function serviceTable(): Table {
   return openTable(service.outputs.TableName, client);
 }
 
-/** Expects that reconciliation agrees with the received events, and the company index with the records. */
+/** Expects that reconciliation finds this many deliveries, all of them delivered, and no fault. */
 async function expectDelivered(companyId: number, expected: number): Promise<void> {
   const table = serviceTable();
   const looks = { again: 20, wait: () => new Promise((resolve) => setTimeout(resolve, 1_000)) };
@@ -151,6 +151,6 @@ async function expectIndexed(companyId: number): Promise<void> {
   const table = serviceTable();
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
-  // A check during a flush can see entries half moved, so the check is repeated.
+  // Repeated, because a check during a flush can see an entry both before and after it moved.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 20_000 });
 }

@@ -1,4 +1,4 @@
-/** Tests that the events of a record within a debounce window are one delivery, despite races, kills, repeats and size limits. */
+/** Tests that all events of a record within a debounce window arrive in one delivery, despite races, kills, repeats and size limits. */
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { EventContext } from "#shared/context.ts";
@@ -27,7 +27,7 @@ const DELAY = 10;
 
 const pipeline = (delayMinutes = DELAY): Promise<Pipeline> => newPipeline(db, "prospect.updated", delayMinutes);
 
-/** Returns the change of a prospect to this version, this many minutes after the start. */
+/** Returns the change of a prospect to this version. It happens `minutes` minutes after the start. */
 function change({ companyId }: Pipeline, version: number, minutes: number, id = 1, filler?: string): RowChange {
   const row = (v: number) => ({
     ...createdProspect(companyId, id),
@@ -41,7 +41,7 @@ function change({ companyId }: Pipeline, version: number, minutes: number, id = 
 
 const publishIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);
 
-/** Repeats each record until it is published, as the stream does. */
+/** Repeats each stream record until it is published, as Lambda does. */
 async function publish(at: Pipeline, ...rows: RowChange[]): Promise<void> {
   for (const row of rows) {
     for (;;) {
@@ -69,7 +69,7 @@ const Body = z.object({
   ),
 });
 
-/** Returns the body of each delivery, and fails if two posts of one delivery differ. */
+/** Returns the body of each delivery. Fails if two posts of one delivery differ. */
 function bodies(at: Pipeline): z.infer<typeof Body>[] {
   const byId = new Map<string, string>();
   for (const { headers, body } of at.posts) {
@@ -85,7 +85,7 @@ const Counted = z.object({ eventCount: z.int() });
 const namesIn = ({ events }: z.infer<typeof Body>): string[] => events.map(({ data }) => data.prospect.name);
 const names = (...versions: number[]): string[] => versions.map((version) => `name ${version}`);
 
-/** Expects each version in exactly one body, and a reconciliation without faults. */
+/** Expects that each version is in exactly one body, and that reconciliation finds no fault. */
 async function expectEachOnce(at: Pipeline, versions: readonly number[], label?: string): Promise<void> {
   const found = bodies(at).flatMap(namesIn).toSorted();
   expect(found, label).toEqual(names(...versions).toSorted());
@@ -222,12 +222,12 @@ describe("a kill at each call", () => {
           (await deliveries(at)).map(({ state }) => state),
           label,
         ).toEqual(["delivered", "delivered"]);
-        // A post is repeated only if the kill fell between the post and its record.
+        // A post may be repeated only if the kill came between the post and the record of its result.
         expect(at.posts.length, label).toBeGreaterThanOrEqual(3);
         expect(at.posts.length, label).toBeLessThanOrEqual(4);
         doubled += at.posts.length - 3;
       }
-      // Up to three kill points can repeat each of the three posts, because its record needs one or two writes.
+      // The record of a post needs one or two writes, so up to three kill points can cause a repetition of it.
       const isCutOff = (number: number) => calm.calls[number - (when === "before" ? 2 : 1)] === "post";
       expect(doubled).toBeGreaterThanOrEqual(struck.filter(isCutOff).length);
       expect(doubled).toBeLessThanOrEqual(3 * 3);
@@ -245,7 +245,7 @@ describe("a kill at each call", () => {
     at.clock += MINUTE;
     await sweep(at.context, { assume: "messages-kept" });
     expect(own()).toHaveLength(1);
-    // The sweeper also queues rows of other tests, whose messages are dropped.
+    // The sweeper also queues deliveries of other tests. They are removed, because this test cannot process them.
     at.queue.splice(0, at.queue.length, ...own());
     await drain(at);
     await expectEachOnce(at, [2, 3]);

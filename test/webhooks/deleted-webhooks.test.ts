@@ -1,4 +1,4 @@
-/** Tests that a request concurrent with the deletion of its webhook is answered with not_found and leaves no row of the webhook. */
+/** Tests that a request that runs while its webhook is deleted is answered with not_found and leaves no row of the webhook. */
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -95,11 +95,11 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof ApiError ? error.code : String(error)),
   );
 
-/** Returns the remaining rows of the webhook, without the row that counts its company's webhooks. */
+/** Returns the rows that the webhook has left, without the row that counts the company's webhooks. */
 const rowsOf = async ({ companyId }: Setup): Promise<string[]> =>
   (await db.keysOf(keys.webhooks(companyId).pk)).map(({ sk }) => sk).filter((sk) => sk.startsWith("W#"));
 
-/** The deletion happens before the last call of a request at the latest, because the last call commits the request. */
+/** The last call of a request commits it, so the deletion always comes before the commit. */
 describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_, ask) => {
   test("is not found and leaves no row, whichever call of the request the deletion precedes", async () => {
     const calm = await setUp();
@@ -129,7 +129,7 @@ describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_
 
 test("deliveries and registrations of a deleted webhook are not found", async () => {
   const { at, context, companyId, webhookId, deliveryId, registrationId, remove } = await setUp();
-  // Earlier versions of the service could leave a registration that was created during the deletion.
+  // Earlier versions of the service could leave such a row. It must not be found either.
   const key = keys.registration(companyId, webhookId, registrationId);
   const registration = await db.direct.get(key);
   await remove();

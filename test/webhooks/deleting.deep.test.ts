@@ -45,7 +45,7 @@ async function publish(at: Pipeline): Promise<void> {
   }
 }
 
-/** Each function makes a pipeline whose deliveries wait. Its name says what they wait for. */
+/** Each function creates deliveries that wait. The name says what they wait for. */
 const waits = {
   "their first attempt": async () => {
     const at = await newPipeline(db);
@@ -89,7 +89,7 @@ const kinds = Object.entries(waits);
 
 interface Deletion {
   readonly at: Pipeline;
-  /** Repeats the request until it is answered. A repeated request may get not_found, because an earlier one has deleted the record. */
+  /** Repeats the request until it is answered. If a killed request has already deleted the record, the repeated one gets not_found. */
   readonly remove: () => Promise<void>;
 }
 
@@ -118,8 +118,8 @@ async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registrat
 }
 
 /**
- * Deletes the record and empties the queue. If `isKept`, the webhook is also resumed, because a paused webhook cancels deliveries only
- * then.
+ * Deletes the record and processes the queue. If `isKept`, the deliveries wait in the backlog of a paused webhook, which cancels them only
+ * on resumption.
  */
 async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await remove();
@@ -135,7 +135,7 @@ async function expectCancelled(at: Pipeline, label: string): Promise<void> {
   ).toEqual(Array.from({ length: COUNT }, () => "cancelled"));
   expect(at.posts, label).toEqual([]);
   expect(await expectReconciled(at, label), label).toMatchObject({ matched: COUNT, cancelled: COUNT, waiting: 0 });
-  // Repeated messages must change nothing.
+  // SQS may deliver a message twice, so repeated messages must change nothing.
   for (const { id, companyId, webhookId, attempt } of rows) {
     await consume(at, { v: 1, companyId, webhookId, deliveryId: id, attempt }, true);
   }
@@ -229,7 +229,7 @@ describe("a deleted registration", () => {
     const input = { event: "prospect.created", filter: null, delayMinutes: 60, manualTriggerButtonText: null } as const;
     const other = await createRegistration(api(at), companyId, webhookId, { ...input, triggerMode: "automatic" });
     await publish(at);
-    // A message waits at most 15 minutes, so each of these delays takes several. This loop processes the first message of each delay.
+    // A message waits at most 15 minutes in SQS, so each of these delays needs several messages. This loop processes the first one of each.
     at.clock += 15 * MINUTE;
     for (const { message } of at.queue.splice(0, 2 * COUNT)) await consume(at, message, false);
     at.clock += 1_000;

@@ -1,5 +1,6 @@
 /**
- * Runs the publisher, the sender and the sweeper in one process, with a real table, a simulated queue, receiver and clock, and kill points.
+ * Runs the webhook publisher, the sender and the sweeper in one process. The table is real. The queue, the receiver and the clock are
+ * simulated, and a test can kill the process at any of its calls.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -28,10 +29,10 @@ import { newOwner } from "../harness/warm-function.ts";
 export { Killed };
 
 export const START = Date.UTC(2026, 5, 1);
-/** Milliseconds after which the queue hands out a failed message again. They are six times the time-out of the deliver function. */
+/** After this time SQS makes a failed message visible again. It is six times the time-out of the deliver function. */
 const VISIBILITY_MS = 90_000;
 
-/** Kills the process at its nth call of the table, the queue or the receiver, before or after the call takes effect. */
+/** Kills the process at the call with number `at` of the table, the queue or the receiver, before or after the call takes effect. */
 export interface Kill {
   readonly at: number;
   readonly when: "before" | "after";
@@ -45,21 +46,21 @@ export interface Pipeline {
   readonly webhookId: number;
   readonly change: RowChange;
   readonly context: EventContext;
-  /** Waiting messages, each with the time at which it becomes visible and whether it was handed out before. */
+  /** Waiting messages. A message becomes visible at the time `at`. `isRepeat` tells that it was received before. */
   readonly queue: { message: QueueMessage; at: number; isRepeat: boolean }[];
   readonly posts: Post[];
-  /** Names of the calls at which a kill is possible. */
+  /** Names of the calls at which a kill is possible, in order. */
   readonly calls: string[];
   clock: number;
   kill: Kill | undefined;
-  /** The number of posts that had begun before the kill and may have no record. */
+  /** Posts that had begun before the kill. Their results may be unrecorded, so they may be repeated. */
   postsWhenKilled: number;
-  /** Work that runs once, just before the call with this number. */
+  /** `work` runs once, just before the call with this number, to simulate a concurrent request. */
   meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
   answers: (post: Post, number: number) => Partial<Exchange>;
 }
 
-/** Creates a company with one registration, and a change of a prospect that matches the registration. */
+/** Creates a company whose webhook has one registration, and a change of a prospect that matches the registration. */
 export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Pipeline> {
   const time = { now: () => made.clock };
   const plain = contextOn(db.direct, { now: () => START });
@@ -77,7 +78,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   const calls: string[] = [];
   const context: EventContext = {
     table: calledBy((work, name) => strike(name, work), db.direct),
-    // These calls have no kill points here, because secrets.test.ts kills them.
+    // Calls for secrets cannot be killed here, because secrets.test.ts tests these kills.
     secrets: secretsOn(db.direct),
     clock: time,
     wait: () => turn(),
@@ -148,7 +149,7 @@ export async function publish(at: Pipeline): Promise<void> {
   await publishChanges(context, batchReads(context), [at.change]);
 }
 
-/** Repeats the record until it is published, as the stream does. */
+/** Repeats the stream record until it is published, as Lambda does. */
 export async function publishUntilDone(at: Pipeline): Promise<void> {
   for (;;) {
     try {
@@ -159,13 +160,13 @@ export async function publishUntilDone(at: Pipeline): Promise<void> {
   }
 }
 
-/** Consumes a batch of one message. */
+/** Processes a batch of one message. */
 export async function consume(at: Pick<Pipeline, "context">, message: QueueMessage, isRepeat: boolean): Promise<void> {
   const [end] = await consumeBatch(killable(at.context), [{ message, isRepeat }]);
   if (end?.status === "rejected") throw end.reason;
 }
 
-/** Hands out messages one after the other as they become visible, until the queue is empty. */
+/** Processes messages one after the other as they become visible, until the queue is empty. The clock advances to each message. */
 export async function drain(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
@@ -183,7 +184,7 @@ export async function drain(at: Pipeline, maxSteps = 1_000): Promise<void> {
   }
 }
 
-/** Hands out all visible messages at the same time, until the queue is empty. The message of a killed sender returns to the queue. */
+/** Processes all visible messages concurrently, until the queue is empty. The message of a killed sender returns to the queue. */
 export async function drainTogether(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
@@ -200,7 +201,7 @@ export async function drainTogether(at: Pipeline, maxSteps = 1_000): Promise<voi
   }
 }
 
-/** Empties the queue and runs the sweeper once a minute, for this many minutes. */
+/** Processes the queue and runs the sweeper once a minute, for this many minutes. */
 export async function settleFor(at: Pipeline, minutes: number, empty = drain): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     await empty(at);
@@ -208,7 +209,7 @@ export async function settleFor(at: Pipeline, minutes: number, empty = drain): P
     await sweep(at.context, { assume: "messages-kept" }).catch((error: unknown) => {
       if (!(error instanceof Killed)) throw error;
     });
-    // The sweeper also queues deliveries of other tests, whose messages are dropped.
+    // The sweeper also queues deliveries of other tests. They are removed, because this test cannot process them.
     at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
   }
   await empty(at);

@@ -1,4 +1,4 @@
-/** Tests the write units of a delivered event and of a failed attempt, and the packing of bodies. */
+/** Tests the write units of a delivered event and of a failed attempt, and the compression of stored bodies. */
 import { beforeAll, expect, test } from "vitest";
 import { metered } from "#shared/db/meter.ts";
 import { deliveryItem, packedBody, unpackedBody } from "#shared/webhooks/delivery.ts";
@@ -10,7 +10,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-/** A prospect with everything that a canvasser fills in. */
+/** A prospect with all fields that a canvasser fills in. */
 const filled = {
   name: "Ada Lovelace-Byron",
   phoneNumber: "+1 303 555 0134",
@@ -52,8 +52,8 @@ test("a failed attempt costs eight more write units, including two for the healt
     await drain(at);
   });
   expect(at.posts).toHaveLength(2);
-  // The failed attempt costs 2 units for the slot, 1 for its row, and 3 for the next attempt with its due entry. The failure and the
-  // recovery of the webhook cost 2 units.
+  // The failed attempt adds 2 units for the limiter's slot, 1 for its row, and 3 to schedule the next attempt. The webhook's state adds 2
+  // for its failure and its recovery.
   expect(usage.writeUnits).toBe(7 + 6 + 2);
 });
 

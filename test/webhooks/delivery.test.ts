@@ -1,4 +1,4 @@
-/** Tests the retry plan, delivery ids, the delays of messages, and event filters. */
+/** Tests the retry plan, delivery ids, the delays of queue messages, and event filters. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";

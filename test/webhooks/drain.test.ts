@@ -1,4 +1,7 @@
-/** Tests that the drain engine runs one step at a time and sends exactly one message after each step. */
+/**
+ * Tests the drain of a backlog, which sends kept deliveries in steps. Only one step runs at a time, and each step sends exactly one message
+ * to start the next.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";

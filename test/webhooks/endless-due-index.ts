@@ -1,11 +1,13 @@
-/** Simulates a due index with any number of deliveries. Each page is generated when it is read, so the deliveries need no memory. */
+/**
+ * Simulates the index of due deliveries with any number of entries. Each entry is generated when it is read, so the entries need no memory.
+ */
 import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { START } from "./delivery-pipeline.ts";
 
-/** Returns the table with additional paused webhooks of one company, each with a backlog of `each` deliveries. */
+/** Returns the table with additional paused webhooks of one company. Each has a backlog of `each` deliveries. */
 export function withKept(table: Table, companyId: number, webhooks: number, each: number): Table {
   const dueAt = iso(START);
   const shard = keys.pausedBacklogShard(companyId, 0).slice(0, -1);
@@ -24,7 +26,10 @@ export function withKept(table: Table, companyId: number, webhooks: number, each
   };
 }
 
-/** Returns the table with `count` additional overdue deliveries. They have no rows, so every conditional write to one of them fails. */
+/**
+ * Returns the table with `count` additional overdue deliveries. They exist only in the index, so every conditional write to one of them
+ * fails.
+ */
 export function withOverdue(table: Table, companyId: number, count: number): Table {
   const shards = keys.dueShards();
   function* entries(shard: number): Generator<Item> {

@@ -1,4 +1,7 @@
-/** Tests that the first publication fixes the body of a delivery. A repeated publication reads newer rows and changes nothing. */
+/**
+ * Tests that the first publication of an event fixes the body of its delivery. A repeated publication may read newer rows but must change
+ * nothing.
+ */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -24,7 +27,7 @@ beforeAll(async () => {
 const NOW = Date.UTC(2030, 0, 1);
 const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
 
-/** Renames a prospect that has an appointment, and returns the change of its row. */
+/** Renames a prospect that has an appointment, and returns the change as the stream would report it. */
 async function renamedProspect() {
   let now = NOW;
   const context: ApiContext = contextOn(db.direct, { now: () => now });
@@ -67,12 +70,13 @@ test("neither the first nor a repeated publication of an event contains a later 
     post: () => Promise.reject(new Error("this test posts nothing")),
     park: () => Promise.reject(new Error("this test has no poison record")),
   };
-  // This appointment starts before the first one. It is created after the change and before the publication of the change.
+  // Created between the change and its publication. It starts before the first appointment, so newer data would show it as the next one.
   await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);
   const { usage } = await metered(() => publishChanges(events, reads, [change]));
-  // One request writes the entry of expected deliveries and the other one the delivery. The changed row contains all other data.
+  // One request writes the entry of expected deliveries, and one writes the delivery. No further read is needed, because the changed row
+  // contains all other data.
   expect(usage.requests).toBe(2);
   const [delivery, ...more] = await deliveriesOf(caller);
   expect(more).toEqual([]);

@@ -1,4 +1,4 @@
-/** Tests that the cache of a warm function reads the data of each event once, and that its memory is bounded. */
+/** Tests that a warm function reads the stored data of each event once and then caches it, and that the cache is bounded. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -11,7 +11,7 @@ const db = faultyDynamoDb();
 
 const COMPANY = 1;
 
-/** Returns a new warm function with an empty cache. `reads` counts its calls of the table. */
+/** Simulates a newly started function with an empty cache. `reads` counts its reads of the table. */
 function warm(): { table: Table; reads: () => number } {
   let reads = 0;
   const batchGet: Table["batchGet"] = (keys, how) => {

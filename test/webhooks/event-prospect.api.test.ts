@@ -1,4 +1,4 @@
-/** Tests that the prospect in an event equals the prospect in the list, including its upcoming appointment. */
+/** Tests that the prospect in an event equals the prospect in the list, including its next appointment. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { startReceiver } from "../harness/receiver.ts";

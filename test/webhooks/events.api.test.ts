@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-/** Starts a receiver and creates a webhook of the client's company with these registrations. */
+/** Starts a receiver and creates a webhook with these registrations. */
 async function subscribe(
   client: typeof as.admin,
   registrations: NewRegistration[],
@@ -33,7 +33,6 @@ const Joined = z.object({
   events: z.array(z.object({ data: z.object({ prospect: z.object({ name: z.string() }) }) })),
 });
 
-/** Returns the ids of two statuses of the company. */
 async function twoStatuses(): Promise<[number, number]> {
   const [first, second] = dataOf(await as.rep.GET("/api/statuses"));
   return [present(first).id, present(second).id];
@@ -156,7 +155,8 @@ describe("events", () => {
     await as.rep.POST("/api/prospects", { body: {} });
     await receiver.until(1);
     await as.admin.DELETE("/api/webhooks/{id}", at(webhook.id));
-    // The retry of this second webhook comes later than the retry of the deleted webhook would have come.
+    // The first delivery of this second webhook fails, and its retry comes later than a retry of the deleted webhook would. When it has
+    // arrived, the test need not wait longer.
     const later = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response, count) => {
       response.writeHead(count === 1 ? 500 : 200).end();
     });
@@ -166,7 +166,7 @@ describe("events", () => {
   });
 
   test("the changes of a prospect within the delay arrive as one delivery, not before its due time", async () => {
-    // The test's time scale turns four minutes into four seconds.
+    // The local service of the tests divides delays by 60, so four minutes pass in four seconds.
     const { receiver, webhook } = await subscribe(as.admin, [{ event: "prospect.updated", delayMinutes: 4 }]);
     const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "0" } }), 201);
     const other = dataOf(await as.rep.POST("/api/prospects", { body: { name: "other" } }), 201);

@@ -1,6 +1,6 @@
 /**
- * Tests that no event is lost between its change and the receiver when functions are killed at each call, and that only a post without a
- * record is repeated.
+ * Tests that no event is lost between its change and the receiver if functions are killed at any call. A post is repeated only if its
+ * result was not recorded.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
@@ -29,13 +29,13 @@ beforeAll(async () => {
 
 const pipeline = (event?: string, delayMinutes?: number): Promise<Pipeline> => newPipeline(db, event, delayMinutes);
 
-/** Expects all posts to belong to one delivery and to have the same bytes. */
+/** Expects that all posts belong to one delivery and have the same bytes. */
 function expectSame(posts: readonly Post[]): void {
   expect(new Set(posts.map(({ body }) => body)).size).toBe(1);
   expect(new Set(posts.map(({ headers }) => headers["X-Service-Delivery"])).size).toBe(1);
 }
 
-/** Returns the calls of an undisturbed run, so that a test can plan a kill at each call. */
+/** Returns the calls that publishing and sending make without a fault, so that a test can kill at each of them. */
 async function callsOf(prepare: (at: Pipeline) => void = () => undefined): Promise<string[]> {
   const at = await pipeline();
   prepare(at);
@@ -74,7 +74,7 @@ describe("a kill at each call", () => {
         expect(delivery?.state, label).toBe("delivered");
         expect(await expectReconciled(at, label), label).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
         expectSame(at.posts);
-        // After a kill between the post and its record, the service does not know whether the post arrived.
+        // After a kill between the post and its record, the service cannot know whether the post arrived, so it repeats the post.
         const cutOff = number > calls.indexOf("post") || (number === calls.indexOf("post") + 1 && when === "after");
         expect(at.posts.length, label).toBeLessThanOrEqual(cutOff ? 2 : 1);
         expect(at.posts.length, label).toBeGreaterThanOrEqual(1);
@@ -139,7 +139,8 @@ describe("repeats and reordering", () => {
     let reads = 0;
     const batchGet: typeof table.batchGet = async (keys) => {
       const items = await table.batchGet(keys);
-      // The other sender does all its work after this sender has read the delivery and before it takes a slot of the limiter.
+      // The other sender does all its work after this sender has read the delivery, but before this sender asks the limiter for permission
+      // to send.
       if (++reads === 2) await consume(at, message, false);
       return items;
     };
@@ -178,7 +179,7 @@ describe("time", () => {
     const at = await pipeline();
     at.answers = () => ({ status: 500 });
     await publish(at);
-    // A message waits at most a quarter of an hour, so a delivery needs many messages until it is due.
+    // A message waits at most 15 minutes in SQS, so a delivery needs many messages until it is due.
     for (let i = 0; i < 5 && at.queue.length > 0; i++) await drain(at).catch(() => undefined);
     expect((await deliveries(at))[0]).toMatchObject({ state: "exhausted", attempt: 10 });
     expect(at.posts).toHaveLength(10);

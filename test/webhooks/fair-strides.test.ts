@@ -1,4 +1,7 @@
-/** Tests that a run of the sweeper is bounded and gives every company a fair share, and that successive runs cover every entry. */
+/**
+ * Tests how the sweeper divides a run. It reads a bounded number of entries and a fair share of every company, and successive runs reach
+ * every entry.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { fairStrides } from "#shared/webhooks/reconcile/sweep.ts";

@@ -1,4 +1,4 @@
-/** A delivery pipeline for tests with many registrations for one event, and territories of any size. */
+/** Extends the simulated delivery pipeline to many registrations for one event, and to territories of any size. */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
@@ -30,7 +30,7 @@ export interface FanOutPipeline extends Pipeline {
 
 let nextId = 5_000_000;
 
-/** All registrations are for `territory.updated`. The registration of the plain pipeline is for an event that no test emits. */
+/** All registrations are for `territory.updated`. The registration of the plain pipeline matches no event of the tests. */
 export async function newFanOutPipeline(
   db: FaultyDynamoDb,
   { webhooks, each, delayMinutes = 0, filter }: Subscribers,
@@ -44,7 +44,7 @@ export async function newFanOutPipeline(
   for (let i = 0; i < webhooks; i++) {
     const webhookId = nextId++;
     webhookIds.push(webhookId);
-    // A sealed secret opens only in its own row.
+    // A secret is encrypted for its row, so each copied webhook needs a new one.
     const secret = await sealedSecret(context.secrets, { companyId, id: webhookId }, `secret of ${webhookId}`);
     const hook = { ...webhook, ...secret, id: webhookId, url: `http://127.0.0.1:1/${webhookId}` };
     rows.push({ ...keys.webhook(companyId, webhookId), ...hook });
@@ -71,7 +71,10 @@ function registrationRow(companyId: number, webhookId: number, delayMinutes: num
   return { ...keys.registration(companyId, webhookId, id), ...row };
 }
 
-/** Returns the change of a territory with this number of points to this version, this many seconds after the start. */
+/**
+ * Returns the change of a territory to this version. Its polygon has `points` points, and the change happens `seconds` seconds after the
+ * start.
+ */
 export function territoryChange(companyId: number, version: number, points = 3, seconds = 0): RowChange {
   const polygon = Array.from({ length: points }, (_, i): [number, number] => [-104 - noise(i), 39 + noise(i + 0.5)]);
   const row = (v: number): StoredTerritory & Item => ({
@@ -91,10 +94,13 @@ export function territoryChange(companyId: number, version: number, points = 3, 
   return { before: row(version - 1), after: row(version) };
 }
 
-/** Returns a fraction whose digits compress badly. */
+/** Returns a fraction whose digits compress badly, so that polygons have a realistic size. */
 const noise = (i: number): number => Math.abs(Math.sin(i * 12.9898 + 78.233) * 43_758.5453) % 1;
 
-/** Processes the messages of fan-outs until the queue is empty. Returns the ids of the deliveries that were queued meanwhile. */
+/**
+ * Processes the messages of fan-outs (events with many matching registrations) until the queue is empty. Returns the ids of the deliveries
+ * that were queued.
+ */
 export async function expandAll(at: Pipeline): Promise<string[]> {
   const queued: string[] = [];
   for (let steps = 0; at.queue.length > 0; ) {
@@ -120,11 +126,11 @@ export async function expandAll(at: Pipeline): Promise<string[]> {
 export interface Written {
   rows: number;
   bytes: number;
-  /** The number of bytes of the largest call. */
+  /** Bytes of the largest call. */
   mostBytes: number;
 }
 
-/** Counts the rows and bytes written to the table. */
+/** Returns a context that counts the rows and bytes that are written to the table. */
 export function counted(context: EventContext): { context: EventContext; written: Written } {
   const written: Written = { rows: 0, bytes: 0, mostBytes: 0 };
   const count = (items: readonly object[]): void => {

@@ -1,6 +1,6 @@
 /**
- * Tests that each match of a fan-out makes one delivery, with the publisher and the sender killed at each call. Also tests the heap of the
- * publisher.
+ * Tests that a fan-out (an event with many matching registrations) makes one delivery for each match, with the publisher and the sender
+ * killed at each call. Also tests the memory of the publisher.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -29,7 +29,7 @@ const MATCHES = WEBHOOKS * EACH;
 const pipeline = (delayMinutes = 0): Promise<FanOutPipeline> =>
   newFanOutPipeline(db, { webhooks: WEBHOOKS, each: EACH, delayMinutes });
 
-/** Repeats each record until it is published, as the stream does. */
+/** Repeats each stream record until it is published, as Lambda does. */
 async function publish(at: FanOutPipeline, ...versions: number[]): Promise<void> {
   for (const version of versions) {
     for (;;) {
@@ -49,7 +49,7 @@ async function idsOf({ companyId, webhookIds }: FanOutPipeline): Promise<string[
   return found.flat().map(({ id }) => id);
 }
 
-/** Expects one delivery with a message for each match. */
+/** Expects that each match has one delivery and that each delivery has a message. */
 async function expectAll(at: FanOutPipeline, queued: readonly string[], label: string): Promise<void> {
   const ids = await idsOf(at);
   expect(ids, label).toHaveLength(MATCHES);
@@ -112,7 +112,7 @@ describe("a kill at each call", () => {
   });
 });
 
-/** Hides the due rows of other tests from the sweeper. */
+/** Hides the due deliveries of other tests from the sweeper. */
 function ownIndex({ companyId }: FanOutPipeline): Table {
   return {
     ...db.direct,
@@ -124,7 +124,7 @@ function ownIndex({ companyId }: FanOutPipeline): Table {
   };
 }
 
-/** Expands as `expandAll` does, but a kill loses all messages. */
+/** Works like `expandAll`, but a kill loses all messages. */
 async function expandOnce(at: FanOutPipeline): Promise<string[]> {
   const queued: string[] = [];
   for (let next = at.queue.shift(); next !== undefined; next = at.queue.shift()) {
@@ -193,9 +193,9 @@ test("a heap of 256 MB suffices to publish full batches of the largest event for
   const [published] = await once(worker, "message");
   const { messages, failed, bytes } = Published.parse(published);
   expect(failed).toBe(0);
-  // Lambda passes up to 6 MB in one batch.
+  // Lambda passes at most 6 MB of records in one batch, so this batch is full.
   expect(bytes).toBeGreaterThan(5_500_000);
-  // The publisher sends one message for the events that it publishes together, at most 25. A batch of 41 records therefore needs two.
+  // The publisher publishes at most 25 events together and sends one message for them, so each batch of 41 records needs two messages.
   expect(messages).toBe(3 * 2);
   expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 3 * 41 * 2_000 });
 });

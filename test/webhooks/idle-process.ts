@@ -1,4 +1,4 @@
-/** Runs a process that does nothing but wait as a sender does. */
+/** Runs as a separate process that only waits, as a sender does. */
 import { eventContext } from "#shared/webhooks/context.ts";
 
 await eventContext().wait(20);

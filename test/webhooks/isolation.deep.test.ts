@@ -1,4 +1,7 @@
-/** Tests that the slots, the breaker and the throttled backlog of a webhook keep a receiver in trouble from delaying other receivers. */
+/**
+ * Tests that a slow or failing receiver does not delay the deliveries to other receivers. The means are a limit of concurrent requests
+ * (slots), a circuit breaker, and a backlog for each webhook.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -15,8 +18,8 @@ import { isolate } from "./measure-isolation.ts";
 import { expectReconciled } from "./reconciled.ts";
 import { Senders } from "./simulated-senders.ts";
 
+/** Each test has a separate table, because the sweeper reads the deliveries of all companies. */
 const db = faultyDynamoDb("test");
-/** The sweeper reads the whole table, so each test has a separate table. */
 beforeEach(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
@@ -59,7 +62,7 @@ describe("80 events for a receiver in trouble do not delay another company's del
   test("if a quick receiver with many deliveries in flight suddenly hangs", async () => {
     const found = await isolate(db, { events: 80, others: 20, trouble: hang, wasQuick: true });
     staged.push(found.senders);
-    // A delivery may be this late, because a sender rechecks the limiter of a quick receiver for this long.
+    // A sender waits up to this long for a slot of a quick receiver, and meanwhile cannot send other deliveries.
     expect(found.worstLatenessMs).toBeLessThanOrEqual(RECHECKS * RECHECK_MS);
     expect(found.sendersHeld).toBe(slotLimit(10, false));
   });
@@ -77,7 +80,7 @@ describe("the slots of a webhook", () => {
     expect(new Set(senders.sent.map(({ post }) => post.body)).size).toBe(30);
     expect(senders.mostInFlight.get(hook.url)).toBe(2);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
-    // When the backlog is empty, the limiter is no longer in the due index and no slot is in use.
+    // After the backlog is empty, the sweeper must not find the limiter any more, and no slot may be in use.
     expect(await gate()).toMatchObject({ used: 0 });
     expect(await gate()).not.toHaveProperty("dueShard");
     expect(senders.queue).toEqual([]);
@@ -93,7 +96,7 @@ describe("the slots of a webhook", () => {
     await senders.runUntil(START + 30 * SECOND);
     expect(senders.sent).toHaveLength(105);
     expect(senders.mostInFlight.get(hook.url)).toBe(8);
-    // Few messages returned to the queue. Without the recheck, each message would return six times.
+    // Few messages returned to the queue. If senders did not wait for a free slot, each message would return about six times.
     expect(senders.queued).toBeLessThan(125);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
   });
@@ -123,7 +126,7 @@ describe("the breaker", () => {
     senders.answers = (_, now) => ({ ms: 10, status: now < backAt ? 503 : 200 });
     await senders.publish(hook, 1, 40);
     await senders.runUntil(START + 3 * SECOND);
-    // The deliveries that were in flight when the breaker opened were also sent.
+    // The deliveries that were in flight when the breaker opened were sent as well.
     expect(senders.sent.length).toBeLessThan(BREAKER_FAILURES + slotLimit(10, false));
     const soFar = senders.sent.length;
     const waiting = (await deliveriesOf(db, hook)).filter(({ attempt }) => attempt === 1);
@@ -165,7 +168,8 @@ describe("the breaker", () => {
       for (const [i, gap] of retryGapsMs.entries()) {
         const waited = ((times[i + 1]?.at ?? 0) - (times[i]?.at ?? 0)) * scale;
         expect(waited).toBeGreaterThanOrEqual(gap * 0.8);
-        // The six deliveries are probes one after the other, at most five minutes apart.
+        // An open breaker sends one delivery at a time as a probe, at most five minutes apart. The last of six therefore waits up to 30
+        // minutes longer.
         expect(waited).toBeLessThanOrEqual(gap * 1.2 + 6 * 5 * MINUTE + MINUTE);
       }
     }

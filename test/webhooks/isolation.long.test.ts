@@ -1,4 +1,4 @@
-/** Tests that 10 000 events for a receiver in trouble do not delay another company's steady events. */
+/** Tests that 10 000 events for a slow or failing receiver do not delay another company's steady events. */
 import { beforeEach, expect, test } from "vitest";
 import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";

@@ -1,4 +1,4 @@
-/** Tests the log lines for metrics, which show how late deliveries are, the result of each attempt, and missing deliveries. */
+/** Tests the log lines from which CloudWatch makes metrics: how late deliveries are, the result of each attempt, and missing deliveries. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
@@ -45,7 +45,7 @@ test("deliveries in paused and throttled backlogs are logged as waiting for each
   senders.clock = START + 2 * MINUTE;
   lines.length = 0;
   await sweep(senders.context, { assume: "messages-kept" });
-  // No delivery has ended, because each failed one has a retry.
+  // Every failed delivery still waits for a retry, so all deliveries count as waiting.
   const waiting = (await deliveriesOf(db, down)).length;
   const [all] = of("deliveries waiting");
   expect(all).toMatchObject({ waiting: waiting + 3, inBacklogs: throttled + 3, oldestDueSeconds: 120 });

@@ -1,6 +1,6 @@
 /**
- * Tests that slots are released, probes continue and every delivery arrives when the limiter, its breaker and its drain are killed at each
- * call.
+ * Tests kills at each call of the limiter of concurrent requests, its circuit breaker and the drain of its backlog. Every delivery must
+ * arrive, and no slot may stay in use.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -29,14 +29,12 @@ beforeAll(async () => {
 });
 
 const COUNT = 3;
-/**
- * The receiver fails for this long. The breaker is open for 10 s and then for 20 s, so the first probe fails and the second one succeeds.
- */
+/** The receiver fails for this long. The breaker opens for 10 s and then for 20 s, so the first probe fails and the second one succeeds. */
 const DOWN_MS = 25_000;
 
 const gateOf = ({ companyId, webhookId }: Pipeline) => db.direct.get(limiterKeys.limiter(companyId, webhookId));
 
-/** Publishes events for a receiver whose next failure opens its breaker. */
+/** Publishes events for a receiver whose next failure opens its circuit breaker. */
 async function troubled(): Promise<Pipeline> {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
@@ -55,8 +53,8 @@ type Empty = (at: Pipeline) => Promise<void>;
 const run = (at: Pipeline, empty: Empty): Promise<void> => settleFor(at, 4, empty);
 
 /**
- * Expects that all events are delivered. An attempt is made twice only if a kill came between its post and its record, and then with the
- * same bytes.
+ * Expects that all events are delivered. At most `cutOff` attempts may be made twice, because a kill came between their post and its
+ * record.
  */
 async function expectArrived(at: Pipeline, place: string, cutOff: number): Promise<void> {
   const states = (await deliveries(at)).map(({ state }) => state);
@@ -66,7 +64,7 @@ async function expectArrived(at: Pipeline, place: string, cutOff: number): Promi
   expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(COUNT);
   expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, throttled: 0 });
   const gate = (await gateOf(at)) ?? {};
-  // No delivery waits, the breaker is closed, and the leases of dead senders' slots have ended.
+  // The breaker is closed, no delivery waits in the backlog, and no slot is leased.
   expect(gate, place).toMatchObject({ fails: 0 });
   for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(gate, place).not.toHaveProperty(mark);
   expect(
@@ -101,7 +99,7 @@ describe("killed at each call, before and after it takes effect", () => {
     await run(calm, drain);
     const first = calm.calls.indexOf("post") + 1;
     for (const number of killPointsOf(calm.calls.length, turn)) {
-      // A kill can fall between a post and its record only after the first post has begun.
+      // Only a kill after the first post can come between a post and its record.
       const cutOff = number > first || (number === first && when === "after") ? 1 : 0;
       await struck({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
     }
@@ -139,7 +137,8 @@ describe("a sender that dies with its slot", () => {
     const [failed, died, ...later] = secondsOf(at);
     expect([failed, died]).toEqual([0, 10]);
     expect(Math.min(...later)).toBeGreaterThanOrEqual(28);
-    // The message of the dead sender returns after 90 s, and the sweeper starts a step of the drain within 60 s.
+    // SQS hands out the dead sender's message again after 90 s. The sweeper, which runs every minute, may need another 60 s to start the
+    // drain of the backlog.
     expect(Math.max(...later)).toBeLessThanOrEqual(28 + 90 + 60);
     expect(later).toHaveLength(COUNT);
   });

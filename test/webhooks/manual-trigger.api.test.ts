@@ -1,6 +1,4 @@
-/**
- * Tests over HTTP which actions a user sees, that a trigger makes one delivery even if it is repeated, and that a test delivery is sent.
- */
+/** Tests over HTTP which actions a user sees. Also tests that a repeated trigger makes one delivery, and that a test delivery is sent. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterEach, describe, expect, test } from "vitest";

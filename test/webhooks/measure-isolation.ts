@@ -1,14 +1,14 @@
-/** Measures how late another company's deliveries are while a receiver in trouble gets many events. */
+/** Measures how late another company's deliveries are while many events wait for a slow or failing receiver. */
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { type Answer, type Hook, Senders } from "./simulated-senders.ts";
 
 export interface Trouble {
-  /** The number of events for the receiver in trouble, which are published together. */
+  /** Events for the slow or failing receiver, which are published together. */
   readonly events: number;
-  /** The number of events for the other company, which are published at ten a second. */
+  /** Events for the other company, which are published at ten a second. */
   readonly others: number;
   readonly trouble: Answer;
-  /** Whether the receiver in trouble answered quickly before the events. */
+  /** Whether the receiver answered quickly before. The limiter then allows more concurrent requests at the beginning. */
   readonly wasQuick: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface Found {
   readonly troubled: Hook;
   readonly good: Hook;
   readonly worstLatenessMs: number;
-  /** The largest number of simultaneous exchanges with the receiver in trouble. */
+  /** The largest number of concurrent requests to the slow or failing receiver. */
   readonly sendersHeld: number;
 }
 

@@ -1,4 +1,4 @@
-/** Tests that a paused webhook sends and loses no delivery, and that its backlog is sent in order of time after the resumption. */
+/** Tests that a paused webhook sends nothing and loses nothing, and that its backlog is sent in order of time after the resumption. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -25,7 +25,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-/** Returns a context for API calls, which are not killed. */
+/** Returns a context for API calls, which a planned kill does not affect. */
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 const pause = (at: Pipeline) => pauseWebhook(api(at), at.companyId, at.webhookId);
 const resume = (at: Pipeline) => resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
@@ -45,7 +45,7 @@ async function change(at: Pipeline, first: number, count: number): Promise<void>
 const sentIds = (at: Pipeline): number[] => at.posts.map(({ body }) => JSON.parse(body).data.prospect.id);
 const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
 
-/** Runs the queue and, each minute, the sweeper. */
+/** Processes the queue, and runs the sweeper every minute. */
 async function settle(at: Pipeline): Promise<void> {
   for (let minute = 0; minute < 2; minute++) {
     await drain(at);
@@ -72,7 +72,7 @@ test("the events of a pause are kept, and sent in order of time after the resump
   expect((await resume(at)).status).toBe("active");
   await settle(at);
   expect(sentIds(at)).toEqual([1, 2, ...range(10, 70)]);
-  // The drain sends ten deliveries a second.
+  // The drain of the backlog sends ten deliveries a second.
   const times = at.posts.slice(2).map(({ headers }) => Number(headers["webhook-timestamp"]) * 1_000 - resumedAt);
   for (const [i, time] of times.entries()) expect(time).toBeGreaterThanOrEqual(Math.floor(i / 10) * 1_000 - 1_000);
   expect(Math.max(...times)).toBeLessThan(15_000);
@@ -89,7 +89,7 @@ test("a pause during the drain keeps the rest; pausing and resuming twice change
   await drain(at);
   await resume(at);
   await resume(at);
-  // Only the message of one step of the drain is left.
+  // Keep only the message that starts the next step of the drain.
   const step = at.queue.findIndex(({ message }) => "release" in message);
   const [first] = at.queue.splice(step, 1);
   at.queue.length = 0;
@@ -144,7 +144,8 @@ test("a delivery that joins the paused backlog after the drain is sent without a
   await pause(at);
   await publishUntilDone(at);
   const { table } = at.context;
-  // The resumption and its whole drain come between the read of the paused webhook and the write to the backlog.
+  // The webhook is resumed and its backlog drained after this sender has read the webhook as paused, but before it adds its delivery to the
+  // backlog.
   let isResumed = false;
   const context = {
     ...at.context,
@@ -193,7 +194,7 @@ describe("a receiver", () => {
       for (let i = 0; i < days; i++) {
         at.clock = Math.max(at.clock, START + (first + i) * day + 1);
         await change(at, 1 + first + i, 1);
-        // Each delivery gets one attempt only, because retries would advance the clock too far.
+        // Each delivery gets only one attempt, because waiting for retries would advance the clock too far.
         const next = at.queue.shift();
         if (next !== undefined) await drain({ ...at, queue: [next] }).catch(() => undefined);
         at.queue.length = 0;

@@ -1,4 +1,4 @@
-/** Tests that readable messages are delivered once among unreadable ones, which reach the dead-letter queue unchanged. */
+/** Tests that unreadable messages reach the dead-letter queue unchanged, and that the readable messages among them are delivered once. */
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -1,4 +1,4 @@
-/** A thread with a small heap that publishes full batches of the stream with the largest territory. */
+/** Runs as a thread with a small heap that publishes full stream batches with the largest territory. */
 import { parentPort, workerData } from "node:worker_threads";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";

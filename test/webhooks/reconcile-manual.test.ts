@@ -1,6 +1,6 @@
 /**
- * Tests that reconciliation reports each kind of damage to deliveries of manual triggers, to test deliveries and to debounce windows, and a
- * webhook whose backlog is no longer sent.
+ * Tests that reconciliation reports each kind of damage to manual deliveries, test deliveries and debounce windows, and a webhook whose
+ * backlog is no longer sent.
  */
 import { beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -29,7 +29,6 @@ beforeAll(async () => {
 const MINUTE = 60_000;
 const PROSPECT = 4_711;
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
-/** Returns the company's owner as the caller. */
 async function callerOf({ companyId }: Pipeline): Promise<Caller> {
   const [userId = 0] = (await loadDictionary(db.direct, companyId)).users.keys();
   return { companyId, userId, role: "owner", permissions: [] };
@@ -92,7 +91,7 @@ async function eventRows({ companyId, webhookId }: Pipeline) {
   return found.filter(({ sk }) => sk.startsWith("V#"));
 }
 
-/** Each function damages the table in one way and returns the fault that reconciliation must name. */
+/** Each function damages the table in one way and returns the fault that reconciliation must report. */
 const damages: Record<string, (staged: Staged) => Promise<string>> = {
   "the delivery of a manual trigger is lost": async ({ pressed }) => {
     await db.direct.batchRemove([keyOf(pressed)]);

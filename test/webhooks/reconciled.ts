@@ -1,4 +1,4 @@
-/** Checks in a test that reconciliation of a company finds no fault. */
+/** Reconciles a company in a test and expects no fault. */
 import { expect } from "vitest";
 import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
@@ -9,11 +9,11 @@ interface Kept {
   readonly clock: number;
 }
 
-/** Reconciles with a single check, because no write runs concurrently. */
+/** Reconciles with one check instead of several, because no write runs concurrently. */
 export const reconcileNow = ({ db, companyId, clock }: Kept): Promise<Reconciliation> =>
   reconcile({ table: db.direct, clock: { now: () => clock } }, companyId, { again: 0, wait: () => Promise.resolve() });
 
-/** Expects no fault and returns the counts. `place` names the kill point in the message of a failure. */
+/** Expects no fault and returns the counts. `place` names the kill in the message of a failed test. */
 export async function expectReconciled(at: Kept, place?: string): Promise<Omit<Reconciliation, "faults">> {
   const { faults, ...counts } = await reconcileNow(at);
   expect(faults, place).toEqual([]);

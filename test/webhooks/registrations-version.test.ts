@@ -1,4 +1,4 @@
-/** Tests that each write of a registration raises the version of the subscriptions cache, and that no other write does. */
+/** Tests that each write of a registration raises the version that invalidates the cached subscriptions, and that no other write does. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -35,7 +35,10 @@ interface Setup {
   readonly context: ApiContext;
 }
 
-/** Creates the company and its webhook at the start of the test. All other writes happen at the time CHANGED. */
+/**
+ * Creates the company and its webhook at the start of the test. All other writes happen at the time CHANGED, so that a test can tell them
+ * apart.
+ */
 async function setUp(
   registrations: NewRegistration[] | undefined,
 ): Promise<Setup & { webhookId: number; registrationId: number }> {

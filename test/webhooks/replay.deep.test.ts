@@ -1,5 +1,5 @@
 /**
- * Tests that a replay sends each failed delivery once, oldest first and at a bounded rate, and that no kill loses or doubles a delivery.
+ * Tests that a replay sends each failed delivery once, oldest first and at a bounded rate, and that a kill loses or doubles no delivery.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -35,7 +35,7 @@ const replay = (at: Pipeline, range: Partial<ReplayRange> = {}) =>
 
 type Fate = "delivered" | "exhausted" | "failing";
 
-/** Makes a delivery of each fate, a second apart. Each has had one attempt and has no message. */
+/** Makes one delivery for each fate, a second apart. Each has had one attempt and has no message in the queue. */
 async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
   const at = await newPipeline(db);
   at.answers = (post) => ({ status: fates[prospectIn(post.body) - 1] === "delivered" ? 200 : 500 });
@@ -52,14 +52,14 @@ async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
     const key = keys.delivery(at.companyId, at.webhookId, delivery.id);
     const change = { set: { state: "exhausted", attempt: 10 }, remove: ["dueShard"] };
     await db.direct.write({ update: key, change });
-    // An exhausted delivery also has the rows of ten failed attempts.
+    // A really exhausted delivery also has the rows of ten failed attempts.
     const attempts = Array.from({ length: 10 }, (_, i) => ({
       ...keys.attempt(at.companyId, at.webhookId, delivery.id, i + 1),
       ...failedAttempt(i + 1, delivery),
     }));
     await db.direct.batchPut(attempts);
   }
-  // Without its limiter, the webhook has no throttled backlog.
+  // Without the limiter's row, no delivery waits in the throttled backlog.
   await db.direct.batchRemove([limiterKeys.limiter(at.companyId, at.webhookId)]);
   at.posts.length = 0;
   at.queue.length = 0;
@@ -143,12 +143,12 @@ test("a replay skips deliveries that had no attempt, are in a paused backlog, or
   expect(await replay(at, { deliveries: "all" })).toEqual({ count: 0 });
 });
 
-/** Ignores a kill, because the next run of the sweeper continues the work. */
+/** Ignores a kill, because the next call of the sweeper continues the work. */
 function unlessKilled(error: unknown): void {
   if (!(error instanceof Killed)) throw error;
 }
 
-/** Repeats the request until it is answered. */
+/** Repeats the request until it is answered, as a client does. */
 async function startUntilAnswered(at: Pipeline): Promise<void> {
   const context = { ...api(at), table: at.context.table, commit: at.context.table.transact };
   for (;;) {

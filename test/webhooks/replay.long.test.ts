@@ -1,4 +1,4 @@
-/** Tests that a replay of more deliveries than one request can send counts exactly, works in steps, and sends ten a second. */
+/** Tests a replay of more deliveries than one request can send. It must count them exactly, work in steps and send ten a second. */
 import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";

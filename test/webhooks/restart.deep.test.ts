@@ -1,5 +1,6 @@
 /**
- * Tests that a local service that is killed under load and started again has lost no acknowledged write and delivers every waiting event.
+ * Tests a local service that is killed under load and started again. It must have kept every acknowledged write and deliver every waiting
+ * event.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,7 +23,7 @@ afterAll(() => {
 const Identified = z.object({ id: z.number() });
 const Created = z.object({ data: z.object({ prospect: Identified }) });
 
-/** Starts the service as `npm start` does, and returns its address when it is ready. */
+/** Starts the service as `npm start` does, and returns its URL when it is ready. */
 async function start(): Promise<{ url: string; child: ChildProcess }> {
   const child = spawn(process.execPath, ["infra/local/start.ts"], {
     cwd: root,
@@ -49,7 +50,7 @@ async function kill(child: ChildProcess): Promise<void> {
 
 const tokens = new Map<string, Promise<string>>();
 
-/** Returns a new token. A token contains the issuer's address, which is different after each start. */
+/** Returns a token of this service. A token contains the issuer's URL, which changes at each start, so tokens are cached by URL. */
 function tokenOf(url: string, email: string): Promise<string> {
   const known = tokens.get(`${url} ${email}`);
   if (known !== undefined) return known;
@@ -107,7 +108,7 @@ test("a killed service keeps each acknowledged write and delivers each waiting e
     if (Date.now() > deadline) throw new Error(`${delivered().size} of ${acknowledged.length} arrived`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  // No delivery succeeds twice after the restart.
+  // After the restart, no delivery succeeds twice.
   const ids = receiver.receipts.map(({ event }) => event.id);
   expect(new Set(ids).size).toBe(ids.length);
   await kill(second.child);

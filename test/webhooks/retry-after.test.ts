@@ -1,4 +1,4 @@
-/** Tests for every form of Retry-After that the next attempt comes when the receiver asked for it, within limits. */
+/** Tests that the next attempt comes when the receiver asked for it with Retry-After, within limits. Tests every form of the header. */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
@@ -15,7 +15,10 @@ beforeAll(async () => {
 const httpDate = (ms: number): string => new Date(ms).toUTCString();
 const DAY = 86_400_000;
 
-/** Forms of the header, each with the milliseconds from the failure to the next attempt. Undefined means the delay of the retry plan. */
+/**
+ * Values of the header, with the milliseconds from the failure to the next attempt. Undefined means that the header is ignored and the
+ * retry plan applies.
+ */
 const forms: readonly (readonly [string | undefined, number | undefined])[] = [
   ["120", 120_000],
   [" 120 ", 120_000],
@@ -40,7 +43,7 @@ const forms: readonly (readonly [string | undefined, number | undefined])[] = [
   ["Mon, 01 Jun 2026 25:00:00 GMT", undefined],
 ];
 
-/** Statuses other than 410 and 429 are treated alike, so each is tested with every sixth form only. */
+/** Statuses other than 410 and 429 are treated alike, so each is tested with every sixth value only. */
 const FEW = 6;
 
 test.each([
@@ -54,7 +57,7 @@ test.each([
     await publish(at);
     const [first] = at.queue;
     if (first === undefined) throw new Error("no message");
-    // Only the first attempt is made. The message of the next attempt stays in the queue.
+    // Only the first attempt is made, because its result holds the time of the next one.
     await drain({ ...at, queue: at.queue.splice(0, 1) }, 0).catch(() => undefined);
     const [delivery] = await deliveries(at);
     const place = `${status} ${JSON.stringify(retryAfter)}`;

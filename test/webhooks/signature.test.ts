@@ -1,4 +1,4 @@
-/** Tests that independent verifiers accept the signatures of a delivery for its exact bytes only, also during a rotation of the secret. */
+/** Tests that independent verifiers accept the signature of a delivery for its exact bytes only, also during a rotation of the secret. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import fc from "fast-check";
 import { Webhook as StandardWebhook } from "standardwebhooks";
@@ -10,7 +10,7 @@ import { maskOf } from "#shared/webhooks/subscriptions/secret.ts";
 
 const DAY = 86_400_000;
 
-/** The checks that docs/webhooks.md describes, without code of the service. */
+/** The checks that docs/webhooks.md recommends to receivers, written without code of the service. */
 const independent = {
   own(headers: SignatureHeaders, body: Buffer, secret: string): boolean {
     const digest = createHmac("sha256", Buffer.from(secret, "utf8")).update(body).digest();
@@ -28,7 +28,7 @@ const independent = {
   },
 };
 
-/** Verifies with the package of Standard Webhooks. */
+/** Verifies with the package `standardwebhooks`. */
 function byPackage(headers: SignatureHeaders, body: Buffer, secret: string): boolean {
   const key = secret.startsWith("whsec_") ? secret : Buffer.from(secret, "utf8").toString("base64");
   try {
@@ -49,7 +49,7 @@ const plain = fc.string({ unit: "grapheme", minLength: 1, maxLength: 60 }).filte
 const standard = fc
   .uint8Array({ minLength: 1, maxLength: 64 })
   .map((bytes) => `whsec_${Buffer.from(bytes).toString("base64")}`);
-/** Returns the key without its last zero bytes. HMAC pads keys with zeros, so keys that differ only in them are equal. */
+/** Returns the key without zero bytes at its end. HMAC pads keys with zeros, so keys that differ only there are the same key. */
 const keyOf = (secret: string): string =>
   Buffer.from(secret.replace(/^whsec_/, ""), secret.startsWith("whsec_") ? "base64" : "utf8")
     .toString("hex")
@@ -106,7 +106,7 @@ describe("the old secret", () => {
   const body = Buffer.from("{}");
 
   test("signs until the end of its day and not afterwards", () => {
-    // The package compares the timestamp with the clock of the machine.
+    // The package compares the timestamp with the machine's clock.
     vi.useFakeTimers({ now: until - 1 });
     const last = signatureHeaders(rotated, "dlv_1", "{}", until - 1);
     expect(verdicts(last, body, "old")).toEqual(yes);

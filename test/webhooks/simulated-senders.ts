@@ -1,4 +1,7 @@
-/** Simulates senders with a fair queue, parallel functions, slow receivers, and a clock that moves only while all functions wait. */
+/**
+ * Simulates parallel sender functions with a fair queue and slow receivers. The clock advances only while all functions wait, so hours pass
+ * in seconds.
+ */
 import { setImmediate as turn } from "node:timers/promises";
 import type { Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -17,7 +20,7 @@ import { calledBy } from "../harness/killable.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { consume, createdProspect, START } from "./delivery-pipeline.ts";
 
-/** The answer of a receiver, and its latency in milliseconds. */
+/** A receiver's answer, with its latency in milliseconds. */
 export type Answer = Partial<Exchange> & { readonly ms: number };
 
 export interface Hook {
@@ -44,12 +47,12 @@ export class Senders {
   readonly sent: Sent[] = [];
   readonly hooks: Hook[] = [];
   readonly queue: Waiting[] = [];
-  /** The number of messages that were sent to the queue. */
+  /** Messages that were sent to the queue. */
   queued = 0;
-  /** The largest number of simultaneous senders of each company. */
+  /** The largest number of simultaneously busy senders, by company. */
   readonly busiest = new Map<number, number>();
   readonly inFlight = new Map<string, number>();
-  /** The largest number of simultaneous exchanges with each receiver. */
+  /** The largest number of concurrent requests, by receiver. */
   readonly mostInFlight = new Map<string, number>();
   readonly context: EventContext;
   sweeps = true;
@@ -69,7 +72,7 @@ export class Senders {
     const table = calledBy((work) => this.#counted(work), db.direct);
     this.context = {
       table,
-      // The clock does not move during a call of the key service.
+      // Counted, because the clock must not advance during a call of the key service.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       clock: { now: () => this.clock },
       wait: (ms) => this.#rest(ms),
@@ -124,7 +127,7 @@ export class Senders {
       await this.#quiet();
       if (this.#running < this.#count && this.queue.some(({ at }) => at <= this.clock)) continue;
       const sweepAt = this.sweeps ? (Math.floor(this.clock / 60_000) + 1) * 60_000 : Number.POSITIVE_INFINITY;
-      // A message that is already due waits for a free sender and not for the clock.
+      // Messages that are already due wait for a free sender, so the clock need not advance to them.
       const messages = this.queue.map(({ at }) => at).filter((at) => at > this.clock);
       const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...messages);
       if (next > end) break;
@@ -139,7 +142,7 @@ export class Senders {
     this.clock = Math.max(this.clock, end);
   }
 
-  /** Hands out messages like a standard queue of SQS with message groups. The group that occupies the fewest senders comes first. */
+  /** Hands out messages as SQS does with message groups. The company with the fewest busy senders comes first. */
   #dispatch(): void {
     while (this.#running < this.#count) {
       let best = -1;
@@ -181,7 +184,7 @@ export class Senders {
     return new Promise((ring) => this.#timers.push({ at: this.clock + ms, ring }));
   }
 
-  /** Waits until no call of the table is running. */
+  /** Waits until no call of the table or key service is under way. */
   async #quiet(): Promise<void> {
     for (let calm = 0; calm < 3; ) {
       await turn();

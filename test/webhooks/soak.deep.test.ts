@@ -1,9 +1,9 @@
-/** Tests that some eighty events arrive with and without faults. soak.long.test.ts tests ten thousand events. */
+/** Tests that about eighty events arrive with and without faults. soak.long.test.ts tests ten thousand events. */
 import { beforeAll, expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { soak } from "./soak.ts";
 
-/** Time limit in milliseconds for some thousand calls on a busy machine. */
+/** Milliseconds. Some thousand calls of the table need minutes on a busy machine. */
 const LONG_MS = 600_000;
 
 const db = faultyDynamoDb();

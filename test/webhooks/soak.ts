@@ -1,4 +1,4 @@
-/** Sends thousands of events through the delivery pipeline while a share of all calls fails, before or after the call takes effect. */
+/** Sends many events through the simulated delivery pipeline while a share of all calls fails, before or after the call takes effect. */
 import { createHmac } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod/mini";
@@ -27,9 +27,9 @@ const PROSPECTS = 100;
 const AT_ONCE_PROSPECTS = 20;
 const MINUTE = 60_000;
 const VISIBILITY_MS = 90_000;
-/** The maximum number of messages in one batch. */
+/** Messages that are processed concurrently. */
 const AT_ONCE = 8;
-/** One manual trigger follows every group of this many changes. */
+/** A user triggers one action after this many changes. */
 const PRESS_EVERY = 20;
 const BATCH = 25;
 
@@ -41,7 +41,7 @@ export interface Soak {
 }
 
 export interface Outcome {
-  /** The number of matches of registrations plus the number of manual triggers. */
+  /** Events to deliver: matches of registrations and manual triggers. */
   readonly events: number;
   readonly calls: number;
   readonly failed: number;
@@ -49,13 +49,13 @@ export interface Outcome {
   readonly posts: number;
   readonly lost: number;
   readonly falsified: number;
-  /** The number of successful posts beyond the first one of each delivery. */
+  /** Successful posts in addition to the first one of each delivery. */
   readonly duplicates: number;
-  /** The number of deliveries with more duplicates than faults explain. */
+  /** Deliveries with more duplicates than the planned faults explain. There must be none. */
   readonly unforced: number;
   /** The faults that reconciliation finds. */
   readonly faults: readonly string[];
-  /** The number of expected deliveries that reconciliation counts. */
+  /** Expected deliveries that reconciliation counts. */
   readonly matched: number;
 }
 
@@ -74,7 +74,7 @@ interface Stage extends Soak {
   readonly secret: string;
   readonly random: () => number;
   readonly count: { calls: number; failed: number };
-  /** The number of times that the sender of each delivery failed after the receiver had accepted the delivery. */
+  /** By delivery, how often its sender failed after the receiver had accepted it. Each such failure may cause one duplicate. */
   readonly cutOff: Map<string, number>;
   readonly presses: Map<string, number>;
   /** Posts that were answered with 200. */
@@ -96,7 +96,7 @@ async function register(context: ApiContext, at: Pipeline, given: Partial<NewReg
 }
 
 async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
-  // The registration of newPipeline matches no event of this run.
+  // The registration of newPipeline must match no event here.
   const at = await newPipeline(db, "prospect.deleted");
   const plain = contextOn(db.direct, { now: () => START });
   const registered: Registered = {
@@ -123,7 +123,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   const context: EventContext = {
     ...at.context,
     table: calledBy(call, db.direct),
-    // The sweeper also queues deliveries of other tests, whose messages are dropped.
+    // The sweeper also queues deliveries of other tests. They are left out, because this test cannot process them.
     queue: {
       ...at.context.queue,
       send: (entries) =>
@@ -159,13 +159,13 @@ async function run(stage: Stage): Promise<void> {
     const batch = Array.from({ length: Math.min(BATCH, changes - first) }, (_, i) => changeOf(at, first + i));
     at.clock = Math.max(at.clock, START + (first + BATCH) * 1_000);
     await publishBatch(stage, batch);
-    // The stream may repeat the whole batch and a part of it.
+    // Lambda may repeat a whole batch or the rest of it.
     if (random() < faults) await publishBatch(stage, batch);
     if (random() < faults) await publishBatch(stage, batch.slice(Math.floor(random() * BATCH)));
     for (let n = first; n < first + batch.length; n += 1) if (n % PRESS_EVERY === 0) await press(stage, n);
     await consumeUntil(stage, at.clock);
     if (first % (4 * BATCH) === 0) await sweepOnce(stage);
-    // The queue loses all messages once, in the middle of the run.
+    // Half-way through, the queue loses all messages once.
     if (faults > 0 && first === BATCH * Math.floor(changes / BATCH / 2)) {
       at.queue.length = 0;
       await sweep({ ...stage.context, table: at.db.direct }, { assume: "messages-lost" }).catch(() => undefined);
@@ -177,7 +177,7 @@ async function run(stage: Stage): Promise<void> {
   }
 }
 
-/** Publishes a batch as the stream's function does, first all records together and after a fault one by one. */
+/** Publishes a batch as the publisher's function does: all records together, and one by one after a fault. */
 async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Promise<void> {
   let left = [...batch];
   await untilDone(async () => {
@@ -195,7 +195,9 @@ async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Pr
   });
 }
 
-/** Triggers an action and repeats the request until it is answered. A repeat within ten seconds counts as the same trigger. */
+/**
+ * Triggers an action and repeats the request until it is answered. The service treats a repetition within ten seconds as the same trigger.
+ */
 async function press(stage: Stage, n: number): Promise<void> {
   const { at, context, registered } = stage;
   const api = { ...contextOn(context.table, { now: () => at.clock }), commit: context.table.transact };
@@ -209,7 +211,7 @@ async function press(stage: Stage, n: number): Promise<void> {
   at.clock += 10_000;
 }
 
-/** Runs the sweeper and ignores its fault, because the next run continues the work. */
+/** Runs the sweeper and ignores a planned fault, because the next call continues the work. */
 async function sweepOnce({ context }: Stage): Promise<void> {
   await sweep(context, { assume: "messages-kept" }).catch((error: unknown) => {
     if (!(error instanceof Failed)) throw error;
@@ -227,7 +229,7 @@ async function untilDone<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Consumes the messages that are visible until this time, several at once. Failed messages return to the queue, and some messages are
+ * Processes the messages that are visible until this time, several at once. Failed messages return to the queue, and some messages are
  * repeated.
  */
 async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
@@ -246,8 +248,8 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
 }
 
 /**
- * Consumes a batch. It counts the accepted deliveries whose sender failed, because only these may be sent again. A message of a drain sends
- * many deliveries.
+ * Processes a batch of messages. It counts the deliveries that the receiver accepted although their sender failed, because only these may
+ * be sent again. One message of a drain sends many deliveries.
  */
 async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
   const { at, context, cutOff, received } = stage;
@@ -281,7 +283,7 @@ const Body = z.object({
   events: z.optional(z.array(z.object({ id: z.string(), data: OfProspect }))),
 });
 
-/** Compares the received events with the changes. */
+/** Compares the received events with the changes and returns the differences. */
 async function outcomeOf(stage: Stage): Promise<Outcome> {
   const { at, changes, received, registered, presses, count, cutOff } = stage;
   const told = new Map<string, string[]>();
@@ -329,8 +331,8 @@ function isSigned({ secret }: Stage, { body, headers }: Post): boolean {
 }
 
 /**
- * Returns a name for each event in a body, which begins with the registration's id. The name of a manual trigger contains the delivery's
- * id.
+ * Returns a name for each event in a body. It consists of the registration's id and the prospect's id and name. For a manual trigger it
+ * consists of the registration's id and the delivery's id.
  */
 function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.infer<typeof Body>): string[] {
   if (trigger === "manual") return [`${registrationId} ${id}`];
@@ -339,7 +341,7 @@ function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.inf
   return all.map(({ prospect }) => `${registrationId} ${prospect.id} ${prospect.name}`);
 }
 
-/** Returns a pseudo-random sequence that depends on the seed only, so that a run is repeatable. */
+/** Returns a pseudo-random sequence that depends only on the seed, so that a failure is repeatable. */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,4 +1,4 @@
-/** Runs the sweeper in a thread with a small heap, over a million overdue deliveries of one company. */
+/** Runs the sweeper in a thread with a small heap, on a table with a million overdue deliveries of one company. */
 import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -18,7 +18,7 @@ const table = openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", cre
 let writes = 0;
 const write: Table["write"] = async (entry) => {
   writes++;
-  // The deliveries of the backlog still have their messages, so the condition of this write fails.
+  // The overdue deliveries still have their messages, so the sweeper's conditional write must fail.
   if ("update" in entry && entry.update.pk.startsWith(`C#${companyId}#`)) {
     throw new ConditionFailed([{ index: 0, item: undefined }]);
   }

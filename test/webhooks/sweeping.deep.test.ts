@@ -1,5 +1,6 @@
 /**
- * Tests that the sweeper replaces another company's lost messages in the same run and in a small heap, whatever the size of the backlogs.
+ * Tests that the sweeper replaces another company's lost messages in the same run and in a small heap, however large a company's backlog
+ * is.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
