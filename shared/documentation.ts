@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 export interface ParameterText {
   readonly description: string;
   readonly example: string | number;
-  /** Replaces the type in the document if the service parses a text into another type, for example into a page size. */
+  /** The JSON Schema to document for a text that the service parses into another type. Example: a page size with a default. */
   readonly schema?: Readonly<Record<string, unknown>>;
 }
 

@@ -136,8 +136,8 @@ export const authorizationCacheSeconds = 60;
 export const dictionaryCacheMs = 60_000;
 
 /**
- * A publisher caches a company's registrations for at most this time. The limit bounds the effect of a write that fails to raise the
- * version by which the publisher notices changes.
+ * A publisher caches a company's registrations for at most this time. Normally a version number shows when they have changed. The limit
+ * bounds the delay if a write fails to raise that number.
  */
 export const subscriptionsCacheMs = 60_000;
 /**

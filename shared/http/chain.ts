@@ -13,7 +13,6 @@ import { jsonBody } from "#shared/http/request-body.ts";
 import { type Part, validate } from "#shared/http/validate.ts";
 import { addLogContext, log, withLogContext } from "#shared/log.ts";
 
-/** The validated input of an endpoint's work. */
 export interface Call<Path, Query, Body> {
   readonly context: ApiContext;
   readonly caller: Caller;

@@ -102,15 +102,15 @@ async function release(context: ApiContext, removal: Write): Promise<void> {
 const unanswered = all(missing("answer"), missing("sealedAnswer"));
 
 /**
- * The stored answer. If `sealed` is true, it is encrypted with the company's data key. Otherwise it is encrypted with a secret that is
- * derived from the idempotency key.
+ * The stored answer. If `sealed` is true, the company's data key encrypts it. Otherwise a secret that is derived from the idempotency key
+ * encrypts it.
  */
 interface EarlierAnswer {
   readonly answer: Uint8Array;
   readonly sealed: boolean;
 }
 
-/** Claims the key. Returns undefined if the claim succeeded, or the stored answer of an earlier request. */
+/** Claims the idempotency key. Returns undefined if the claim succeeded, or the stored answer of an earlier request. */
 async function claim(
   context: ApiContext,
   row: Key,

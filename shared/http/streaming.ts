@@ -148,7 +148,6 @@ const GZIP = { level: 2, windowBits: 14, chunkSize: 64 * 1024 } as const;
 
 export const newGzip = (): Gzip => createGzip(GZIP);
 
-/** A part of an answer, as text or as UTF-8 bytes. */
 export type Piece = string | Uint8Array;
 
 export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {

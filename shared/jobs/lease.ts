@@ -13,8 +13,8 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, isTransient } from "#shared/errors.ts";
 
 /**
- * A lease expires if it is not renewed within this time. Each single call of the work takes less time, so working code can always renew its
- * lease.
+ * A lease expires if it is not renewed within this time. No single call of a job takes this long, so a working invocation can always renew
+ * its lease.
  */
 export const LEASE_MS = 120_000;
 /** A heartbeat writes at most this often. That shows clients progress, and costs few writes compared with the rows. */
@@ -35,14 +35,17 @@ interface Row {
 
 type Update = Extract<Write, { update: Key }>;
 
-/** The write that ends a job and makes it invisible for the sweeper. It fails if another invocation has changed the row. */
+/** The write that ends a job, so that the sweeper no longer finds it. It fails if another invocation has changed the row. */
 export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Update => ({
   update: key,
   change: { set: { ...set, updatedAt: iso(nowMs) }, remove: ["dueShard", "dueAt"], add: { version: 1 } },
   when: equals("version", version),
 });
 
-/** Returns the number of invocations without progress. An invocation that ended by a transient error of AWS does not count. */
+/**
+ * Returns how many invocations of a job made no progress, after the latest one failed with this error. A transient error of AWS does not
+ * count.
+ */
 export const fruitlessRuns = (runs: number, error: unknown): number =>
   isTransient(error) ? Math.max(0, runs - 1) : runs;
 

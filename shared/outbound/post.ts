@@ -67,8 +67,8 @@ class NotBuilt extends Error {
 }
 
 /**
- * Error codes that blame this machine: no free socket, no free port or no route. Errors of the receiver or the network path are not in this
- * list.
+ * Error codes for a fault of this machine: no free socket, no free port or no route. Errors of the receiver or the network path are not in
+ * this list.
  */
 const ownFaults = new Set([
   ...["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EACCES", "EPERM"],

@@ -12,7 +12,7 @@ import * as limits from "#shared/limits.ts";
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 
 export interface Dictionary {
-  /** The number of changes of statuses, tags and users. Entries may already contain a later change. */
+  /** The number of changes of statuses, tags and users so far. The entries are at least as new as this version. */
   readonly version: number;
   readonly statuses: ReadonlyMap<number, StoredStatus>;
   readonly tags: ReadonlyMap<number, StoredTag>;

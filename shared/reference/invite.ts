@@ -187,7 +187,6 @@ interface Invitation {
   /** The token subject that the user had before this invitation. */
   readonly known?: string;
   readonly address: Claimants;
-  /** The condition on the user's row. */
   readonly when: Condition;
 }
 

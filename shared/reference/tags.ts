@@ -63,8 +63,8 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
 }
 
 /**
- * One transaction creates at most this many tags. Each tag needs two writes, the company's version two more, and DynamoDB permits 100
- * writes.
+ * One transaction creates at most this many tags. Each tag needs two writes, the version of the dictionary two more, and DynamoDB permits
+ * 100 writes.
  */
 const TAGS_AT_ONCE = 45;
 

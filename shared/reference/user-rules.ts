@@ -26,7 +26,7 @@ export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next:
 }
 
 /**
- * Checks in the table that the caller still has the role that the token's authorization had. Add it to each transaction that changes
+ * Checks that the caller still has the role that API Gateway's cached authorization contains. Add it to each transaction that changes
  * another user. If two owners disable each other at the same time, only one of them succeeds.
  */
 export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({

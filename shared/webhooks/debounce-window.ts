@@ -17,7 +17,7 @@ import { readEventData } from "#shared/webhooks/event-data.ts";
 export const StoredWindow = z.object({
   type: z.literal("window"),
   deliveryId: z.string(),
-  /** Events from before this time join the window. */
+  /** Events from before this time join the debounce window. */
   dueAt: Timestamp,
   eventCount: z.int(),
   /** The total length of the events as text, in bytes. */
@@ -32,7 +32,7 @@ export const StoredWindowEvent = z.object({
   type: z.literal("windowEvent"),
   /** The delivery whose body contains the event. */
   deliveryId: z.string(),
-  /** The delivery that the event would open on its own. It differs from `deliveryId` if the event joined an open window. */
+  /** The delivery that the event would open if no debounce window were open. It differs from `deliveryId` if the event joined a window. */
   ownId: z.string(),
   eventId: z.string(),
   recordId: Id,
@@ -49,13 +49,15 @@ export type StoredWindowEvent = z.infer<typeof StoredWindowEvent>;
 const eventText = ({ eventId, createdAt }: StoredWindowEvent, data: string): string =>
   `${JSON.stringify({ id: eventId, createdAt }).slice(0, -1)},"data":${data}}`;
 
-/** Returns the length of this text in bytes, for data of the given length. */
+/** Returns the length of the event's text in the body, in bytes. `dataBytes` is the length of its data. */
 export const eventBytes = (event: StoredWindowEvent, dataBytes: number): number =>
   Buffer.byteLength(eventText(event, "")) + dataBytes;
 
 type Closed = NonNullable<StoredDelivery["closed"]>;
 
-/** Fixes which events the delivery contains. Add this write to the transaction that removes the debounce window or opens the next one. */
+/**
+ * Stores the final range of a delivery's events. Add this write to the transaction that removes the debounce window or opens the next one.
+ */
 export const closing = (
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,
   { deliveryId, ...open }: StoredWindow,
@@ -115,7 +117,7 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
 export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
-/** Reads which events the delivery contains after another sender, or the event that opened the next window, has closed the window. */
+/** Reads the final range of a delivery's events, after another sender or a later event has closed the debounce window. */
 async function closedByOther(table: Table, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");

@@ -89,7 +89,7 @@ export const Attempt = z.object({
   error: z.nullable(z.string()),
   /** The beginning of the answer's body. */
   answer: z.string(),
-  /** Set in the last attempt of a delivery that was given up because its request could not be sent. */
+  /** Set in a delivery's last attempt if the delivery was given up because no request could be sent. */
   isUnsent: z.optional(z.literal(true)),
 });
 export type Attempt = z.infer<typeof Attempt>;
@@ -107,7 +107,7 @@ export const StoredDelivery = z.object({
   state: DeliveryState,
   /** The number of the next attempt. Numbers start at 1. */
   attempt: z.int(),
-  /** The number of the first attempt of the current retry plan. It is above 1 after a redelivery or replay. */
+  /** The number of the first attempt of the current retry plan. It is above 1 after the delivery was sent again. */
   planFrom: z.int(),
   dueAt: Timestamp,
   /** The partition of the due index, a secondary index by due time. Set while the delivery waits. */
@@ -118,13 +118,13 @@ export const StoredDelivery = z.object({
   replayId: z.optional(z.string()),
   /** The time at which the sweeper last replaced the delivery's queue message. */
   sweptAt: z.optional(Timestamp),
-  /** The body that is signed and sent at every attempt. Absent if it is made from other rows. */
+  /** The body that is signed and sent at every attempt. It is absent if the body is made from other rows. */
   body: z.optional(z.pipe(z.union([z.string(), Bytes]), z.transform(unpackedBody))),
   /** Set if the body is made from the event's data in a separate row. */
   sharedData: z.optional(z.literal(true)),
   /** The record of a debounced delivery, whose body is made from the events of its debounce window. */
   recordId: z.optional(Id),
-  /** Which events the delivery contains, as their number and the range of record versions. Set when the debounce window closes. */
+  /** The number of events in the delivery and the range of their record versions. Set when the debounce window closes. */
   closed: z.optional(z.object({ eventCount: z.int(), fromVersion: z.int(), toVersion: z.int() })),
   createdAt: Timestamp,
   updatedAt: Timestamp,
@@ -153,8 +153,8 @@ export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly St
   );
 
 /**
- * The state to show. A waiting delivery of a deleted registration counts as cancelled at once, although its row changes only when its next
- * message arrives or the paused webhook is resumed.
+ * The state to show. A waiting delivery of a deleted registration is shown as cancelled, although its row changes only when the delivery's
+ * next queue message arrives or the paused webhook is resumed.
  */
 export const effectiveState = (
   { state }: Pick<StoredDelivery, "state">,
@@ -218,7 +218,7 @@ export function deliveryWithoutBody({ dueMs, triggeredBy: _, ...described }: New
 
 type Range = Pick<QuerySpec, "from" | "upTo" | "newestFirst" | "pageItems">;
 
-/** Reads the deliveries of a webhook, sorted by id, without attempts. Merges the webhook's partitions. */
+/** Reads the deliveries of a webhook from its partitions, merged by id, without attempts. */
 export async function* readDeliveries(
   table: Table,
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,

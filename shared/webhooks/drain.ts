@@ -16,7 +16,7 @@ import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
-/** The lease of a step. It is longer than an exchange and its record can take, so the owner of an expired lease is no longer working. */
+/** The lease of a step. It is longer than an exchange and its record can take, so no function still works under an expired lease. */
 export const LEASE_MS = limits.exchangeMs + 8_000;
 /** A step may start this early, because queue delays are whole seconds and the clocks of functions differ. */
 const EARLY_MS = 1_000;
@@ -27,7 +27,7 @@ export const PAGE = 50;
 /** A receiver gets at most this many missed deliveries per second, in addition to new ones. */
 const PER_SECOND = 10;
 
-/** The due time of delivery number `n` of a page. With the length of the page as `n`, it is the time of the next step. */
+/** The due time of delivery number `n` of a page, at the limited rate. `n` may be the length of the page, for the time of the next step. */
 export const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / PER_SECOND;
 
 export interface Backlog {
@@ -35,7 +35,7 @@ export interface Backlog {
   readonly key: Key;
   /** The attribute with the end of the lease. Between two steps it is the time of the next step. */
   readonly lease: "dueAt" | "lookUntil";
-  /** Holds while the backlog must be drained. */
+  /** The condition that the backlog still has to be drained. */
   readonly isOpen: Condition;
   /** The message that starts the next step. */
   readonly message: QueueMessage;
@@ -45,7 +45,8 @@ export type Step =
   /** The next step follows at `nextMs`. `position` is stored before, so that the next step can continue there. */
   | { readonly nextMs: number; readonly position?: Change }
   /**
-   * The backlog is empty, so `end` is stored. If `when` no longer holds, a delivery has joined meanwhile and the next step follows at once.
+   * The backlog is empty, so `end` is stored. If the condition `when` fails, a delivery has joined meanwhile and the next step follows at
+   * once.
    */
   | { readonly end: Change; readonly when: Condition };
 
@@ -87,8 +88,8 @@ export async function drain(
 const DueKey = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Returns the oldest waiting deliveries of these partitions of the due index, at most one page of each. Takes only the keys from the index,
- * which lags, and reads the rows. Returns undefined if the index has no entry.
+ * Returns the oldest waiting deliveries of these partitions of the due index, at most one page of each. Only the keys come from the index,
+ * because the index lags behind the rows. Returns undefined if the index has no entry.
  */
 export async function oldestIn(table: Table, shards: readonly string[]): Promise<StoredDelivery[] | undefined> {
   const found: Key[] = [];

@@ -11,7 +11,7 @@ import { ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
 
-/** The data of an event, as far as making its deliveries needs it. */
+/** The data of an event, reduced to what its deliveries need. */
 export interface EventData {
   /** The length of the data as JSON, in bytes. */
   readonly bytes: number;

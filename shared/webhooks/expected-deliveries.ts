@@ -1,6 +1,6 @@
 /**
- * Entries that name the deliveries expected from an event. An entry is written before its deliveries, so that reconciliation notices a
- * delivery that was lost before it was written.
+ * Entries that name the deliveries expected from an event. An entry is written before its deliveries, so that a reconciliation notices a
+ * delivery that was never written.
  */
 
 import * as z from "zod/mini";
@@ -30,7 +30,7 @@ export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeo
   );
 }
 
-/** The write of one entry for all these deliveries. The key of the entry contains the event of the first delivery. */
+/** The write of one entry for all these deliveries. The first delivery's event is in the entry's key. */
 export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));
@@ -39,7 +39,7 @@ export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]
 }
 
 /**
- * The entry of a manual delivery, written in the same transaction as the delivery. It must be new, because a manual delivery is never
+ * The entry of a manual delivery, for the same transaction as the delivery. It must not exist yet, because a manual delivery is never
  * repeated.
  */
 export function expectedPut(delivery: Matched): { readonly put: Key & Item; readonly when: typeof absent } {
@@ -49,8 +49,8 @@ export function expectedPut(delivery: Matched): { readonly put: Key & Item; read
 }
 
 /**
- * The entry of an event that is fanned out. It is written before the row with the matches, so that reconciliation notices a lost row. The
- * event's deliveries have entries besides this one.
+ * The entry of an event that is fanned out. It is written before the row with the matches, so that a reconciliation notices a lost row. The
+ * event's deliveries also have entries.
  */
 export const ExpectedFanOut = z.object({
   type: z.literal("fanOut"),

@@ -1,4 +1,4 @@
-/** The messages of the delivery queue. A message names rows of the table and contains no data of its own, because SQS limits its size. */
+/** The messages of the delivery queue. A message only names rows of the table, and the consumer reads them. */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";

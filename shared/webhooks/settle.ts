@@ -10,7 +10,7 @@ import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 /** The outcome of a batch of deliveries. A delivery in neither collection needs no more work from this batch. */
 export interface Outcome {
-  /** Errors by delivery id. The service is at fault, so the queue message must return. */
+  /** Errors by delivery id. The service is at fault, so the queue message must be delivered again. */
   readonly failed: Map<string, unknown>;
   /** The ids of deliveries that the concurrency limiter of their webhook refused. */
   readonly throttled: Set<string>;
@@ -44,7 +44,7 @@ export async function updateIf(
   }
 }
 
-/** An update that does nothing if another sender has finished this attempt. */
+/** An update that does nothing if another sender has already finished this attempt. */
 export const whilePending = ({ companyId, webhookId, id, attempt }: StoredDelivery, change: Change) => ({
   update: keys.delivery(companyId, webhookId, id),
   change,

@@ -5,7 +5,7 @@
 import { constants, crc32, createDeflateRaw, type DeflateRaw } from "node:zlib";
 
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
-/** An empty deflate block with the mark of the last block (RFC 1951). It ends the compressed data. */
+/** An empty deflate block that is flagged as the last one (RFC 1951). It ends the compressed data. */
 const end = Buffer.from([3, 0]);
 
 /** The checksum and the length of the text in all parts so far. The gzip trailer contains both. */

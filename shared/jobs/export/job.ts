@@ -76,7 +76,7 @@ async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Ca
   const caller = { companyId, userId: user.id, role: user.role, permissions: user.permissions };
   const visible = visibleAssignee(caller) ?? null;
   if (!user.isActive || (visible !== null && visible !== assignee)) return undefined;
-  // Keep the restriction to one assignee, even if the user may see more prospects now than at the time of the request.
+  // The request was restricted to one assignee. Keep this restriction, even if the user may see more prospects by now.
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 
@@ -171,8 +171,8 @@ async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExp
 }
 
 /**
- * Handles a missing multipart upload or a missing file of selected ids. If the exported file exists, an earlier invocation was killed
- * between completing the file and ending the job, so this only ends the job. Otherwise the export starts again.
+ * Handles a missing multipart upload or a missing file of selected ids. If the exported file exists, an earlier invocation completed it and
+ * was killed before it ended the job, so only the job must end. Otherwise the export starts again.
  */
 async function recover(context: JobContext, lease: Lease, error: FileGone): Promise<void> {
   const { companyId, id, total, parts } = lease.stored;

@@ -24,7 +24,7 @@ export async function checkFile(
   const tags = new NewTags(dictionary, job.progress.newTags);
   const report = await ErrorReport.open(objects, { companyId, id }, job.progress.report);
   const shown = unpacked(z.array(RowFault), lease.stored.errors);
-  // Start from the counts of the checkpoint. The row's other counts may be higher, because heartbeats update them between checkpoints.
+  // Start from the counts of the checkpoint. The counts that clients see may be higher, because heartbeats update them between checkpoints.
   let { done, row, skipped } = job.progress;
   let processed = done.prospect + skipped;
   const bytes = objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");

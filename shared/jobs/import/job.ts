@@ -115,7 +115,7 @@ async function mayImport({ table }: JobContext, { companyId, createdBy }: Stored
   return user.isActive && may({ ...user, userId: user.id }, "canManageProspects");
 }
 
-/** Runs the steps of the import that are not done yet, as far as the time of this invocation allows. */
+/** Runs the remaining steps of the import. If the invocation has too little time left, queues a message for a new invocation instead. */
 async function runSteps(context: JobContext, lease: ImportLease): Promise<void> {
   const names = await jobNames(context, lease.stored);
   if (lease.job.progress.step === "check" && !(await checkFile(context, lease, names))) return handOver(context, lease);

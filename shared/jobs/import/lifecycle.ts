@@ -49,8 +49,8 @@ export function completion(stored: StoredImport, set: Partial<StoredImport> & It
 }
 
 /**
- * Returns a function that names the rows of the company index that an import stores. The names are numbered, so that `clear` can find these
- * rows.
+ * Index rows of an import have numbered names, so that `clear` can find the rows of a failed import. Returns the function that makes the
+ * names.
  */
 export function pieceNames(importId: number): () => string {
   let pieces = 0;
@@ -64,7 +64,7 @@ type Source = Pick<ApiContext, "table" | "clock">;
 
 const OpenEntry = z.object({ id: Id });
 
-/** Removes the rows of imports within one request that were killed or could not clean up. Each new import calls this first. */
+/** Removes the rows of earlier imports that were killed within their request or could not clean up. Each new import calls this first. */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {
   for await (const item of source.table.query(keys.openImports(companyId))) {
     const found = await source.table.get(keys.import(companyId, OpenEntry.parse(item).id));

@@ -1,4 +1,7 @@
-/** Reads the file of an import and turns each data row into a draft of a prospect or into a fault. Both kinds of imports use this code. */
+/**
+ * Reads the file of an import and turns each data row into a draft of a prospect or into a fault. Imports by upload and imports within one
+ * request both use it.
+ */
 import { folded } from "#shared/caseless.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Counts, RowFault } from "#shared/jobs/import/schema.ts";

@@ -50,8 +50,8 @@ export type NewImport = z.infer<typeof NewImport>;
 }));
 
 /**
- * The sweeper looks for the uploaded file after this time, which most uploads do not need, and then again until the upload link expires. S3
- * sends its notification only once, so a killed invocation could otherwise miss the upload.
+ * The sweeper looks for the uploaded file after this time, when most uploads are complete, and again until the upload link expires. S3
+ * sends its notification only once, and the notified invocation may be killed before it has saved anything.
  */
 export const LOOK_MS = 5 * 60_000;
 

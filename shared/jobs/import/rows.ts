@@ -60,8 +60,8 @@ export interface ImportRows {
 }
 
 /**
- * Makes the items and index rows of a batch. `done` counts the records of earlier batches, which have the ids before this batch. The first
- * row of the file gets the highest prospect id, because lists show the highest id first and therefore keep the order of the file.
+ * Makes the items and index rows of a batch. Their ids continue those of the earlier batches, which `done` counts. Prospect ids descend,
+ * because lists show the highest id first and therefore keep the order of the file.
  */
 export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]): ImportRows {
   const { companyId } = caller;
@@ -104,7 +104,7 @@ function prospectFrom(
   addressId: number,
 ): StoredProspect {
   const { companyId, userId } = caller;
-  // Assign the prospect to a rep who may see only their own prospects. The rep could not see an unassigned one.
+  // If the importing user may see only own prospects, assign the prospect to this user, who could not see it otherwise.
   const assignedToUserId = draft.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   return {
     type: "prospect",

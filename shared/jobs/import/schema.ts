@@ -165,7 +165,7 @@ const Progress = z.object({
   step: z.enum(["check", "write", "publish"]),
   /** The number of the last row that this step has finished. */
   row: z.int(),
-  /** The number of records that the valid rows up to `row` become. */
+  /** For each kind of record, the number that the valid rows up to `row` become. */
   done: Counts,
   /** The number of faulty rows up to `row` in the step `check`. The attribute is absent in rows that an older version stored. */
   skipped: z._default(z.int(), 0),
@@ -205,7 +205,7 @@ export const StoredJob = z.object({
   /** The ETag of the uploaded file. It shows whether the file was replaced. */
   etag: z.nullable(z.string()),
   progress: Progress,
-  /** The number of records that all valid rows become. It is null until the whole file is checked. */
+  /** For each kind of record, the number that all valid rows become. It is null until the whole file is checked. */
   total: z.nullable(Counts),
   /** The first id of each kind of record. It is null until the ids are reserved. */
   first: z.nullable(Counts),

@@ -18,7 +18,8 @@ import type { Progress } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 
 /**
- * The lease is renewed, if necessary, after this many items. A throttled table may accept only four items a second, which makes 50 seconds.
+ * After this many items the lease is renewed if necessary. A throttled table may accept only four items a second, so this takes at most 50
+ * seconds.
  */
 const ITEMS_PER_RENEWAL = 200;
 /** The lease is renewed at this interval within a batch. The lease expires after two minutes. */
@@ -147,7 +148,10 @@ class Chunk {
 
 const LENGTH_BYTES = 4;
 
-/** Stores a chunk: compressed index segments, sorted by geohash. The length of each of their column groups precedes the group. */
+/**
+ * Stores a chunk in the bucket as compressed segments that are sorted by geohash. A segment has three column groups, and the length of a
+ * group precedes it.
+ */
 async function storeChunk(
   objects: Objects,
   { companyId, id }: JobId,

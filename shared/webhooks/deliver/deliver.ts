@@ -30,7 +30,6 @@ import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 export type ReceivedDelivery = Pick<Received<DeliveryMessage>, "message" | "isRepeat">;
 
-/** The attempt that a message asks for. */
 interface Asked {
   readonly delivery: StoredDelivery;
   readonly attempt: number;
@@ -80,8 +79,8 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // A repeated message may ask for an attempt that is already made. Its first sender may have been killed before it queued the next
-  // attempt, so queue that one again.
+  // A repeated message may ask for an attempt that is already made. The function that made it may have been killed before it queued the
+  // next attempt, so queue the next attempt again.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -158,7 +157,6 @@ const SOON_MS = 1_000;
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;
 
-/** The state of sending deliveries of one webhook. */
 interface Sending {
   readonly context: EventContext;
   readonly webhook: StoredWebhook;
@@ -239,8 +237,8 @@ async function refuse(
   for (const { id } of deliveries) outcome.throttled.add(id);
   if (refusal.kind !== "soon") return addToThrottledBacklog(context, deliveries, refusal, limiter);
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // A delivery in the throttled backlog needs no message, but the limiter must be marked. The sender that added the delivery may have been
-  // killed before it set the mark.
+  // A delivery in the throttled backlog needs no message, but the limiter needs the mark that starts the drain. The sender that added the
+  // delivery may have been killed before it set the mark.
   const inBacklog = deliveries.filter(
     ({ companyId, webhookId, dueShard }) => dueShard === keys.throttledBacklogShard(companyId, webhookId),
   );

@@ -67,7 +67,7 @@ export async function addToPausedBacklog(context: EventContext, delivery: Stored
   const set = { dueShard: keys.pausedBacklogShard(companyId, webhookId), updatedAt: iso(context.clock.now()) };
   if ((await updateIf(context, whilePending(delivery, { set }))) === undefined) return;
   const item = await context.table.get(keys.webhook(companyId, webhookId));
-  // A deleted webhook is not paused either. The message then cancels the delivery.
+  // The delivery of a deleted webhook is also queued. Its message then cancels it.
   const isPaused = item !== undefined && StoredWebhook.parse(item).status === "paused";
   if (!isPaused) await resumeDelivery(context, delivery, context.clock.now());
 }

@@ -31,7 +31,7 @@ export function requestOf(
   };
 }
 
-/** The current secret, and the previous one while it still signs. */
+/** The current secret. After a rotation also the previous secret, with the time until which it signs. */
 export interface SigningSecrets {
   readonly secretKey: string;
   readonly previousSecret?: { readonly secretKey: string; readonly until: string } | undefined;

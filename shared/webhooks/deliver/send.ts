@@ -120,8 +120,8 @@ async function exchangeOf(context: EventContext, webhook: StoredWebhook, deliver
 }
 
 /**
- * Records the attempts before it changes the states of the deliveries, so that a delivery with an end state always has its attempts. A
- * success with a short answer costs one write only, because the delivery's row holds the attempt.
+ * Records the attempts before the states of their deliveries, so that a delivered or exhausted delivery always has its attempts. A success
+ * with a short answer costs one write only, because the delivery's row holds the attempt.
  */
 async function recordAll(context: EventContext, webhook: StoredWebhook, made: readonly Made[]): Promise<void> {
   if (made.length === 0) return;
@@ -196,8 +196,8 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 
 /**
  * Moves deliveries whose request could not be sent into the throttled backlog, for example because no name server answered. This uses up no
- * attempt and does not count as a failure of the receiver. `slot` is set if the whole slot sent nothing. The function then frees it and
- * starts a backoff.
+ * attempt and does not count as a failure of the receiver. `slot` is set if none of the slot's requests was sent. The function then frees
+ * the slot and starts a backoff.
  */
 async function backOff(
   context: EventContext,

@@ -93,7 +93,7 @@ export interface DomainEvent {
   readonly data: unknown;
 }
 
-/** Makes the event of a change. The row is the new version. */
+/** Makes the event of a change from the new version of the row. */
 export const eventOf = <Name extends EventName>(
   row: { readonly id: number; readonly version: number; readonly companyId: number; readonly updatedAt: string },
   event: Name,

@@ -27,7 +27,7 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
 /** An upper bound for the size of a body without its events, in bytes. */
 const ENVELOPE_BYTES = 1_000;
-/** The clocks of two functions may differ by this much. */
+/** The largest expected difference between the clocks of two functions. */
 const CLOCK_SKEW_MS = 60_000;
 /** A window and its events expire this much later than their delivery. */
 const KEPT_LONGER_SECONDS = 2 * 86_400;
@@ -117,8 +117,8 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // The entry of expected deliveries has the id of this delivery, because one event may open windows of several registrations
-    // concurrently.
+    // Name the entry of expected deliveries by the delivery and not by the event, because one event may open windows of several
+    // registrations concurrently.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];
@@ -135,7 +135,7 @@ function windowDelivery(match: Match, dueAt: string): StoredDelivery {
   };
 }
 
-/** The owner of debounce windows: one record, as one registration sees it. */
+/** A record as one registration sees it. Each such pair has separate debounce windows. */
 const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id } }: Match): RegisteredRecord => ({
   companyId,
   webhookId,
@@ -165,7 +165,7 @@ const eventRow = (
   expiresAt: 0,
 });
 
-/** Whether the event was published before, which the row of the event or of its delivery shows. */
+/** Whether the write failed because the event was already published. The row of the event or of its delivery then exists. */
 const isRepeated = (error: unknown): boolean =>
   error instanceof ConditionFailed &&
   error.failed.some(({ item }) => item?.type === "windowEvent" || item?.type === "delivery");

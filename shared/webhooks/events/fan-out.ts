@@ -24,8 +24,8 @@ import { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type FanOutMessage, fanOutMessage } from "#shared/webhooks/messages.ts";
 
 /**
- * The matching subscriptions at the time of publication: webhook id, registration id, delay in minutes, and the time of the last change of
- * the delay.
+ * The subscriptions that matched at the time of publication: webhook id, registration id, delay in minutes, and the time of the last change
+ * of the delay.
  */
 const Matches = z.array(z.tuple([Id, Id, z.int(), z.nullable(Timestamp)]));
 
@@ -48,8 +48,8 @@ export const StoredFanOut = z.object({
 export type StoredFanOut = z.infer<typeof StoredFanOut>;
 
 /**
- * A company's lease for making deliveries of fan-outs, and the progress. A company has one such row. Stored rows use the names `of` and
- * `told`, so they must not be renamed.
+ * A company's lease for making the deliveries of its fan-outs, and the progress. A company has one such row. The names `of` and `told` are
+ * part of stored rows, so they must not change.
  */
 export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
@@ -83,7 +83,8 @@ export async function startFanOut(
     ...expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId),
     ...entry,
   });
-  // Write the fan-out row last. Reconciliation then finds a lost fan-out by its unfinished entry without such a row.
+  // Write the entry of expected deliveries first and the fan-out row last. If the fan-out row is lost, a reconciliation finds the
+  // unfinished entry.
   const [bytes, existing] = await bothEnded(keepEventData(table, event, JSON.stringify(data), now), writeEntry);
   if (existing !== undefined && ExpectedFanOut.parse(existing).doneAt !== undefined) return false;
   const matches = subscribers.map(({ webhookId, id, delayMinutes, delayChangedAt }) => [
@@ -195,7 +196,7 @@ async function makeDeliveries(context: EventContext, { companyId, owner, progres
       const room = Math.floor(budget / weight);
       if (room < 1 || clock.now() - startedAt >= START_WITHIN_MS) return true;
       const part = subscribers.slice(done, done + Math.min(PART, room));
-      // Name the part, so that a repeated part writes the same entry of expected deliveries.
+      // Name the part, so that a repeated part writes the same entry of expected deliveries again.
       await emit(
         context,
         part.map((subscriber) => ({ event, subscriber })),

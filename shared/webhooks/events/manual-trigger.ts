@@ -1,4 +1,4 @@
-/** Makes the deliveries that a user triggers: the button of a manual registration for a prospect, and the test delivery of a webhook. */
+/** Makes the deliveries that a user triggers: by the button of a manual registration for a prospect, and by the test of a webhook. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";

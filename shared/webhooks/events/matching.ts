@@ -17,7 +17,7 @@ import {
   type WebhookRows,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** The part of an automatic registration that makes deliveries. */
+/** The part of an automatic registration from which a delivery is made. */
 export type Subscriber = Pick<StoredRegistration, "companyId" | "webhookId" | "id" | "delayMinutes" | "delayChangedAt">;
 
 /** The part of an automatic registration that matching needs. The cache holds only this part. */
@@ -39,8 +39,8 @@ export interface Match {
 }
 
 /**
- * Returns the subscriptions whose filter the event meets. They alternate between webhooks, so that senders who process the list in order do
- * not reach the concurrency limit of one receiver.
+ * Returns the subscriptions whose filter the event meets. They alternate between webhooks, so that senders which process the list in order
+ * do not reach the concurrency limit of one receiver.
  */
 export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
   const byWebhook = (subscriptions.get(event.event) ?? []).map((own) =>
@@ -76,8 +76,8 @@ const CACHED_BYTES = 128 * 2 ** 20;
 const caches = new WeakMap<Table, SubscriptionsCache>();
 
 /**
- * Returns the current subscriptions of a company. One small read shows whether the cached ones are current. The result contains each
- * registration that was created before an event which the caller has received.
+ * Returns the current subscriptions of a company. One small read shows whether the cached ones are current. Read them after an event has
+ * arrived: they then contain each registration that is older than the event.
  */
 export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,
@@ -102,7 +102,7 @@ export async function currentSubscriptions(
 }
 
 export interface CachedSubscriptions {
-  /** The version was read before the subscriptions, so they are at least as new. */
+  /** The version of the subscriptions. It was read first, so the subscriptions are at least as new. */
   readonly version: number;
   /** The time of the read, in milliseconds since 1970. */
   readonly readAt: number;
@@ -152,8 +152,8 @@ export class SubscriptionsCache {
 const ENTRY_BYTES = 400;
 const SUBSCRIPTION_BYTES = 300;
 /**
- * The memory of a cached filter, measured in bytes for each character of its text: 1 for the text and up to 6 for parsed lists. Each parsed
- * key needs up to `FILTER_KEY_BYTES` in addition.
+ * The memory of a cached filter is 7 bytes for each character of its text (1 for the text, up to 6 for parsed lists) and `FILTER_KEY_BYTES`
+ * for each key.
  */
 const FILTER_BYTES = 7;
 const FILTER_KEY_BYTES = 150;

@@ -26,7 +26,7 @@ import {
 import { eventsOf, publishedTypes, type RowChange } from "#shared/webhooks/events/row-events.ts";
 import { fanOutMessage } from "#shared/webhooks/messages.ts";
 
-/** This many records are published together, because one batch write accepts 25 rows. */
+/** This many records are published together, because one batch write of the table accepts 25 rows. */
 const TOGETHER = 25;
 
 /**
@@ -148,8 +148,8 @@ export async function publishChanges(
 }
 
 /**
- * Separates events whose deliveries the publisher makes from events that are fanned out by the delivery queue. The publisher makes
- * deliveries of events with few matches, up to a limit for each company.
+ * Separates events whose deliveries the publisher makes from events that are fanned out. The publisher makes the deliveries of events with
+ * few matches, up to a limit for each company, so that one company cannot delay the stream.
  */
 function divide(matched: readonly MatchedEvent[]): { direct: MatchedEvent[]; fannedOut: MatchedEvent[] } {
   const room = new Map<number, number>();
@@ -162,7 +162,7 @@ function divide(matched: readonly MatchedEvent[]): { direct: MatchedEvent[]; fan
   return { direct, fannedOut };
 }
 
-/** Moves large event data into a separate row. */
+/** Moves the event's data into a separate row if it is large. */
 async function withStoredData({ table, clock }: EventContext, event: DomainEvent): Promise<PublishedEvent> {
   const text = JSON.stringify(event.data);
   const bytes = Buffer.byteLength(text);

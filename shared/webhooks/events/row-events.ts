@@ -1,6 +1,5 @@
 /**
- * Derives events from changed rows. A stream record contains the row before and after a write, from which these functions decide what
- * happened.
+ * Derives events from changed rows. A stream record contains the row before and after a write, and their difference shows what happened.
  */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -110,7 +109,7 @@ function prospectEventsBetween(
   return events;
 }
 
-/** The names in `changedFields` and the fields of the row. */
+/** The names in `changedFields`, each with its field in the row. */
 const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect]> = [
   ["name", "name"],
   ["phoneNumber", "phoneNumber"],

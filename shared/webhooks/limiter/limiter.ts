@@ -24,7 +24,7 @@ import { throttledDrainMessage } from "#shared/webhooks/messages.ts";
 import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
 
 export const StoredLimiter = z.object({
-  /** Stored rows say `gate` for limiter, so the value must not change. */
+  /** Stored rows contain this older name of the limiter, so it must not change. */
   type: z.literal("gate"),
   companyId: Id,
   webhookId: Id,
@@ -88,7 +88,7 @@ export interface SlotClaim {
 }
 
 export type Acquisition =
-  /** The slot is taken. `slot` is the value that frees it. */
+  /** The slot is taken. Pass `slot` to free it. */
   | { readonly kind: "acquired"; readonly slot: string }
   /** Another sender is sending some of these deliveries. It holds their slot until this time at the latest. */
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
@@ -197,8 +197,8 @@ export interface Observation {
 }
 
 /**
- * Frees the slot and counts the exchanges in the order in which they ended. Successive failures open the circuit breaker, and a success
- * closes it.
+ * Frees the slot and counts successes and failures in the order in which the exchanges ended. Successive failures open the circuit breaker,
+ * and a success closes it.
  */
 export async function releaseSlot(
   context: EventContext,

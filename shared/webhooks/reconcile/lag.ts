@@ -35,7 +35,7 @@ function addTo(waiting: Waiting, { pk, dueAt }: DueEntry): void {
   waiting.byCompany.set(companyId, (waiting.byCompany.get(companyId) ?? 0) + 1);
 }
 
-/** The entries of the due index are kept for a second pass if there are at most this many. */
+/** The entries of the due index are kept in memory for a second pass if there are at most this many. */
 const CACHED_ENTRIES = 2_000;
 
 /** The overdue entries of the due index. Deliveries in a paused or throttled backlog are not among them. */

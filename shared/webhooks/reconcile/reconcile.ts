@@ -1,7 +1,7 @@
 /**
  * Reconciles the deliveries of a company: the number of expected deliveries must equal the sum of delivered, waiting, exhausted and
- * cancelled ones. Also compares each delivery with its attempts, debounce window, due entry and limiter, and lists every contradiction as a
- * fault.
+ * cancelled ones. Also compares each delivery with its attempts, debounce window, entry of the due index and limiter, and lists every
+ * contradiction as a fault.
  */
 import type { AppContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -28,7 +28,7 @@ import {
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 const noCounts = {
-  /** The number of expected deliveries, including deliveries that wrongly have no entry. */
+  /** The number of expected deliveries. A delivery without an entry also counts, and is a fault. */
   matched: 0,
   delivered: 0,
   waiting: 0,

@@ -1,4 +1,4 @@
-/** The rules of reconciliation. The state, attempts, body, due entry, limiter, debounce window and fan-out of each delivery must agree. */
+/** The rules of reconciliation. A delivery's state, attempts, body, entry of the due index, limiter and debounce window must agree. */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
@@ -17,7 +17,7 @@ const SWEPT_MS = 15 * 60_000;
 /** The clocks of two functions may differ by this much. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** Whether all of the given times are so long ago that something must have happened since. Ignores undefined times. */
+/** Whether all of the given times are more than a quarter of an hour ago, so that the sweeper must have acted. Ignores undefined times. */
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
   times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
 
@@ -84,8 +84,8 @@ function jsonOf(body: string): unknown {
 const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
 
 /**
- * Returns the faults of a delivery's attempts, which must be numbered from 1 without a gap. One record beyond the last counted attempt is
- * correct, because a killed sender may have recorded an attempt that will be made again.
+ * Returns the faults of a delivery's attempts, which must be numbered from 1 without a gap. There may be one record more than the row
+ * counts, because a killed sender may have recorded an attempt that will be made again.
  */
 function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: readonly Attempt[]): string[] {
   const faults: string[] = [];
@@ -191,7 +191,6 @@ async function readWindows(table: Table, { companyId, webhookId }: WebhookState)
 /** Whether the data of an event exists, by event id. */
 export type KnownData = Map<string, boolean>;
 
-/** The number of rows that one batch call reads. */
 const TOGETHER = 25;
 
 /** Returns the deliveries that cannot be sent, because the data of their event is gone. */

@@ -32,7 +32,7 @@ export type SweepInput = z.infer<typeof SweepInput>;
 const GRACE_MS = 30_000;
 /** A delivery is queued again at most once in this time. Otherwise the messages of a backlog would double every minute. */
 const SWEEP_AGAIN_MS = 10 * 60_000;
-/** The number of entries that are written concurrently and queued with one call, in each partition. */
+/** In each partition, this many entries are written concurrently and queued with one call. */
 const TOGETHER = 10;
 /**
  * One run of the sweeper handles at most this many entries. An entry takes two milliseconds of processor time, so all take less than half
@@ -80,7 +80,7 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
     log.error("lag not reported", errorFields(error)),
   );
   for (const end of ends) if (end.status === "rejected") throw end.reason;
-  // A row that cannot be read does not stop the other entries, but the run must fail in the end so that an alarm starts.
+  // A row that cannot be read does not stop the other entries, but the run must fail in the end, so that the alarm for errors starts.
   if (run.failed.length > 0) throw run.failed[0];
   return run.queued;
 }

@@ -18,7 +18,7 @@ export interface DueEntry {
 /** The entries of the due index by delivery id. */
 export type DueEntries = Map<string, DueEntry[]>;
 
-/** Reads a company's entries of the due index by webhook, except those in backlogs. */
+/** Reads a company's entries of the due index by webhook. Entries in a paused or throttled backlog are left out. */
 export async function readDue(table: Table, companyId: number): Promise<Map<number, DueEntries>> {
   const found = new Map<number, DueEntries>();
   const own = new RegExp(`^C#${companyId}#D#(\\d+)#\\d+$`);
@@ -69,7 +69,7 @@ export interface WebhookState extends Rows {
   readonly now: number;
 }
 
-/** Reads the state of a webhook. `due` has the webhook's entries of the due index, except those in backlogs, which this function adds. */
+/** Reads the state of a webhook. `due` has the webhook's entries of the due index outside backlogs, and this function reads the others. */
 export async function readWebhookState(
   table: Table,
   { companyId, webhookId }: Pick<WebhookState, "companyId" | "webhookId">,

@@ -9,7 +9,7 @@ import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 /** The prefix of secrets in the format of Standard Webhooks. Base64 follows it. */
 export const STANDARD_PREFIX = "whsec_";
 
-/** Whether a `whsec_` secret is valid. Receivers decode the part after the prefix, so it must be base64 and not empty. */
+/** Whether a `whsec_` secret is valid. Receivers decode the part after the prefix as base64. */
 const isStandardKey = (secret: string): boolean => {
   const encoded = secret.slice(STANDARD_PREFIX.length);
   return encoded !== "" && Buffer.from(encoded, "base64").toString("base64") === encoded;

@@ -37,7 +37,7 @@ export async function newSecretLike(secrets: Pick<Secrets, "open">, webhook: Sto
   return newSecret(current.startsWith(STANDARD_PREFIX) ? "standard" : "uuid");
 }
 
-/** Returns the fields that store a new secret in a row. */
+/** Encrypts a new secret and returns the fields of the row that store it. */
 export async function sealedSecret(
   secrets: Secrets,
   row: Row,

@@ -137,7 +137,7 @@ export async function encryptSecrets(
 const isPlain = ({ secretKey, previousSecret }: StoredWebhook): boolean =>
   secretKey !== undefined || previousSecret?.secretKey !== undefined;
 
-/** Returns whether a secret was encrypted. A concurrent rotation wins. */
+/** Returns whether a secret was encrypted. A secret that is rotated concurrently stays as the rotation wrote it. */
 function encryptOne(table: Table, secrets: Secrets, { companyId, id }: StoredWebhook): Promise<boolean> {
   const key = keys.webhook(companyId, id);
   return optimistic(async () => {
