@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 
 export interface IdentityProvider {
-  /** True if the inviter may choose the subject, because the service does not manage the provider. */
+  /** True if the inviter may choose the token subject, because another system manages the users of the provider. */
   readonly takesSubjects: boolean;
   /**
    * Minimum duration of an invitation request, in milliseconds. For an address of another company, the service does not call the provider.

@@ -15,9 +15,9 @@ export interface UploadHeaders {
   readonly "content-type": string;
   /** `*` makes S3 refuse the upload if the file exists already. */
   readonly "if-none-match": string;
-  /** In bytes. */
+  /** The length of the file in bytes. */
   readonly "content-length"?: string | undefined;
-  /** In base64. */
+  /** The checksum of the file in base64. */
   readonly "x-amz-checksum-sha256"?: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface Links {
   upload(key: string, headers: UploadHeaders, seconds: number, nowMs: number): Promise<Link>;
 }
 
-/** Reads no setting and opens no connection before the first URL. */
+/** Nothing is configured and no connection is opened before the first URL. */
 export function openLinks(): Links {
   let client: S3Client | undefined;
   const s3 = (): S3Client => {

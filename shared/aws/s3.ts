@@ -86,7 +86,7 @@ export interface Objects {
   abortParts(key: string, upload: string): Promise<void>;
 }
 
-/** Reads no setting and opens no connection before the first call. */
+/** Nothing is configured and no connection is opened before the first call. */
 export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PART_TIMEOUT_MS })): Objects {
   let client: S3Client | undefined;
   /** Converts every S3 error to FileGone or BucketUnavailable. */

@@ -17,7 +17,7 @@ export const sqsClient = (settings: ClientSettings = {}): SQSClient => new SQSCl
 export interface Queued<Message extends { readonly companyId: number } = { readonly companyId: number }> {
   /** Sent as JSON. The company becomes the message group, so that the queue shares its capacity fairly between companies. */
   readonly message: Message;
-  /** Whole seconds, at most 900. A longer delay needs several messages in a row. */
+  /** Whole seconds, at most 900 (the limit of SQS). A consumer delays for longer by sending the message again. */
   readonly delaySeconds: number;
 }
 
@@ -85,7 +85,7 @@ export interface JobId {
   readonly id: number;
 }
 
-/** Tells a consumer that an import or export has work to do. The state is in the table. */
+/** Tells a consumer that an import or export has work to do. The state of the job is in the table. */
 export interface JobMessage extends JobId {
   readonly kind: "import" | "export";
 }
@@ -103,7 +103,7 @@ export interface JobQueue {
   returnIn(kind: JobMessage["kind"], receiptHandle: string, seconds: number): Promise<void>;
 }
 
-/** Separate queues, so that imports do not delay exports, and each function bundles the code of one kind only. */
+/** Imports and exports have separate queues, so that neither delays the other and each function bundles the code of one kind only. */
 const queueSettings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL" } as const;
 
 /** Reads no setting and opens no connection before the first message. */

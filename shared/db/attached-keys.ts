@@ -1,6 +1,7 @@
 /**
- * Keys of the rows that belong to prospects: notes, past status changes, appointments, and the rows that find them. Notes, status changes
- * and appointments are in the partition of their prospect. Their sort keys have other prefixes, so that reads of prospects skip them.
+ * Keys of the rows that belong to prospects: notes, past status changes and appointments, and the rows that find them. Notes, status
+ * changes and appointments are in the partition of their prospect. Their sort keys have other prefixes, so that reads of prospects skip
+ * them.
  */
 import { blockOf, type Key, padded, prospectBlock } from "#shared/db/keys.ts";
 
@@ -21,7 +22,7 @@ export const prospectsAndCounts = (companyId: number, blockNumber: number) => ({
   from: "NC#",
   upTo: "P#~",
 });
-/** The notes of one prospect are sorted by creation time. */
+/** Sorted by creation time within a prospect. */
 export const note = (companyId: number, prospectId: number, createdAt: string, id: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `N#${padded(prospectId)}#${createdAt}#${padded(id)}`,
@@ -56,12 +57,15 @@ export const history = (companyId: number, prospectId: number, version: number):
   pk: partitionOf(companyId, prospectId),
   sk: `D#${padded(prospectId)}#H#${padded(version)}`,
 });
-/** A deleted appointment. Reads of the prospect's appointments skip its prefix. */
+/** A deleted appointment. No read of the prospect uses this prefix, but the stream record of the row becomes an event. */
 export const deletedAppointment = (companyId: number, prospectId: number, id: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `X#${padded(prospectId)}#A#${padded(id)}`,
 });
-/** The prospect of a note or appointment. Each locator has a separate partition, to avoid a hot partition. */
+/**
+ * The row that finds a note by its id. It contains the id of the note's prospect. Each such row has a separate partition, to avoid a hot
+ * partition.
+ */
 export const noteLocator = (companyId: number, id: number): Key => ({
   pk: locatorPartition(companyId, id),
   sk: "NOTE",
@@ -82,21 +86,21 @@ export const calendarEntry = (companyId: number, startAt: string, id: number): K
   sk: `${startAt}#${padded(id)}`,
 });
 /**
- * The times of a prospect's appointments, in the partition of the user to whom the prospect is assigned. No appointment starts after
- * `until`.
+ * The agenda of a prospect (the times of its appointments), in the partition of the user to whom the prospect is assigned. No appointment
+ * starts after `until`.
  */
 export const agenda = (companyId: number, assignee: number | null, until: string, prospectId: number): Key => ({
   pk: agendaPartition(companyId, assignee),
   sk: `${until}#${padded(prospectId)}`,
 });
-/** The agendas of a user's prospects that may have appointments at this time or later. */
+/** The agendas of a user's prospects that may have appointments at the time `from` or later. */
 export const agendas = (companyId: number, userId: number, from: string) => ({
   pk: agendaPartition(companyId, userId),
   from,
   upTo: "~",
 });
 
-/** The locators of all imported notes in one block of 128 ids. */
+/** One packed row that finds all imported notes of one block of 128 ids. */
 export const noteLocators = (companyId: number, blockNumber: number): Key => ({
   pk: `C#${companyId}#I#B${blockNumber}`,
   sk: "NOTES",

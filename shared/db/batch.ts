@@ -23,7 +23,6 @@ const WRITE_ITEMS = 25;
 const INSERT_STATEMENTS = 25;
 
 export interface HowToGet {
-  /** The default is `strong`. */
   readonly consistency?: Consistency;
   /** Fields of each item to return. The read still costs the units of the whole item. */
   readonly fields?: readonly string[];
@@ -148,9 +147,9 @@ const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
 const SLOTS = 12;
 /** Upper bound, in milliseconds, of the backoff after an answer without progress. */
 const PAUSE_MS = 2_000;
-/** Work without a deadline fails after this time without progress. Milliseconds. */
+/** If the caller has no deadline: maximum time without progress, in milliseconds, before the call fails. */
 const PATIENCE_MS = 5_000;
-/** Work with a deadline fails this long before its deadline, so that the caller can still answer. Milliseconds. */
+/** If the caller has a deadline: the call fails this long before it, in milliseconds, so that the caller can still answer. */
 const RESERVE_MS = 2_000;
 
 /** Sends one batch of entries and returns the unprocessed ones. */

@@ -1,6 +1,6 @@
 /**
- * Ids that are unique in the whole service. A function reserves blocks of 128 ids from one counter, so most creates need no write to get an
- * id.
+ * Ids that are unique in the whole service. A function reserves blocks of 128 ids from one counter in the table, so most creates need no
+ * write to get an id.
  */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
@@ -51,7 +51,7 @@ export function leaseIds(table: Table): Ids {
     return { next: first * IDS_PER_PARTITION, end: (first + 1) * IDS_PER_PARTITION };
   }
 
-  /** Reserves blocks for a company. Writes the row of the id range before any id is used, so that the id ranges cover every record. */
+  /** Reserves blocks for a company. Stores the id range before any of its ids is used, so that the stored ranges cover every record. */
   async function leaseForCompany(kind: Kind, companyId: number, blocks: number, importId?: string): Promise<Lease> {
     const first = await leaseBlocks(blocks);
     const range = { from: first, to: first + blocks - 1, ...(importId !== undefined && { importId }) };

@@ -1,6 +1,6 @@
 /**
- * The keys of the table: one function for each question that the table answers. Import this file as a namespace (`import * as keys`), so
- * that a bundle contains only the keys that it uses.
+ * The keys of the table: one function for each access pattern. Import this file as a namespace (`import * as keys`), so that a bundle
+ * contains only the keys that it uses.
  */
 
 export interface Key {
@@ -14,7 +14,7 @@ export const IDS_PER_PARTITION = 128;
 /** Number of partitions for the deliveries of one webhook, to spread the load of a busy webhook. */
 export const DELIVERY_SHARDS = 8;
 
-/** Number of partitions of the due index, to spread the writes of all waiting deliveries. */
+/** Number of partitions of the due index (waiting deliveries by due time), to spread its write load. */
 export const DUE_SHARDS = 8;
 
 /** Pads the id so that texts sort like the numbers. 2^53 has 16 digits. */
@@ -37,7 +37,7 @@ export const idCounter = (): Key => ({ pk: "IDS", sk: "IDS" });
 
 /** The company and user of a token subject. */
 export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" });
-/** The user with this e-mail address (in lower case). The address belongs to at most one user of the whole service. */
+/** The user with this e-mail address, in lower case. An address belongs to at most one user of the whole service. */
 export const email = (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" });
 /** The user of this company with this e-mail address. The same address may belong to a user of another company. */
 export const companyEmail = (companyId: number, email: string): Key => ({
@@ -121,7 +121,7 @@ export const importsBefore = (id: number | undefined) => ({
 });
 /** The state of an export. */
 const exportRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#E#${id}`, sk: "EXPORT" });
-/** The import or export of a row. */
+/** Returns the import or export to which a row belongs, or undefined for any other row. */
 export const jobAt = ({ pk }: Key): { kind: "import" | "export"; companyId: number; id: number } | undefined => {
   const [, companyId, letter, id] = /^C#(\d+)#([ME])#(\d+)$/.exec(pk) ?? [];
   if (letter === undefined) return undefined;
@@ -164,8 +164,8 @@ export const deletedTerritory = (companyId: number, id: number): Key => ({
 });
 
 /**
- * The unflushed entries and the head of the company index, which one Query reads. The head sorts last. So if a flush moves entries during
- * the Query, the Query reads a head that already lists their new segments.
+ * The unflushed entries and the head row of the company index, which one Query reads. The head row sorts last. So if a flush moves entries
+ * into segments during the Query, the Query still finds them in one of the two places.
  */
 export const index = (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) });
 export const indexHead = (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" });
@@ -180,15 +180,15 @@ export const noteDelta = (companyId: number, prospectId: number, noteId: number,
 /** The long text of an unflushed index entry, under the sort key of the entry. */
 export const deltaText = (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk });
 export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` });
-/** The run manifests of the company index. Each lists the segments of one run. */
+/** The run manifests of the company index. Each one lists the segments of one sorted run. */
 export const runManifests = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` });
 export const runManifest = (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId });
-/** One part of the binary data of a segment or run of the company index. */
+/** One part of the binary data of a segment or sorted run of the company index. */
 export const indexPart = (companyId: number, owner: string, piece: string, part: number): Key => ({
   pk: `C#${companyId}#XS#${owner}`,
   sk: `${piece}#${part}`,
 });
-/** All binary data of a segment or run. */
+/** All binary data of a segment or sorted run of the company index. */
 export const indexParts = (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` });
 
 /** All webhooks of the company with their registrations. */
@@ -199,7 +199,7 @@ export const webhook = (companyId: number, id: number): Key => ({
   pk: webhookPartition(companyId),
   sk: `W#${padded(id)}`,
 });
-/** The webhook of a row. */
+/** Returns the webhook to which a row belongs, or undefined for any other row. */
 export const webhookAt = ({ pk, sk }: Key): { companyId: number; id: number } | undefined => {
   const [, companyId] = /^C#(\d+)#W$/.exec(pk) ?? [];
   const [, id] = /^W#(\d+)$/.exec(sk) ?? [];
@@ -226,9 +226,9 @@ export const attempt = (companyId: number, webhookId: number, deliveryId: string
   sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
 });
 
-/** The partition of the due index for a waiting delivery. */
+/** The partition of the due index (waiting deliveries by due time) for a delivery. */
 export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`;
-/** The partition of the due index for imports and exports that the sweep may have to continue or clean up. */
+/** The partition of the due index for unfinished imports and exports. A scheduled sweep continues them or removes their rows. */
 export const jobShard = "DUE#JOBS";
 /** The partition of the due index for the deliveries of a paused webhook, sorted by time. */
 export const pausedBacklogShard = (companyId: number, webhookId: number): string =>

@@ -31,9 +31,9 @@ import { ConditionFailed } from "#shared/errors.ts";
 export interface QuerySpec {
   readonly pk: string;
   readonly begins?: string;
-  /** Inclusive. */
+  /** Last sort key, inclusive. */
   readonly upTo?: string;
-  /** Inclusive. Requires `upTo`. */
+  /** First sort key, inclusive. Requires `upTo`. */
   readonly from?: string;
   readonly newestFirst?: boolean;
   /** Items per page. The iteration still covers all pages. */

@@ -4,7 +4,7 @@ import { type Key, padded, shardOf } from "#shared/db/keys.ts";
 export const limiterKeys = {
   /** The concurrency limiter of a webhook: the deliveries in flight and the state of the circuit breaker. */
   limiter: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#G`, sk: "GATE" }),
-  /** The webhook of a limiter row. */
+  /** Returns the webhook to which a limiter row belongs, or undefined for any other row. */
   limiterAt: ({ pk }: Key): { companyId: number; id: number } | undefined => {
     const [, companyId, id] = /^C#(\d+)#D#(\d+)#G$/.exec(pk) ?? [];
     return companyId === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
@@ -44,11 +44,11 @@ export const debounceKeys = {
     // `$` sorts directly after `#`, so the range includes every event of the last version.
     return { pk, from: `${sk}#${padded(from)}`, upTo: `${sk}#${padded(to)}$` };
   },
-  /** One of the partitions that contain the webhook's windows, their events and its manual triggers. */
+  /** One of the partitions of a webhook for debounce windows, their events and manual triggers. */
   shard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
     pk: debouncePartition(companyId, webhookId, shard),
   }),
-  /** The last manual trigger for a record: its time and its delivery. */
+  /** The last manual trigger for a record: its time and the delivery that it created. */
   manualTrigger: (record: RegisteredRecord): Key => debounceKey("M", record),
 } as const;
 
@@ -64,7 +64,7 @@ export const fanOutKeys = {
   }),
   /** The progress of the company's fan-outs: which function works on them, and how many deliveries of the oldest event it has created. */
   progress: (companyId: number): Key => ({ pk: fanOutPartition(companyId), sk: "PROGRESS" }),
-  /** The company of a fan-out row. */
+  /** Returns the company to which a fan-out row belongs, or undefined for any other row. */
   companyAt: ({ pk, sk }: Key): number | undefined => {
     const [, companyId] = /^C#(\d+)#D#F$/.exec(pk) ?? [];
     return companyId === undefined || !sk.startsWith("E#") ? undefined : Number(companyId);
@@ -94,14 +94,14 @@ export const expectedKeys = {
 export const replayKeys = {
   /** The state of the current or last replay of a webhook. */
   replay: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#REPLAY`, sk: "REPLAY" }),
-  /** The webhook of a replay row. */
+  /** Returns the webhook to which a replay row belongs, or undefined for any other row. */
   replayAt: ({ pk }: Key): { companyId: number; webhookId: number } | undefined => {
     const [, companyId, webhookId] = /^C#(\d+)#D#(\d+)#REPLAY$/.exec(pk) ?? [];
     return companyId === undefined ? undefined : { companyId: Number(companyId), webhookId: Number(webhookId) };
   },
   /**
-   * The deliveries whose ids begin with a prefix from `first` to `last`. If `after` is set, the range begins after that delivery and its
-   * attempts.
+   * The sort keys of the deliveries whose ids begin with `first`, with `last`, or with a text in between. If `after` is set, the range
+   * begins behind that delivery and its attempts.
    */
   between: (after: string | undefined, first: string, last: string) => ({
     from: after === undefined ? `D#${first}` : `D#${after}#~`,

@@ -90,7 +90,7 @@ export type AddressQuery = z.output<typeof AddressQuery>;
 export const StoredAddress = z.extend(Address, {
   type: z.literal("address"),
   companyId: Id,
-  /** Each change of the address increments it. Linking a prospect requires that it is still current. */
+  /** Each change of the address increments the version. A write that links a prospect to the address fails if the version has changed. */
   version: z.int(),
   /**
    * Ids of the prospects that have a copy of the address, including deleted prospects. Old rows may also contain prospects that now have
@@ -99,11 +99,11 @@ export const StoredAddress = z.extend(Address, {
   prospectIds: z.optional(z.set(Id)),
   /** Number of changes of `prospectIds`, for optimistic locking. */
   links: z.int(),
-  /** True while copies in prospects may be outdated, because a change has not reached all of them. */
+  /** True while copies of the address in prospects may be outdated, because a change has not reached all of them. */
   isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** True if the address has only a packed copy and no separate row. Never stored. */
+  /** True if the address exists only in the packed row of its import. Never stored. */
   isPacked: z.optional(z.literal(true)),
 });
 export type StoredAddress = z.infer<typeof StoredAddress>;
@@ -133,7 +133,7 @@ const AddressPack = z.object({
   bytes: z.instanceof(Uint8Array),
 });
 
-/** Id, id of the prospect, address1, address2, city, state and zip. */
+/** A packed address as a tuple: id, id of the prospect, address1, address2, city, state and zip. */
 const Fields = z.tuple([Id, Id, z.string(), z.nullable(z.string()), z.string(), z.string(), z.string()]);
 
 export const isPack = (item: Item): boolean => item.type === "addressPack";

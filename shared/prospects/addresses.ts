@@ -1,8 +1,9 @@
 /**
  * Creates, finds and changes addresses, and links prospects to them.
  *
- * A prospect has a copy of its address, and the address row lists its holders (the prospects with a copy). A restricted user sees an
- * address if it has no holder or if one of its holders is assigned to the user. Deleted holders count only if all holders are deleted.
+ * A prospect has a copy of its address, and the address row lists its holders (the prospects with a copy). A user who may not see all
+ * prospects sees an address if it has no holder or if one of its holders is assigned to the user. Deleted holders count only if all holders
+ * are deleted.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -29,7 +30,7 @@ import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** `prospectId` is the first holder, if any. */
+/** `prospectId` is the first prospect with a copy of the address, if any. */
 export function newAddressWrite(companyId: number, address: Address, now: string, prospectId?: number): Write {
   const stored: StoredAddress = {
     ...address,
@@ -45,7 +46,8 @@ export function newAddressWrite(companyId: number, address: Address, now: string
 }
 
 /**
- * Adds a holder, in the transaction that writes the holder's copy. The condition fails if the address has changed since `stored` was read.
+ * Adds a prospect to the holders of an address (the prospects with a copy of it), in the transaction that writes the copy. The condition
+ * fails if the address has changed since `stored` was read.
  */
 export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   const { companyId, id, version, links, prospectIds } = stored;
@@ -63,12 +65,12 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
 }
 
 /**
- * Removes a holder, in the transaction that removes the holder's copy. It increments `links`, so that a concurrent change of the address
- * reads the holders again.
+ * Removes a prospect from the holders of an address (the prospects with a copy of it), in the transaction that removes the copy. It
+ * increments `links`, so that a concurrent change of the address reads the holders again.
  */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
-  // The prospect to remove is the only holder of a packed address.
+  // A packed address has only one holder, which is the prospect to remove.
   if (stored.isPacked) return firstRow({ ...others, links: stored.links + 1 });
   return {
     update: keys.address(stored.companyId, stored.id),
@@ -132,7 +134,7 @@ const allows = (caller: Caller, { live, deleted }: Holders): boolean =>
     ? live.some((prospect) => isVisible(caller, prospect))
     : deleted.length === 0 || deleted.some((prospect) => isInScope(caller, prospect));
 
-/** Number of holders that are read together. The first batch usually contains a visible one. */
+/** Number of prospects that are read together. The first batch usually contains one that the caller may see. */
 const HOLDERS_AT_ONCE = 100;
 
 export async function seesAddress(table: Table, caller: Caller, stored: StoredAddress): Promise<boolean> {
@@ -204,7 +206,7 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
   return { address, isSpreading };
 }
 
-/** Returns the write of the address row. It drops the holders that no longer decide who sees the address. */
+/** Returns the write of the address row. It removes prospects from the row that no longer decide who sees the address. */
 function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
   const { id, ...fields } = next;
   const isSpreading = live.length > limits.prospectsChangedAtOnce ? true : undefined;
@@ -222,7 +224,9 @@ function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: H
   };
 }
 
-/** Updates the outdated copies, or removes the `isSpreading` mark if there are none. Returns whether another call is needed. */
+/**
+ * Updates the outdated copies of the address, or removes its `isSpreading` mark if there are none. Returns whether another call is needed.
+ */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
   const stored = await readAddress(context, caller.companyId, id);
   const address = presentAddress(stored);

@@ -1,7 +1,7 @@
 /**
- * The upcoming appointments of a prospect. The prospect's row has copies of the soonest appointments, for lists. An agenda row has the
- * times of all appointments of the prospect. The calendar of a restricted user reads it, and so does a list if the times of all copies have
- * passed.
+ * The upcoming appointments of a prospect. The prospect's row has copies of the soonest appointments, for lists. A separate agenda row has
+ * the times of all appointments of the prospect. It is read for the calendar of a user who sees only assigned prospects, and for lists
+ * after the times of all copies have passed.
  *
  * Both rows change in one transaction, with a condition on the version of the prospect's row, so they always agree. The key of an agenda
  * row contains a time that never decreases. If the row moves during a Query in key order, the Query may return it twice but cannot miss it.
@@ -44,7 +44,7 @@ export function agendaOf(item: Item): Agenda {
   return { prospectId, entries };
 }
 
-/** About ten bytes for each entry. */
+/** Each entry takes about ten bytes. */
 function encoded(entries: readonly AgendaEntry[]): Uint8Array {
   const into = new ByteWriter();
   for (const { id, startMs, isScheduled } of entries) {
@@ -57,7 +57,10 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
 
 type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "agendaUntil">;
 
-/** Returns undefined if the agenda row has moved since the prospect's row was read. */
+/**
+ * Reads the times of all appointments of a prospect from its agenda row. Returns undefined if that row has moved since the prospect's row
+ * was read.
+ */
 export async function readAgenda(table: Table, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
   const { companyId, id, assignedToUserId, agendaUntil } = prospect;
   if (agendaUntil === undefined) return [];
@@ -65,7 +68,7 @@ export async function readAgenda(table: Table, prospect: Owner): Promise<readonl
   return item === undefined ? undefined : agendaOf(item).entries;
 }
 
-/** Returns the entries after a change of one appointment. `after` is undefined if the appointment is deleted. */
+/** Returns the agenda entries after a change of one appointment. `after` is undefined if the appointment is deleted. */
 export function agendaAfter(
   entries: readonly AgendaEntry[],
   id: number,
@@ -87,7 +90,7 @@ export function agendaUntil(entries: readonly AgendaEntry[], before: string | un
   return before !== undefined && before > until ? before : until;
 }
 
-/** Returns writes for the transaction that replaces the prospect's row `current` by `next`. */
+/** Returns the writes of the agenda row for the transaction that replaces the prospect's row `current` by `next`. */
 export function agendaWrites(current: Owner, next: Owner, entries: readonly AgendaEntry[]): Write[] {
   const { companyId, id: prospectId, assignedToUserId, agendaUntil: until } = next;
   if (until === undefined) return agendaRemoval(current);
@@ -97,24 +100,27 @@ export function agendaWrites(current: Owner, next: Owner, entries: readonly Agen
   return hasMoved ? [put, ...agendaRemoval(current)] : [put];
 }
 
-/** A deleted prospect has no agenda. */
+/** Returns the write that removes the agenda row, if there is one. */
 export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: until }: Owner): Write[] {
   return until === undefined ? [] : [{ remove: attachedKeys.agenda(companyId, assignedToUserId, until, id) }];
 }
 
-/** Returns the writes that move the agenda to the partition of a new assignee. */
+/** Returns the writes that move the agenda row to the partition of a new assignee. */
 export async function agendaMoves(table: Table, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
-  // A concurrent write has moved the agenda. The condition on the prospect's row then fails, so no write is needed.
+  // A concurrent write has moved the agenda row. The condition on the prospect's row then fails, so no write is needed here.
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/** Maximum number of copies in a prospect's row. There are several, because some may pass before the next write renews the copies. */
+/**
+ * Maximum number of appointments that are copied into a prospect's row. There are several, because some may pass before the next write
+ * renews the copies.
+ */
 const COPIES = 3;
 /**
- * Maximum size of all copies, in bytes, because they make each read of the row more expensive. A single appointment may have 10 000
- * characters of notes.
+ * Maximum size, in bytes, of all appointments that are copied into a prospect's row, because they make each read of the row more expensive.
+ * A single appointment may have 10 000 characters of notes.
  */
 const COPIES_BYTES = 2_000;
 
@@ -128,7 +134,7 @@ export interface AppointmentChange {
   readonly after: StoredAppointment | undefined;
 }
 
-/** Returns the copies for a prospect's row: the soonest of all its appointments that fit. */
+/** Returns the appointments to copy into a prospect's row: the soonest of all its appointments that fit. */
 export function upcomingFields(appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields {
   return fitting(
     appointments.filter((appointment) => isUpcoming(appointment, nowMs)),
@@ -137,9 +143,9 @@ export function upcomingFields(appointments: readonly StoredAppointment[], nowMs
 }
 
 /**
- * Returns the copies after a change of an appointment. Usually the row and the change are enough, because all other appointments start
- * after the last copy. If no copy is left but more appointments may exist, reads the soonest ones of `agenda`, which must include the
- * change.
+ * Returns the appointments to copy into a prospect's row after a change. Usually the current copies and the change are enough, because all
+ * other appointments start later. If no copy is left but more appointments may exist, reads the soonest ones of `agenda`, which must
+ * include the change.
  */
 export async function upcomingAfter(
   table: Table,
@@ -159,7 +165,7 @@ export async function upcomingAfter(
 const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntry[] =>
   agenda.filter(({ isScheduled, startMs }) => isScheduled && startMs >= nowMs).sort(soonestEntryFirst);
 
-/** Takes `changed` from the caller, because it is not stored yet. */
+/** Reads the appointments of these entries. `changed` is used instead of a read, because it is not stored yet. */
 async function readSome(
   table: Table,
   { companyId, id: prospectId }: StoredProspect,
@@ -187,7 +193,9 @@ function changedFields(
     : fitting([...left, after], more);
 }
 
-/** Returns the soonest of the appointments as copies. `more` is the latest start of all other appointments, which start after these. */
+/**
+ * Returns the soonest appointments that fit as copies. `more` is the latest start of all other appointments, which start later than these.
+ */
 function fitting(appointments: readonly StoredAppointment[], more: string | null): UpcomingFields {
   const all = appointments.toSorted(soonestFirst);
   const upcoming: StoredAppointment[] = [];
@@ -205,7 +213,7 @@ function fitting(appointments: readonly StoredAppointment[], more: string | null
 /** Timestamps have a fixed format, so they can be compared as texts. */
 const latest = (a: string | null, b: string): string => (a === null || a < b ? b : a);
 
-/** Reads the table only if the times of all copies have passed and more appointments may exist. */
+/** Returns the next appointment. Reads the table only if the times of all copies have passed and more appointments may exist. */
 export async function nextAppointment(
   table: Table,
   prospect: StoredProspect,
@@ -219,7 +227,7 @@ export async function nextAppointment(
   const [found] = next === undefined ? [] : await readSome(table, prospect, [next], undefined);
   if (found !== undefined && isUpcoming(found, nowMs)) return found;
   if (agenda !== undefined && next === undefined) return undefined;
-  // A concurrent write has changed an appointment or the assignee, so read all appointments.
+  // A concurrent write has changed an appointment or the assignee of the prospect, so read all appointments.
   const all = await readAppointments(table, prospect);
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
 }

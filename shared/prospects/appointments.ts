@@ -62,7 +62,7 @@ export async function createAppointment(
   });
 }
 
-/** An appointment has three rows: one in the partition of its prospect, one in the calendar, and a locator by id. */
+/** Returns the three rows of an appointment: one in the partition of its prospect, one in the calendar, and one that finds it by id. */
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
   { put: { ...keyOf(appointment), ...appointment }, when: absent },
   { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },
@@ -129,7 +129,7 @@ async function prospectWrites(
 ): Promise<Write[]> {
   const { before, after } = change;
   const entries = await readAgenda(table, prospect);
-  // A concurrent write has moved the agenda, so `optimistic` must read the prospect again.
+  // A concurrent write has moved the agenda row, so `optimistic` must read the prospect again.
   if (entries === undefined) throw new ConditionFailed([]);
   if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);

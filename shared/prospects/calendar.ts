@@ -39,7 +39,7 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
 }));
 
 const MS_PER_DAY = 86_400_000;
-/** Timestamps have four-digit years. */
+/** The earliest time of an appointment, because timestamps have years of four digits. */
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
@@ -54,7 +54,7 @@ const BATCH = 100;
 
 /**
  * Streams the appointments whose `startAt` is in the range, soonest first. For a user who sees all prospects, reads the company's calendar
- * month by month. For a restricted user, reads the agendas of the user's own prospects.
+ * month by month. For any other user, reads the agendas (appointment times) of the prospects that are assigned to the user.
  */
 export async function listAppointments(
   context: ApiContext,
@@ -87,7 +87,7 @@ interface PlacedEntry extends AgendaEntry {
   readonly prospectId: number;
 }
 
-/** Reads only ids and times. `ofAgendas` reads the appointments in batches. */
+/** Reads only the ids and times of appointments, because `ofAgendas` reads the appointments themselves in batches. */
 async function readAgendas(
   { table }: ApiContext,
   companyId: number,

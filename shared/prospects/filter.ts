@@ -100,13 +100,12 @@ const Bbox = z.pipe(
 );
 
 /**
- * The service ignores these parameters from other users, even malformed ones, so `representatives` validates them only for admins and
- * owners.
+ * Only admins and owners may use these parameters. The service ignores them from other users, even malformed values, so `representatives`
+ * validates them later.
  */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
 export const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
 
-/** Shared by lists, exports and map pins. */
 export const filterParameters = {
   bbox: z.optional(Bbox),
   dateFrom: z.optional(dateBound("start")),
@@ -180,7 +179,7 @@ export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: D
   };
 }
 
-/** A search reads more of the index, so the index must know of it before the first read. */
+/** A search reads more of the index, so the first read of the index must know whether there is one. */
 export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
 
 function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {

@@ -59,7 +59,7 @@ export async function createNote(
 
 const Imported = z.object({ importId: z.string() });
 
-/** Returns the import id of the prospect, from the row that failed the visibility check. */
+/** Returns the import id of the prospect, from the row whose condition failed in the visibility check. */
 function importOf(error: unknown): string | undefined {
   if (!(error instanceof ConditionFailed)) return undefined;
   return Imported.safeParse(error.failed.find(({ index }) => index === 0)?.item).data?.importId;
@@ -115,7 +115,10 @@ async function findNote(context: ApiContext, caller: Caller, id: number): Promis
   return { note: StoredNote.parse(found.item), importId: found.prospect.importId };
 }
 
-/** The first write of each transaction here checks that the caller sees the prospect. The second write of an insert counts the notes. */
+/**
+ * In each transaction of this file, the first write checks that the caller sees the prospect. In an insert, the second write counts the
+ * notes.
+ */
 const isInvisible = (error: unknown): boolean => failsAt(error, 0);
 const isOneTooMany = (error: unknown): boolean => failsAt(error, 1);
 const failsAt = (error: unknown, at: number): boolean =>

@@ -19,7 +19,7 @@ interface ProspectRows {
   /** Newest first. */
   readonly notes: readonly StoredNote[];
   readonly appointments: readonly StoredAppointment[];
-  /** All status changes except the last one, which is in the prospect's row. In any order. */
+  /** All status changes in any order, except the last one, which is in the prospect's row. */
   readonly history: readonly StoredStatusChange[];
 }
 

@@ -56,8 +56,8 @@ const REMEMBERED = 10_000;
 const State = z.object({ state: z.string() });
 
 /**
- * Whether rows with this import id are visible: a numeric id names an import, which must be completed. Any other id is always visible. A
- * missing import row counts as completed. Reads the table once for each completed import.
+ * Whether rows with this import id are visible. A numeric id names an import, whose rows are visible after it is completed. Rows with any
+ * other id are always visible. A missing import row counts as completed. Reads the table once for each completed import.
  */
 export async function isPublished(table: Table, companyId: number, importId: string | undefined): Promise<boolean> {
   if (importId === undefined || !/^\d+$/.test(importId)) return true;

@@ -40,7 +40,7 @@ export function requireUser(
 
 interface Referenced {
   readonly dictionary: Dictionary;
-  /** Condition checks for the transaction that writes the prospect. They fail if a referenced status or user has changed. */
+  /** Checks for the transaction that writes the prospect. Their conditions fail if a referenced status or user has changed. */
   readonly checks: readonly Write[];
 }
 
@@ -71,7 +71,7 @@ export async function requireReferences(
   return { dictionary, checks: checks.length < 2 ? checks : [dictionaryUnchanged(companyId, dictionary)] };
 }
 
-/** One check of the version of all names replaces several checks of single rows, because each check costs two write units. */
+/** A check of the version of all names replaces several checks of single rows, because each check costs two write units. */
 const dictionaryUnchanged = (companyId: number, { version }: Dictionary): Write => ({
   check: keys.company(companyId),
   when: version === 0 ? missing("dictionaryVersion") : equals("dictionaryVersion", version),
@@ -85,7 +85,7 @@ interface AddressInput {
 export interface AddressChoice {
   /** Null clears the address of the prospect, and undefined keeps it. */
   readonly address: Address | null | undefined;
-  /** Writes for the transaction that writes the prospect. They create or link the new address and unlink the previous one. */
+  /** Returns writes for the transaction that writes the prospect. They create or link the new address and unlink the previous one. */
   readonly links: (prospectId: number, now: string) => Write[];
 }
 

@@ -60,10 +60,10 @@ export const removeNote = (note: StoredNote): Write[] => [
 const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
   attachedKeys.note(companyId, prospectId, createdAt, id);
 
-/** Maps the id of a note or appointment to its prospect. The type `place` is an old name that stored rows still have. */
+/** A locator is the row that finds a note or appointment by its id. The type `place` is an old name that stored rows still have. */
 const Locator = z.object({ type: z.literal("place"), prospectId: Id });
 
-/** Write and remove a locator in the same transaction as its note or appointment. */
+/** Use it in the transaction that writes the note or appointment. */
 export const locatorWrite = (key: Key, prospectId: number): Write => ({
   put: { ...key, type: "place", prospectId },
   when: absent,
@@ -75,7 +75,7 @@ export async function findLocator(table: Table, key: Key): Promise<number | unde
   return found === undefined ? undefined : Locator.parse(found).prospectId;
 }
 
-/** The other parts of a note's key besides the note's id. */
+/** The key of a note consists of these values and the note's id. */
 export interface NoteLocator {
   readonly prospectId: number;
   readonly createdAt: string;
@@ -93,7 +93,8 @@ const PackedLocator = z.tuple([Id, Id]);
 const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
 /**
- * Packs the locators of imported notes into one row for each block of 128 ids, because a separate locator costs as much to write as a note.
+ * A locator is a row that finds a note by its id. The locators of imported notes are packed into one row for each block of 128 ids, because
+ * a separate locator costs as much to write as a note.
  */
 export const packNoteLocators = (
   companyId: number,
@@ -105,7 +106,7 @@ export const packNoteLocators = (
     return { ...attachedKeys.noteLocators(companyId, block), type: "notePlaces", createdAt, bytes };
   });
 
-/** Returns locators by note id. The note of a packed locator may have been deleted. */
+/** Returns, by note id, what the keys of the notes need. A note from a packed row may have been deleted since. */
 export async function findNoteLocators(
   table: Table,
   companyId: number,
@@ -143,7 +144,7 @@ export async function findAttached(
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
   const row = items.find(({ type }) => type === "prospect");
-  // The row is missing if the import failed, because the rows of a failed import are removed before its locators.
+  // The prospect is missing if its import failed, because the rows of a failed import are removed before the rows that find its notes.
   if (row === undefined) return undefined;
   const prospect = StoredProspect.parse(row);
   const exists = item !== undefined && isVisible(caller, prospect);

@@ -17,7 +17,7 @@ const statusChange = {
   changedBy: Id,
   source: z.string(),
   createdAt: Timestamp,
-  /** The version of the prospect after this change. It orders changes of the same millisecond. */
+  /** The version of the prospect after this change. It determines the order of changes in the same millisecond. */
   version: count,
 };
 
@@ -39,7 +39,7 @@ export const StoredNote = z.object({
   createdBy: z.nullable(Id),
   /** Number of writes of this row, for optimistic locking and for event ids. */
   version: z.int(),
-  /** Only for imported notes. They emit no events. */
+  /** The id of the import, only for imported notes. They emit no events. */
   importId: z.optional(z.string()),
 });
 export type StoredNote = z.infer<typeof StoredNote>;
@@ -81,9 +81,11 @@ export const StoredProspect = z.object({
   lastStatusChange: unset(LastStatusChange),
   /** Number of status changes before the last one. Each has a separate row. */
   pastStatusChanges: z.optional(count),
-  /** Copies of the soonest appointments when an appointment was last written (see agenda.ts). */
+  /** Copies of the soonest appointments. They are renewed when an appointment is written (see agenda.ts). */
   upcoming: list(StoredAppointment),
-  /** Set if there may be more upcoming appointments. They start after the copies and at the latest at this time. */
+  /**
+   * Set if the prospect may have more upcoming appointments than the copies. They start after the copies and at the latest at this time.
+   */
   moreUpcomingUntil: unset(Timestamp),
   /**
    * The time in the key of the agenda row (see agenda.ts). No appointment starts later, and the time never decreases. Undefined without
@@ -105,7 +107,7 @@ export const StoredProspect = z.object({
   /** Number of writes of this row, for optimistic locking and for event ids. */
   version: count,
   deletedAt: sometimes,
-  /** Only for imported prospects. Their insert emits no event. */
+  /** The id of the import, only for imported prospects. Their insert emits no event. */
   importId: z.optional(z.string()),
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;

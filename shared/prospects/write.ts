@@ -36,7 +36,7 @@ export const createProspect = (context: ApiContext, caller: Caller, input: NewPr
     }),
   );
 
-/** Takes one round trip if ids and names are cached, because the transaction itself checks that the names are current. */
+/** Makes one round trip if ids and names are cached, because the transaction itself checks that the names are current. */
 async function create(context: ApiContext, caller: Caller, input: NewProspect): Promise<Prospect> {
   const { companyId, userId } = caller;
   const { currentStatusId: statusId = null } = input;

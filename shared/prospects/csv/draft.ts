@@ -6,7 +6,7 @@ import { NewAddress } from "#shared/prospects/address.ts";
 import { type Column, type Header, TAG_SEPARATOR, unguarded } from "#shared/prospects/csv/format.ts";
 import { DisplayValue, degrees, Email, Id, text } from "#shared/schema.ts";
 
-/** Maps case-folded status values and case-folded e-mail addresses to ids. */
+/** The accepted names in a file: maps case-folded status values and e-mail addresses to ids. */
 export interface Names {
   readonly statuses: ReadonlyMap<string, number>;
   readonly users: ReadonlyMap<string, number>;
@@ -21,7 +21,6 @@ export const Draft = z.object({
   address: z.nullable(NewAddress),
   statusId: z.nullable(Id),
   assignedToUserId: z.nullable(Id),
-  /** Without duplicates. */
   tags: z
     .array(DisplayValue)
     .check(z.maxLength(limits.tagsPerProspect, `must hold at most ${limits.tagsPerProspect} tags`)),
@@ -37,7 +36,10 @@ const columnOf: Readonly<Record<string, Column>> = {
   note: "notes",
 };
 
-/** Returns the draft, or one text with all faults of the row. The text has at most `limits.rowFault` characters and never quotes a cell. */
+/**
+ * Returns the prospect as a draft, or one text with all faults of the row. The text has at most `limits.rowFault` characters and never
+ * quotes a cell.
+ */
 export function draftOf(cells: readonly string[], header: Header, names: Names): Draft | { readonly fault: string } {
   if (cells.length !== header.width) {
     return { fault: `must have ${header.width} cells like the header, but has ${cells.length}` };
@@ -50,7 +52,7 @@ export function draftOf(cells: readonly string[], header: Header, names: Names):
   return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
 }
 
-/** Joins as many distinct faults as fit, and appends the number of the others. */
+/** Joins as many distinct faults as the limit allows, and appends the number of the others. */
 function joined(faults: readonly string[]): string {
   const [first = "", ...more] = new Set(faults);
   let text = first;

@@ -1,6 +1,6 @@
 /**
  * Reads the prospects of an export with their newest notes at low cost. If an export needs many prospects of a block of 128 ids, the whole
- * block is read once. Of a prospect with many notes, only the newest note is read.
+ * block is read once. If a prospect has many notes, only the newest one is read.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -39,20 +39,20 @@ type ExportedNote = z.infer<typeof ExportedNote>;
 /** The number of notes of a prospect. Imported notes are not counted. */
 const NoteCount = z.object({ prospectId: Id, notes: z.int() });
 
-/** A projection halves the size of an answer, but the price is the same. */
+/** Reading only these fields halves the size of an answer, but the price is the same. */
 const fields = Object.keys(Exported.shape);
 const blockFields = Object.keys({ ...Exported.shape, ...NoteCount.shape });
 const noteFields = Object.keys(ExportedNote.shape);
 
-/** The newest note is that at the time of reading. */
+/** A prospect and its newest note, both as they were when they were read. */
 export interface ExportRow {
   readonly prospect: z.infer<typeof Exported>;
   readonly note: ExportedNote | undefined;
 }
 
 /**
- * Minimum number of wanted prospects for reading a whole block of 128 ids. A block costs about 32 half read units. A single prospect costs
- * one, and its note another.
+ * Minimum number of wanted prospects for reading a whole block of 128 ids, which costs about 32 half read units. A single prospect costs
+ * half a unit, and its note another half.
  */
 const WORTH_A_BLOCK = 16;
 /** If a prospect has more notes, its newest note is read by a separate request for half a read unit. */

@@ -21,7 +21,7 @@ export interface Order {
   readonly versions: Float64Array;
 }
 
-/** Determined once, at the beginning of the export. */
+/** The names and the prospects of an export are determined once, when it begins. */
 export interface Selection {
   readonly dictionary: Dictionary;
   readonly order: Order;
@@ -96,8 +96,8 @@ export interface Piece {
 }
 
 /**
- * Yields the file from position `from` of the order. The header comes first if `from` is 0. Reads the next batch while the caller writes
- * the current one.
+ * Yields the text of the file, beginning with the prospect at position `from`. The header comes first if `from` is 0. Reads the next batch
+ * while the caller writes the current one.
  */
 export async function* exportPieces(
   context: ApiContext,

@@ -4,12 +4,12 @@ import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
 import { text } from "#shared/schema.ts";
 
-/** A whole file cannot be imported. The message is the reason. */
+/** The whole file cannot be imported, for the reason in the message. */
 export class BadFile extends Error {
   override readonly name = "BadFile";
 }
 
-/** In the order of the file. */
+/** The columns of an export, in the order of the file. */
 export const exportColumns = [
   "id",
   "name",
@@ -102,11 +102,14 @@ function columnNamed(header: string): Column | undefined {
 }
 
 const beginsFormula = /^[=+\-@\t\r]/;
-/** Also matches a text that merely looks guarded. Such a text gets another quote, so that an import restores it exactly. */
+/**
+ * Matches a cell with a guard: a quote before a formula. Also matches a text that merely looks like one. Such a text gets another quote, so
+ * that an import restores it exactly.
+ */
 const isGuarded = /^'+[=+\-@\t\r]/;
 /**
- * A plain number or phone number. It needs no guard, because a spreadsheet does not run it as a formula. A guard would turn a number into
- * text.
+ * Matches a plain number or phone number. It needs no guard, because a spreadsheet does not run it as a formula. A guard would turn a
+ * number into text.
  */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 

@@ -112,7 +112,7 @@ async function* recordsOf(parser: Parser): AsyncGenerator<string[]> {
   for await (const record of parser) yield record;
 }
 
-/** Returns the text up to the chunk that contains the end of the first line that is not blank. */
+/** Returns the beginning of the file, up to the chunk in which the first line that is not blank ends. The delimiter is detected in it. */
 async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
   let text = "";
   while (!text.trimStart().includes("\n") && text.length <= limits.csvRow) {

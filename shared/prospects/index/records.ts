@@ -1,4 +1,4 @@
-/** Reads the rows from which the company index is built. Reads them in blocks of 128 ids, so that memory does not grow with the company. */
+/** Reads the rows from which the company index is built, in blocks of 128 ids, so that memory does not grow with the company. */
 import * as z from "zod/mini";
 import type { NoteRef, Records, SomeRecords } from "#shared/company-index/record.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -10,7 +10,6 @@ import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { findNoteLocators } from "#shared/prospects/rows.ts";
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
-/** Number of blocks that are read concurrently. */
 const PARALLEL = 8;
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
@@ -35,7 +34,8 @@ async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRec
   for (const { from, to } of ranges) {
     for (let block = from; block <= to; block++) {
       const read = readBlock(table, companyId, block);
-      // Node.js would end the process if this read failed before its await below, so mark a failure as handled. The await still throws it.
+      // Mark a failure as handled until the read is awaited below, because Node.js ends the process after an unhandled rejection. The await
+      // still throws it.
       read.catch(() => undefined);
       underWay.push(read);
       const first = underWay.length < PARALLEL ? undefined : underWay.shift();

@@ -29,7 +29,7 @@ export interface VerifyOptions {
 }
 
 export interface Verdict {
-  /** Deleted prospects are not counted. */
+  /** Number of prospects that are not deleted. */
   readonly prospects: number;
   readonly notes: number;
   readonly segments: number;
@@ -100,7 +100,7 @@ async function compareAll(
   return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Mismatches() };
 }
 
-/** Removes the record from `seen` if its fingerprint is equal. The records that remain differ or have no row. */
+/** Removes the record from `seen` if its fingerprint is equal. Records that remain in `seen` differ from their rows or have no row. */
 function removeIfEqual(seen: Map<number, Fingerprint>, id: number, expected: Fingerprint): boolean {
   const isEqual = seen.get(id)?.hash === expected.hash;
   if (isEqual) seen.delete(id);

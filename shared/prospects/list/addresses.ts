@@ -1,4 +1,4 @@
-/** Lists the addresses that the caller may see, by id. */
+/** Lists those addresses of a company that the caller may see, sorted by id. */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { assigneesOf } from "#shared/company-index/search/match.ts";
@@ -24,8 +24,8 @@ export interface AddressPage {
 }
 
 /**
- * Reads the blocks of ids that the company has reserved for addresses, so that an address needs no index entry. For a restricted user, one
- * request checks a limited number of blocks, even if it finds no visible address.
+ * Reads the blocks of ids that the company has reserved for addresses, so a separate list of addresses is not needed. A user may be allowed
+ * to see only few of the addresses. Therefore one request checks a limited number of blocks for such a user.
  */
 export async function listAddresses(
   context: ApiContext,
@@ -58,8 +58,9 @@ const lastOf = (block: number | undefined): number | undefined =>
   block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
 
 /**
- * Returns the visible addresses by the rule of `seesAddress`. The assignees come from the company index, so that no row of a live prospect
- * is read. The index does not contain deleted holders, and not yet holders whose write is in progress. The rows of both are read.
+ * Returns those of the addresses that the caller may see, by the rule of `seesAddress`. The company index has the assignees of most
+ * prospects, which saves reading their rows. Prospects that it does not contain are deleted or not completely written, so their rows are
+ * read.
  */
 async function visibleOf(
   context: ApiContext,
@@ -92,7 +93,10 @@ async function deletedAmong(
   return new Map(prospects.filter(({ deletedAt }) => deletedAt !== undefined).map((row) => [row.id, row]));
 }
 
-/** Reads the addresses of a block. A separate row takes precedence over the packed copy of an address. */
+/**
+ * Reads the addresses of one block of 128 ids. An imported address may be in a packed row and in a separate row. The separate row is newer
+ * and takes precedence.
+ */
 async function readBlock(table: Table, companyId: number, block: number): Promise<StoredAddress[]> {
   const addresses = new Map<number, StoredAddress>();
   const packs: Item[] = [];
@@ -110,7 +114,7 @@ function keepFirst(addresses: Map<number, StoredAddress>, address: StoredAddress
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
-/** Returns the company's blocks from `first` on, without unfinished imports. Sorted, because id ranges are sorted and do not overlap. */
+/** Returns the numbers of the company's id blocks from `first` on, in ascending order. Omits the blocks of unfinished imports. */
 async function blocksFrom(table: Table, companyId: number, first: number): Promise<number[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.addressRanges(companyId))) {

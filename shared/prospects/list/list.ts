@@ -1,4 +1,4 @@
-/** Lists prospects with filters, an exact total, and pages. */
+/** Lists prospects with filters, exact total and page numbers. */
 
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -56,11 +56,11 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
   },
 }));
 
-/** Maximum number of index snapshots for one page. Another snapshot is needed if rows of the page change after the last one. */
+/** Maximum number of index reads for one page. The index must be read again if a row of the page was written after the last read. */
 const SNAPSHOTS = 10;
 
 /**
- * Takes two round trips in a warm function: one for the index and one for the rows of the page. Repeats them if a row is newer than the
+ * Makes two round trips in a warm function: one for the index and one for the rows of the page. Repeats both if a row is newer than the
  * index. Throws TableBusy if the rows of the page keep changing.
  */
 export async function listProspects(context: ApiContext, caller: Caller, query: ListQuery): Promise<ProspectPage> {

@@ -15,8 +15,8 @@ const BYTES_PER_HALF_UNIT = 4_096;
 const WORTH_A_REQUEST = 2;
 
 /**
- * The first reads accept only rows with exactly the version in the index. Later reads also accept a newer row that still belongs to the
- * list, so that a busy page comes to an end.
+ * Number of reads that accept only rows with exactly the version in the index. Later reads also accept a newer row that still belongs to
+ * the list, so that a page with many concurrent writes still succeeds.
  */
 const EXACT_READS = 2;
 
@@ -27,9 +27,9 @@ export type PageRows = (
 ) => Promise<StoredProspect[] | StaleSnapshot>;
 
 /**
- * Returns a function that reads the rows of one page, and can be called again with a later snapshot of the index. A row of the right
+ * Returns a function that reads the rows of one page, and that may be called again with a later read of the index. A row of the right
  * version is not read again. The first read is eventually consistent, at half the price. A row that is older than the index is read again
- * with strong consistency. If a row is newer than the index, the snapshot is stale.
+ * with strong consistency. If a row is newer, the function returns that the index read is stale.
  */
 export function pageRows(table: Table, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();

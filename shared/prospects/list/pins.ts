@@ -98,10 +98,10 @@ function unflushedPins(opening: "[" | ",", rows: readonly IndexRow[], endOf: End
 
 const longest = (ends: readonly Buffer[]): number => Math.max(...ends.map(({ length }) => length));
 
-/** Maximum bytes of a pin before its end text: 20 for field names, 16 for the id, and 24 for each coordinate, with some reserve. */
+/** Maximum bytes of a pin up to its coordinates: 20 for field names, 16 for the id and 24 for each coordinate, with some reserve. */
 const PIN_BYTES = 96;
 
-/** Maximum number of decimals for the fast path. Nearly all coordinates have at most seven. */
+/** Coordinates with at most this number of decimals are written by integer operations. Nearly all coordinates have no more. */
 const DECIMALS = 7;
 const SCALE = 10 ** DECIMALS;
 
@@ -123,7 +123,7 @@ export class PinText {
   readonly #opening: number;
   #length: number;
 
-  /** `endBytes` is the maximum length of an end text. */
+  /** `endBytes` is the maximum length of the text after the coordinates. */
   constructor(opening: "[" | ",", pins: number, endBytes: number) {
     this.#bytes = Buffer.allocUnsafe(opening.length + pins * (PIN_BYTES + endBytes));
     this.#opening = this.#bytes.write(opening, "latin1");
@@ -150,7 +150,7 @@ export class PinText {
   }
 }
 
-/** Like the following functions, writes at a position and returns the position after the last byte. */
+/** Writes at the position `from` and returns the position after the last byte, like the functions below. */
 function writeBytes(into: Buffer, from: number, bytes: Buffer): number {
   for (let i = 0; i < bytes.length; i++) into[from + i] = bytes[i] ?? 0;
   return from + bytes.length;
@@ -169,7 +169,7 @@ function writeDegrees(into: Buffer, from: number, degrees: number): number {
   const behind = size - before * SCALE;
   if (behind === 0) return at;
   into[at] = POINT;
-  // Seven digits are one single digit and three pairs.
+  // Split the seven decimals into one single digit and three pairs.
   const pairs = (behind / 100) | 0;
   const four = (pairs / 100) | 0;
   const two = (four / 100) | 0;
