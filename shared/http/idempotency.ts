@@ -25,7 +25,7 @@ const StoredClaim = z.object({
   fingerprint: z.string(),
   /** The id of the execution that claimed the key. */
   run: z.string(),
-  /** The execution counts as dead after this time, in milliseconds since 1970. A repeated request may then claim the key. */
+  /** The execution of the request counts as dead after this time, in milliseconds since 1970. A repeated request may then claim the key. */
   runsUntil: z.number(),
   /** The encrypted answer, absent until the transaction commits. An answer that holds a secret is in `sealedAnswer` instead. */
   answer: z.optional(z.instanceof(Uint8Array)),
@@ -79,15 +79,15 @@ export async function idempotently<T>(
     if (!committed) await context.table.transact([await answered(value)]);
     return { value, replayed: false };
   } catch (error) {
-    // Removing the claim also makes any write that is still in flight fail, because that write requires the claim.
+    // Removing the claim also stops a write that is still in flight, because each write of the request is conditional on the claim.
     await release(context, { remove: row, when: ownClaim });
     throw error;
   }
 }
 
 /**
- * Removes a claim after a failure. Retry more often than other writes, because a claim that stays makes the client wait until the execution
- * counts as dead.
+ * Removes the claim of a failed request. Retry more often than other writes, because a claim that stays blocks the client's next try for 30
+ * seconds.
  */
 async function release(context: ApiContext, removal: Write): Promise<void> {
   for (let attempt = 1; attempt <= RELEASE_TRIES; attempt++) {

@@ -27,7 +27,7 @@ export const releaseValue = (companyId: number, kind: Kind, { value }: ValuedRow
   remove: keys.uniqueValue(companyId, kind, folded(value)),
 });
 
-/** The writes that insert a status or tag together with the claim on its value. */
+/** The writes that insert a status or tag, and a row that reserves its display value. */
 export function newValuedRow(companyId: number, kind: Kind, row: Key & Item & ValuedRow): Write[] {
   return [{ put: row, when: absent }, claimValue(companyId, kind, row)];
 }

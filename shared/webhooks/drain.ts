@@ -1,7 +1,7 @@
 /**
- * Drains a backlog of deliveries in steps: a paused backlog, a throttled backlog, or a replay's range. A queue message starts each step. A
- * lease permits only one step at a time, so a large backlog occupies only one function. A step handles a page of deliveries, stores its
- * position, and sends the message of the next step. If that message is lost, the sweeper sends it again.
+ * Drains a backlog of deliveries in steps: those of a paused webhook, throttled ones, or those of a replay. A queue message starts each
+ * step. A lease permits only one step at a time, so a large backlog occupies only one function. A step handles a page of deliveries, stores
+ * its position, and sends the message of the next step. If that message is lost, the sweeper sends it again.
  */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
@@ -20,7 +20,10 @@ import { updateIf } from "#shared/webhooks/settle.ts";
 export const LEASE_MS = limits.exchangeMs + 8_000;
 /** A step may start this early, because queue delays are whole seconds and the clocks of functions differ. */
 const EARLY_MS = 1_000;
-/** An upper bound for the lag of the due index behind the table. An empty index proves that the backlog is empty only after this time. */
+/**
+ * An upper bound for the lag of the due index (deliveries by due time) behind the table. An empty index proves that the backlog is empty
+ * only after this time.
+ */
 export const INDEX_LAG_MS = 10_000;
 /** A step handles at most this many deliveries. */
 export const PAGE = 50;

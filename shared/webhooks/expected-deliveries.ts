@@ -1,6 +1,6 @@
 /**
- * Entries that name the deliveries expected from an event. An entry is written before its deliveries, so that a reconciliation notices a
- * delivery that was never written.
+ * The ledger of expected deliveries. A ledger entry names the deliveries that an event must have. It is written before these deliveries, so
+ * that a reconciliation notices a delivery that was never written.
  */
 
 import * as z from "zod/mini";
@@ -13,12 +13,12 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
-/** An entry names at most this many deliveries and then has about 20 KB. */
+/** A ledger entry names at most this many deliveries and then has about 20 KB. */
 const PER_ROW = 500;
 
 /**
- * The writes of the entries for deliveries of many events. Deliveries of a company that expire in the same second share an entry, which
- * expires with them. A repeated batch may name a delivery in a second entry, which is harmless.
+ * The writes of the ledger entries for deliveries of many events. Deliveries of a company that expire in the same second share an entry,
+ * which expires with them. A repeated batch may name a delivery in a second entry, which is harmless.
  */
 export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeof expectedWrite>[] {
   const groups = Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`);
@@ -30,7 +30,7 @@ export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeo
   );
 }
 
-/** The write of one entry for all these deliveries. The first delivery's event is in the entry's key. */
+/** The write of one ledger entry for all these deliveries. Its key contains the event of the first delivery. */
 export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));
@@ -39,8 +39,8 @@ export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]
 }
 
 /**
- * The entry of a manual delivery, for the same transaction as the delivery. It must not exist yet, because a manual delivery is never
- * repeated.
+ * The ledger entry of a manual delivery, for the same transaction as the delivery. It must not exist yet, because a manual delivery is
+ * never repeated.
  */
 export function expectedPut(delivery: Matched): { readonly put: Key & Item; readonly when: typeof absent } {
   const { companyId, webhookId, id, eventId, createdAt, expiresAt } = delivery;
@@ -49,8 +49,8 @@ export function expectedPut(delivery: Matched): { readonly put: Key & Item; read
 }
 
 /**
- * The entry of an event that is fanned out. It is written before the row with the matches, so that a reconciliation notices a lost row. The
- * event's deliveries also have entries.
+ * The ledger entry of an event that is fanned out. It is written before the row with the matching subscriptions, so that a reconciliation
+ * notices if that row is lost. The event's deliveries have further ledger entries.
  */
 export const ExpectedFanOut = z.object({
   type: z.literal("fanOut"),

@@ -15,11 +15,11 @@ export const DeliveryMessage = z.object({
 });
 export type DeliveryMessage = z.infer<typeof DeliveryMessage>;
 
-/** Asks for the next step of draining a paused backlog. */
+/** Asks for the next step of sending the deliveries that waited while their webhook was paused. */
 export const PausedDrainMessage = z.object({ ...ofWebhook, release: z.literal(true) });
 export type PausedDrainMessage = z.infer<typeof PausedDrainMessage>;
 
-/** Asks for the next step of draining a throttled backlog. */
+/** Asks for the next step of sending throttled deliveries. */
 export const ThrottledDrainMessage = z.object({ ...ofWebhook, look: z.literal(true) });
 export type ThrottledDrainMessage = z.infer<typeof ThrottledDrainMessage>;
 

@@ -1,6 +1,7 @@
 /**
- * Imports a file within one request. Prospects are first written in id ranges that carry a mark, and reads skip marked ranges. One
- * transaction then removes the marks and adds the prospects to the company index, so that all of them become visible together.
+ * Imports a file within one request. Prospects are first written in id ranges that carry the import's id, and reads skip these ranges. One
+ * transaction then removes the import's id from the ranges and adds the prospects to the company index, so that all of them become visible
+ * together.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/s3.ts";

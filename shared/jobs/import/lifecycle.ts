@@ -104,8 +104,8 @@ export async function abandon({ table, clock }: Source, stored: StoredImport): P
 const PARALLEL = 8;
 
 /**
- * Removes everything that an import has written. The marked id ranges are removed last, because the marks hide rows that are not removed
- * yet.
+ * Removes everything that an import has written. The id ranges go last, because reads skip an id range that carries an import's id, so no
+ * half-removed row is visible.
  */
 export async function clear(
   table: Table,

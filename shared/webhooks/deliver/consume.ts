@@ -15,7 +15,7 @@ type ReceivedMessage = Pick<Received<QueueMessage>, "message" | "isRepeat">;
 
 /**
  * Returns the result of each message, in the order of the batch. All attempts of the batch are made together, so that they share reads and
- * limiter slots.
+ * concurrency slots.
  */
 export async function consume(context: EventContext, batch: readonly ReceivedMessage[]): Promise<Ends> {
   const attempts = batch.flatMap(({ message, isRepeat }) => ("deliveryId" in message ? [{ message, isRepeat }] : []));

@@ -148,11 +148,11 @@ const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...webhookO
 const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key[] =>
   registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
 
-/** A quick receiver has usually freed a slot of its limiter after this time. */
+/** A quick receiver has usually freed a concurrency slot after this time. */
 const SOON_MS = 1_000;
 /**
- * If the limiter has no free slot, a sender reads it again up to `RECHECKS` times before it queues the deliveries again. A quick receiver
- * usually frees a slot within milliseconds, and a queued message takes at least a second to return.
+ * If all concurrency slots of a webhook are in use, a sender checks up to `RECHECKS` times before it queues the deliveries again. A quick
+ * receiver usually frees a slot within milliseconds, but a queued message takes at least a second to return.
  */
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;
@@ -165,8 +165,8 @@ interface Sending {
 }
 
 /**
- * Sends all deliveries with one slot of the limiter if the receiver is quick. Otherwise each delivery needs its own slot. A delivery
- * without a slot joins the throttled backlog, or is queued again if a slot will soon be free.
+ * Sends all deliveries with one concurrency slot if the receiver is quick. Otherwise each delivery needs a separate slot. A delivery
+ * without a slot joins the backlog of throttled deliveries, or is queued again if a slot will soon be free.
  */
 async function sendThroughLimiter(
   sending: Sending,
@@ -184,7 +184,7 @@ async function sendThroughLimiter(
   ]);
 }
 
-/** Returns the limiter's row. Reads it again while it has no free slot but will probably have one soon. */
+/** Returns the limiter's row. Reads it again while no concurrency slot is free but one will probably be free soon. */
 async function withCapacity(sending: Sending, read: Item): Promise<Item> {
   const { clock, senders } = sending.context;
   for (let limiter = read; ; ) {
@@ -237,8 +237,8 @@ async function refuse(
   for (const { id } of deliveries) outcome.throttled.add(id);
   if (refusal.kind !== "soon") return addToThrottledBacklog(context, deliveries, refusal, limiter);
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // A delivery in the throttled backlog needs no message, but the limiter needs the mark that starts the drain. The sender that added the
-  // delivery may have been killed before it set the mark.
+  // A delivery in the backlog of throttled deliveries needs no message, but the limiter needs the mark that starts the drain. The sender
+  // that added the delivery may have been killed before it set the mark.
   const inBacklog = deliveries.filter(
     ({ companyId, webhookId, dueShard }) => dueShard === keys.throttledBacklogShard(companyId, webhookId),
   );

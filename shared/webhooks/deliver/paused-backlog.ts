@@ -27,8 +27,8 @@ export function pauseWebhook(context: ApiContext, companyId: number, id: number)
 }
 
 /**
- * Resumes a webhook. Its paused backlog is then sent oldest first, at ten deliveries a second. If the queue message of the first step is
- * lost, the sweeper replaces it.
+ * Resumes a webhook. The deliveries that waited are then sent oldest first, at ten a second. If the queue message that starts this is lost,
+ * the sweeper replaces it.
  */
 export async function resumeWebhook(
   context: ApiContext,
@@ -59,7 +59,7 @@ async function changed(
 }
 
 /**
- * Moves a delivery into the paused backlog of its webhook. The webhook may have been resumed, and its backlog drained, since the caller
+ * Moves a delivery into the backlog of its paused webhook. The webhook may have been resumed, and its backlog drained, since the caller
  * read it. The webhook is therefore read again after the write, and the delivery is queued again if the webhook is not paused.
  */
 export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
@@ -72,7 +72,10 @@ export async function addToPausedBacklog(context: EventContext, delivery: Stored
   if (!isPaused) await resumeDelivery(context, delivery, context.clock.now());
 }
 
-/** Takes a delivery out of the paused backlog and queues it for `dueMs`. Changes nothing if the delivery has left the backlog already. */
+/**
+ * Takes a delivery out of the backlog of its paused webhook and queues it for `dueMs`. Changes nothing if the delivery has already left the
+ * backlog.
+ */
 async function resumeDelivery(context: EventContext, delivery: StoredDelivery, dueMs: number): Promise<void> {
   const { companyId, webhookId, id } = delivery;
   const dueAtMs = Math.max(dueMs, Date.parse(delivery.dueAt));
@@ -86,7 +89,7 @@ async function resumeDelivery(context: EventContext, delivery: StoredDelivery, d
   await context.queue.send([{ message: messageFor(delivery), delaySeconds }]);
 }
 
-/** Sends the next deliveries of a resumed webhook's paused backlog. Stops when the webhook is paused again. */
+/** Sends the next deliveries that waited while their webhook was paused. Stops when the webhook is paused again. */
 export function drainPausedBacklog(context: EventContext, { companyId, webhookId }: PausedDrainMessage): Promise<void> {
   const isActive = equals("status", "active");
   const backlog = {

@@ -101,8 +101,8 @@ const Candidate = z.pick(StoredDelivery, {
 const candidateFields = ["type", ...Object.keys(Candidate.shape)];
 
 /**
- * Whether the replay sends this delivery again. Excluded are waiting deliveries before their first attempt, deliveries in a paused or
- * throttled backlog (they are sent anyway), cancelled deliveries, and deliveries of a deleted registration.
+ * Whether the replay sends this delivery again. It skips waiting deliveries before their first attempt and deliveries in a backlog, because
+ * they are sent anyway. It also skips cancelled deliveries and deliveries of a deleted registration.
  */
 function isTaken(
   { id, registrationId, state, attempt, planFrom, dueShard }: z.infer<typeof Candidate>,

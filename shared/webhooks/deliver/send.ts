@@ -1,6 +1,6 @@
 /**
- * Sends deliveries of one webhook that share a slot of its concurrency limiter. Makes all requests concurrently, records each attempt,
- * plans or ends each delivery, and frees the slot. Pauses a webhook whose receiver is gone or has failed for days.
+ * Sends deliveries of one webhook that share a concurrency slot. Makes all requests concurrently, records each attempt, plans or ends each
+ * delivery, and frees the slot. Pauses a webhook whose receiver is gone or has failed for days.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -47,7 +47,7 @@ export async function sendWithSlot(
 ): Promise<void> {
   const { companyId, id: webhookId } = webhook;
   const claim = { companyId, webhookId, ids: deliveries.map(({ id }) => id) };
-  // Read the rows again now that the slot is held, because another sender may have made the attempt since they were read.
+  // Read the rows again now that the concurrency slot is taken, because another sender may have made the attempt since they were read.
   const due = await pendingOf(context, deliveries);
   const exchanges: Exchange[] = [];
   const unsent: StoredDelivery[] = [];
@@ -195,9 +195,9 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 }
 
 /**
- * Moves deliveries whose request could not be sent into the throttled backlog, for example because no name server answered. This uses up no
- * attempt and does not count as a failure of the receiver. `slot` is set if none of the slot's requests was sent. The function then frees
- * the slot and starts a backoff.
+ * Moves deliveries whose request could not be sent, for example because no name server answered, into the backlog of throttled deliveries.
+ * They use up no attempt, and the receiver is not counted as failing. `slot` is set if no request of this concurrency slot was sent. The
+ * function then frees the slot and starts a backoff.
  */
 async function backOff(
   context: EventContext,

@@ -1,6 +1,6 @@
 /**
- * Drains the throttled backlog of a webhook: the deliveries that found no free slot of the concurrency limiter. Only one function does this
- * at a time, with all slots that are free.
+ * Drains a webhook's throttled backlog, which holds the deliveries that found no free concurrency slot. Only one function does this at a
+ * time. It uses all slots that are free.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
@@ -17,12 +17,12 @@ import { messageFor, type ThrottledDrainMessage, throttledDrainMessage } from "#
 import { cancel } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** A quick receiver gets this many deliveries with one slot. */
+/** A quick receiver gets this many deliveries with one concurrency slot. */
 const TOGETHER = 10;
 /** No exchange begins after this time, so that all exchanges end before the function times out. */
 const BEGIN_WITHIN_MS = 3_000;
 
-/** Sends the next deliveries of the throttled backlog. Changes nothing if the webhook has none. */
+/** Sends the next deliveries of the webhook's throttled backlog, if it has one. */
 export function drainThrottledBacklog(
   context: EventContext,
   { companyId, webhookId }: ThrottledDrainMessage,
@@ -37,8 +37,8 @@ export function drainThrottledBacklog(
 }
 
 /**
- * Handles one page of the throttled backlog. If the webhook is deleted, its deliveries are cancelled, including those of its paused
- * backlog. If it is paused, they move to its paused backlog.
+ * Handles one page of the throttled deliveries. Sends them if the webhook is active, and moves them to the backlog of the paused webhook if
+ * it is paused. If the webhook is deleted, cancels all its waiting deliveries.
  */
 async function drainPage(context: EventContext, limiter: StoredLimiter, startMs: number): Promise<Step> {
   const { companyId, webhookId, openUntil } = limiter;
@@ -82,8 +82,8 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
 }
 
 /**
- * Ends the drain after the backlog has been empty for as long as the due index can lag. A delivery that joins meanwhile removes
- * `emptySince`, so that the drain continues.
+ * Ends the drain after the backlog has been empty for as long as the due index can lag behind the table. A delivery that joins meanwhile
+ * removes `emptySince`, so that the drain continues.
  */
 function closeAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): Step {
   const now = clock.now();

@@ -117,8 +117,8 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // Name the entry of expected deliveries by the delivery and not by the event, because one event may open windows of several
-    // registrations concurrently.
+    // The ledger entry of the delivery needs its own key and not the event's, because one event may open windows of several registrations
+    // concurrently.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];

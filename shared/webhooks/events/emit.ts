@@ -21,8 +21,8 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 const PARALLEL = 12;
 
 /**
- * Publishes the matches. `entry` names the entry of expected deliveries if these are only a part of the event's matches. Otherwise the
- * event's id names it.
+ * Publishes the matches. `entry` is the key of the ledger entry if these are only a part of the event's matches. Otherwise the event's id
+ * is the key.
  */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>
@@ -55,8 +55,8 @@ async function createDeliveries(
   );
   const deliveries = [...byId.values()];
   const expected = deliveries.map((delivery) => ({ ...delivery, eventId: entry ?? delivery.eventId }));
-  // Write the entries of expected deliveries first, so that a reconciliation notices a delivery that was never written. The entry of a
-  // debounced delivery is written when its window opens.
+  // Write the ledger of expected deliveries first, so that a reconciliation notices a delivery that was never written. The ledger entry of
+  // a debounced delivery is written when its window opens.
   await allEnded(expectedWrites(expected).map((write) => table.write(write)));
   const existing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
   if (existing.length === 0) return deliveries;

@@ -1,7 +1,7 @@
 /**
  * The concurrency limiter of a webhook, stored in one row. Its slots limit how many senders serve the webhook at the same time. Its circuit
- * breaker stops all of them after failures. A mark shows that deliveries wait in the throttled backlog. Each delivery in flight has an
- * attribute with its slot and the end of the slot's lease, so that the slot of a killed sender becomes free.
+ * breaker stops all of them after failures. A mark shows that throttled deliveries wait. Each delivery in flight has an attribute with its
+ * slot and the end of the slot's lease, so that the slot of a killed sender becomes free.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -28,7 +28,7 @@ export const StoredLimiter = z.object({
   type: z.literal("gate"),
   companyId: Id,
   webhookId: Id,
-  /** The number of slots in use. */
+  /** The number of concurrency slots in use. */
   used: z._default(z.int(), 0),
   /** The number of failed attempts since the last success. */
   fails: z._default(z.int(), 0),
@@ -43,12 +43,12 @@ export const StoredLimiter = z.object({
    * breaker.
    */
   unsent: z._default(z.int(), 0),
-  /** The mark of a throttled backlog. It puts the row into the due index, where the sweeper finds it each minute. */
+  /** The mark which says that throttled deliveries wait. It puts the row into the due index, where the sweeper finds it each minute. */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
-  /** The end of the lease for draining the backlog, or the time of the next step. */
+  /** The end of the lease for draining the throttled deliveries, or the time of the next step. */
   lookUntil: z.optional(Timestamp),
-  /** The backlog has been empty since this time. */
+  /** The backlog of throttled deliveries has been empty since this time. */
   emptySince: z.optional(Timestamp),
 });
 export type StoredLimiter = z.infer<typeof StoredLimiter>;
@@ -70,7 +70,7 @@ export const slotLimit = (senders: number, slow: boolean): number =>
 
 /** A receiver that answers within this time is quick. */
 const QUICK_MS = 1_000;
-/** If all slots were taken within this time, a quick receiver will probably free one soon. */
+/** If all concurrency slots were taken within this time, a quick receiver will probably free one soon. */
 const YOUNG_MS = 5_000;
 
 /** This many successive failures open the circuit breaker. */
@@ -80,7 +80,7 @@ const OPEN_MS = 10_000;
 const OPEN_MAX_MS = 300_000;
 const openMs = (openings: number): number => Math.min(OPEN_MAX_MS, OPEN_MS * 2 ** Math.min(openings, 10));
 
-/** The deliveries that a sender wants to send with one slot. */
+/** The deliveries that a sender wants to send with one concurrency slot. */
 export interface SlotClaim {
   readonly companyId: number;
   readonly webhookId: number;
@@ -88,18 +88,18 @@ export interface SlotClaim {
 }
 
 export type Acquisition =
-  /** The slot is taken. Pass `slot` to free it. */
+  /** The concurrency slot is taken. Pass `slot` to free it. */
   | { readonly kind: "acquired"; readonly slot: string }
-  /** Another sender is sending some of these deliveries. It holds their slot until this time at the latest. */
+  /** Another sender is sending some of these deliveries. It holds their concurrency slot until this time at the latest. */
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
-  /** All slots are in use, but a quick receiver will probably free one soon. */
+  /** All concurrency slots are in use, but a quick receiver will probably free one soon. */
   | { readonly kind: "soon" }
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly until: string };
 
 export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
-/** Takes a slot. Several deliveries may share a slot only while the receiver is quick. A refusal also costs one write. */
+/** Takes a concurrency slot. Several deliveries may share a slot only while the receiver is quick. A refusal also costs one write. */
 export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
   const { companyId, webhookId, ids } = claim;
   for (;;) {
@@ -132,7 +132,7 @@ function isFree(ids: readonly string[], now: number, senders: number): Condition
   return all(...areIdle, isClosed, any(hasSlowSlot, hasQuickSlot));
 }
 
-/** Whether several deliveries may share a slot. The receiver must be quick and its last exchange must have succeeded. */
+/** Whether several deliveries may share a concurrency slot. The receiver must be quick and its last exchange must have succeeded. */
 export const takesBatches = ({
   slow,
   fails,
@@ -146,8 +146,8 @@ interface Capacity {
 }
 
 /**
- * Estimates the number of free slots from a row that was read, and how a further delivery would be refused. The row may have changed since,
- * so only `acquireSlot` decides.
+ * Estimates the number of free concurrency slots from a row that was read, and how a further delivery would be refused. The row may have
+ * changed since, so only `acquireSlot` decides.
  */
 export function capacityOf(row: Item, now: number, senders: number): Capacity {
   const limiter = StoredLimiter.parse(row);
@@ -163,7 +163,7 @@ export interface Slot {
   readonly until: string;
 }
 
-/** Returns the slots in use with their deliveries. */
+/** Returns the concurrency slots in use, with their deliveries. */
 export function slotsIn(row: Item): Slot[] {
   const slots = new Map<string, Slot>();
   for (const [id, slot] of Object.entries(row)) {
@@ -197,8 +197,8 @@ export interface Observation {
 }
 
 /**
- * Frees the slot and counts successes and failures in the order in which the exchanges ended. Successive failures open the circuit breaker,
- * and a success closes it.
+ * Frees the concurrency slot and counts successes and failures in the order in which the exchanges ended. Successive failures open the
+ * circuit breaker, and a success closes it.
  */
 export async function releaseSlot(
   context: EventContext,
@@ -231,8 +231,8 @@ export async function releaseSlot(
 }
 
 /**
- * Frees the slot after requests that could not be sent, and stops sending for a backoff, which grows like the open times of the circuit
- * breaker. Afterwards one delivery at a time probes whether requests can be sent. Returns the end of the backoff.
+ * Frees the concurrency slot after requests that could not be sent, and stops sending for a backoff, which grows like the open times of the
+ * circuit breaker. Afterwards one delivery at a time probes whether requests can be sent. Returns the end of the backoff.
  */
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
@@ -251,7 +251,7 @@ const openEnd = ({ timeScale }: EventContext, now: number, openings: number): st
 
 const isNotOpen = (now: number): Condition => any(missing("openUntil"), atMost("openUntil", iso(now)));
 
-/** Frees the slot together with `change`. Returns the new row, or undefined if the slot was already free. */
+/** Frees the concurrency slot together with `change`. Returns the new row, or undefined if the slot was already free. */
 export function freeSlot(
   context: EventContext,
   { companyId, webhookId, ids }: SlotClaim,
@@ -281,12 +281,12 @@ async function refusingRow(
   }
 }
 
-/** The wait before the next step if all slots are in use. */
+/** If all concurrency slots are in use, the drain waits this long before its next step. */
 export const FULL_MS = 2_000;
 
 /**
  * Moves refused deliveries of one webhook into its throttled backlog. They use up no attempt and keep their due time. The limiter is marked
- * first, so that the drain finds the deliveries even if this sender is killed. The mark is checked again at the end, because the drain may
+ * first, so that the drain finds the deliveries even if this sender is killed. The mark is checked again at the end, because a drain may
  * have found the backlog empty and removed the mark in between.
  */
 export async function addToThrottledBacklog(
@@ -314,7 +314,10 @@ export async function addToThrottledBacklog(
   await queue.send([{ message, delaySeconds: delaySecondsUntil(atMs, clock.now()) }]);
 }
 
-/** Marks the limiter. Returns false if it is already marked and the drain has not found the backlog empty. */
+/**
+ * Sets the limiter's mark, which says that throttled deliveries wait. Returns false if the mark is set already and the drain has not found
+ * the backlog empty.
+ */
 async function mark(context: EventContext, limiter: Item): Promise<boolean> {
   const { companyId, webhookId, dueShard, emptySince } = StoredLimiter.parse(limiter);
   if (dueShard !== undefined && emptySince === undefined) return false;

@@ -38,12 +38,12 @@ function addTo(waiting: Waiting, { pk, dueAt }: DueEntry): void {
 /** The entries of the due index are kept in memory for a second pass if there are at most this many. */
 const CACHED_ENTRIES = 2_000;
 
-/** The overdue entries of the due index. Deliveries in a paused or throttled backlog are not among them. */
+/** The overdue entries of the due index. Deliveries of a paused webhook and throttled deliveries are not among them. */
 export interface Overdue {
   readonly deliveries: Waiting;
   /** The number of events whose fan-out has not ended. */
   readonly fanOuts: number;
-  /** The webhooks with a throttled backlog. */
+  /** The webhooks that have throttled deliveries. */
   readonly throttled: readonly { readonly companyId: number; readonly id: number }[];
   /** Yields the entries of a partition a second time, from memory if they are few. */
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
@@ -116,7 +116,7 @@ export async function reportLag(
 /** Returns the seconds since the earliest due time, or 0 if nothing waits. */
 const secondsSince = (oldestMs: number, now: number): number => Math.max(0, Math.floor((now - oldestMs) / 1_000));
 
-/** Yields the index partitions of all throttled and all paused backlogs. */
+/** Yields the index partitions with the throttled deliveries and the partitions with the deliveries of paused webhooks. */
 async function* backlogShards(
   { table }: EventContext,
   throttled: Overdue["throttled"],

@@ -28,13 +28,13 @@ import {
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 const noCounts = {
-  /** The number of expected deliveries. A delivery without an entry also counts, and is a fault. */
+  /** The number of deliveries in the ledger of expected deliveries. A delivery without a ledger entry also counts, and is a fault. */
   matched: 0,
   delivered: 0,
   waiting: 0,
   exhausted: 0,
   cancelled: 0,
-  /** How many of the waiting deliveries are in a paused or a throttled backlog. */
+  /** How many of the waiting deliveries wait because their webhook is paused, and how many because they are throttled. */
   paused: 0,
   throttled: 0,
   attempts: 0,

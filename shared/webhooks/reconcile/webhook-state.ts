@@ -18,7 +18,7 @@ export interface DueEntry {
 /** The entries of the due index by delivery id. */
 export type DueEntries = Map<string, DueEntry[]>;
 
-/** Reads a company's entries of the due index by webhook. Entries in a paused or throttled backlog are left out. */
+/** Reads a company's entries of the due index by webhook. Deliveries of paused webhooks and throttled deliveries are left out. */
 export async function readDue(table: Table, companyId: number): Promise<Map<number, DueEntries>> {
   const found = new Map<number, DueEntries>();
   const own = new RegExp(`^C#${companyId}#D#(\\d+)#\\d+$`);
@@ -69,7 +69,10 @@ export interface WebhookState extends Rows {
   readonly now: number;
 }
 
-/** Reads the state of a webhook. `due` has the webhook's entries of the due index outside backlogs, and this function reads the others. */
+/**
+ * Reads the state of a webhook. `due` has the webhook's entries of the due index, except those of throttled deliveries or of a pause, which
+ * this function reads.
+ */
 export async function readWebhookState(
   table: Table,
   { companyId, webhookId }: Pick<WebhookState, "companyId" | "webhookId">,

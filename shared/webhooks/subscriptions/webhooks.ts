@@ -78,9 +78,9 @@ export async function readWebhook({ table }: ApiContext, companyId: number, id: 
 }
 
 /**
- * Removes the webhook with its registrations. Its waiting deliveries are cancelled when their queue messages arrive. Deliveries in the
- * throttled backlog have no message, so the limiter is marked, and the drain cancels them. If a registration is created or deleted
- * concurrently, a condition fails and the rows are read again.
+ * Removes the webhook with its registrations. Its waiting deliveries are cancelled when their queue messages arrive. Throttled deliveries
+ * have no message, so the limiter is marked, and the drain cancels them. If a registration is created or deleted concurrently, a condition
+ * fails and the rows are read again.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
