@@ -1,6 +1,6 @@
 /**
- * Tests that requests with bad tokens start no function of a route, and that requests fail with a server error while the authorizer cannot
- * read the table.
+ * Tests that requests with bad tokens do not start the function of a route, and that requests fail with a server error while the authorizer
+ * cannot read the table.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -16,10 +16,9 @@ import type { Stage } from "./stage.ts";
 const NOTES = 1_000;
 const STATUSES = 20;
 const APPOINTMENTS = 20;
-/** Notes of the maximum size that one prospect gets. */
+/** How many notes of the maximum size one prospect gets. */
 const LONG_NOTES = 300;
 
-/** Measures a page of the newest prospects, whose rows are neighbours in the table. */
 export async function attachedBudgets(stage: Stage): Promise<Budget[]> {
   const { context, caller, company } = stage;
   const query = listQuery(company, "everything");

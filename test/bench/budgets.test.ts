@@ -1,6 +1,6 @@
 /**
- * Tests the budgets of docs/benchmarks.md that count table units, round trips or bytes, at 10 k and 100 k prospects. These counts do not
- * vary between runs, so they need no tolerance.
+ * Tests the budgets of docs/benchmarks.md that count read and write units, round trips or bytes, at 10 k and 100 k prospects. These counts
+ * do not vary between runs, so they need no tolerance.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Budget, isHeld } from "./budget.ts";

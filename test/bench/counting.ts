@@ -4,7 +4,7 @@ import type { Table } from "#shared/db/table.ts";
 
 export interface CountingTable {
   readonly table: Table;
-  /** Returns the ids of the index segments whose main columns were read. */
+  /** Returns the ids of the index segments that were read. Every read of a segment begins with its main columns. */
   segments(): string[];
 }
 

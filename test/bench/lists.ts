@@ -6,9 +6,9 @@ import { type BenchCompany, RARE_NAME } from "./prospects.ts";
 const parameters = (company: BenchCompany) => {
   const [, rep] = company.repIds;
   return {
-    /** No filter. The newest prospects are neighbours in the table, so this page needs the fewest read units. */
+    /** The list without a filter. Its newest prospects are neighbours in the table, so this page needs the fewest read units. */
     everything: {},
-    /** One of forty reps. The prospects of a rep are scattered over the table, so each row of this page is a separate read. */
+    /** The list of one of forty reps. The prospects of a rep are scattered over the table, so each row of this page is a separate read. */
     "one rep": { assignedToUserId: String(rep) },
     "one status": { status: "Interested" },
     "map window": { bbox: cityBbox },

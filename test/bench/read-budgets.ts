@@ -1,5 +1,5 @@
 /**
- * Measures the reads of budgets 1 to 5 and 8 of docs/benchmarks.md. It counts calls, table units and bytes, which do not vary between runs.
+ * Measures the reads of budgets 1 to 5 and 8 of docs/benchmarks.md. It counts calls, read units and bytes, which do not vary between runs.
  */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -21,7 +21,7 @@ import { type ListName, listNames, listQuery } from "./lists.ts";
 import { bboxOf, cities, outskirtsOf } from "./places.ts";
 import type { Stage } from "./stage.ts";
 
-/** What a warm function reads from the table. */
+/** The table usage (read units and requests) of a warm function. */
 export interface WarmUsage {
   readonly lists: ReadonlyMap<ListName, Usage>;
   /**
@@ -34,13 +34,16 @@ export interface WarmUsage {
 
 const NEIGHBOUR_PAGES = 16;
 
-/** The bench company has index entries for all prospects but only a few rows. This writes the rows that the measured lists read. */
+/**
+ * Writes the rows that the measured lists read. Otherwise the bench company has index entries for all prospects but no rows, which saves
+ * time.
+ */
 export async function fillLists(stage: Stage): Promise<void> {
   for (const name of listNames) await stage.fill(listQuery(stage.company, name));
   for (let page = 2; page <= NEIGHBOUR_PAGES; page++) await stage.fill(listQuery(stage.company, "everything", page));
 }
 
-/** Measures a warm function. `fillLists` must run first. */
+/** Measures what a warm function reads. `fillLists` must run first, because the lists need their rows. */
 export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
   const ask = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
   const lists = new Map<ListName, Usage>();

@@ -36,7 +36,6 @@ const IMPORT_ROWS = 100_000;
 
 export interface Stage {
   readonly company: BenchCompany;
-  /** A caller who may see the whole company. */
   readonly caller: Caller;
   readonly sub: string;
   readonly context: ApiContext;

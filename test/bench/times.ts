@@ -16,7 +16,6 @@ export interface ListTimes {
   readonly total: number;
   /** The whole call in a newly started function, which loads all data from the table. */
   readonly cold: Taken;
-  /** The whole call in a warm function. */
   readonly warm: Taken;
   /** Only the exact total and the ids of the page, from an index in memory. The time of Postgres is compared with this time. */
   readonly index: Taken;

@@ -81,7 +81,6 @@ interface Receiver {
 
 const Told = z.object({ data: z.object({ prospect: z.object({ id: z.number() }) }) });
 
-/** Starts a receiver that answers immediately and records when each event arrives. */
 async function startReceiver(): Promise<Receiver> {
   const arrivals = new Map<number, PromiseWithResolvers<number>>();
   const at = (id: number): PromiseWithResolvers<number> => {

@@ -1,5 +1,6 @@
 /**
- * Measures the table units of one delivered event, from the committed row to the recorded delivery. The receiver accepts the first attempt.
+ * Measures the read and write units of one delivered event, from the committed row to the recorded delivery. The receiver accepts the first
+ * attempt.
  */
 
 import { metered } from "#shared/db/meter.ts";
@@ -12,7 +13,7 @@ import { type BenchCompany, makeProspect } from "./prospects.ts";
 /** Events whose mean is measured. Their prospects have different addresses, statuses and reps, so the bodies differ in length. */
 const EVENTS = 50;
 
-/** Returns the pipeline's company in the form that makeProspect needs. */
+/** Returns the company of the test pipeline with the fields that makeProspect needs. */
 export async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCompany> {
   const { statuses, users } = await loadDictionary(db.direct, companyId);
   const [ownerId = 0] = [...users.keys()];
@@ -20,7 +21,7 @@ export async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCo
   return { id: companyId, ownerId, statuses: [...statuses.values()], repIds: [ownerId], tagIds: [], firstId: 1, count };
 }
 
-/** Returns the mean table units of an event and the mean length of its body. */
+/** Returns the mean read and write units of an event and the mean length of its body. */
 export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
   const scene = await newPipeline(db);
   const company = await benchCompany(scene);

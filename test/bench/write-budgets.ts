@@ -78,7 +78,7 @@ export async function backgroundBudgets(stage: Stage, creates: number): Promise<
   for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
     writeUnits += (await flushCreates(stage, ids.slice(done, done + FLUSH_ENTRIES))).writeUnits;
   }
-  // The limit is higher for many creates, because only they cause a merge with the largest run of the index.
+  // The limit is higher for many creates, because only they cause a merge of the largest part of the index.
   const limit = creates > 10_000 ? 1.45 : 1.3;
   const text = `create, write units in the background, mean of ${creates}`;
   return [{ number: 6, text, size: sizeOf(count), limit, measured: writeUnits / creates }];

@@ -131,7 +131,6 @@ class Records {
   }
 }
 
-/** Changes prospects and notes, some of them twice. */
 async function change(records: Records, seed: number): Promise<void> {
   for (let i = 0; i < 8; i++) await records.write(1 + ((seed * 5 + i * 3) % (25 + seed)), seed * 100 + i);
   const text = seed % 5 === 0 ? null : seed % 2 === 0 ? "DOG" : "CAT";
@@ -175,7 +174,7 @@ describe("reads", () => {
       await change(records, seed);
       const index = openCompanyIndex(db.table);
       const late: Fault = { kind: "late", meanwhile: () => flushAll(db.direct, records.companyId) };
-      // One answer to the slow reader is delayed until a whole flush with its merges has ended.
+      // Delays one answer until a whole flush with its merges has ended, so that the read sees the table before and after the flush.
       db.plan((_, number) => (number === 1 + (seed % 4) ? late : pass));
       await records.expectFound(index);
     }
@@ -297,7 +296,8 @@ describe("a flush", () => {
     await records.write(1, 1);
     await records.write(2, 2);
     await records.remove(2);
-    // Simulates a reader whose Query has passed the key of version 1 before this version and then the deletion are written.
+    // Simulates a flush that misses an entry. Its Query has already passed the entry's key when the entry (version 1 of prospect 2) is
+    // written.
     let isFirst = true;
     db.plan((operation) => {
       if (operation !== "Query" || !isFirst) return pass;
@@ -349,12 +349,13 @@ describe("the stream of delta entries", () => {
     const left = async ({ companyId }: Records) => (await readUnflushed(db.direct, companyId)).keys.length;
     await busy.writeMany(FLUSH_ENTRIES, 2);
     await quiet.writeMany(3, 1);
-    // A cold function reads the number of entries from the table at the first record. The other company has too few entries for a flush.
+    // A cold function does not know the number of unflushed entries, so it counts them in the table at the first stream record. The other
+    // company has too few for a flush.
     expect(await batch(busy, 1)).toEqual({ batchItemFailures: [] });
     expect(await batch(quiet, 1)).toEqual({ batchItemFailures: [] });
     expect([await left(busy), await left(quiet)]).toEqual([0, 3]);
     await busy.writeMany(FLUSH_ENTRIES, 1);
-    // All records except one are lost, and that one arrives twice.
+    // All stream records except one are lost, and that one arrives twice.
     for (let i = 1; i < FLUSH_ENTRIES; i++) await batch(busy, 1);
     expect(await left(busy)).toBe(FLUSH_ENTRIES);
     await batch(busy, 1);

@@ -68,7 +68,8 @@ export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNote
 }
 
 /**
- * Changes what the newest run says about records in older runs: the versions that it replaces, and notes whose prospect is in an older run.
+ * Replaces the overrides of the newest run (the part of the index that the last flush wrote). Overrides name the records of older runs that
+ * are outdated, and hold notes whose prospect is in an older run.
  */
 export async function rewriteOverrides(
   index: IndexInHand,

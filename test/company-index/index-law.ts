@@ -309,7 +309,6 @@ function expectFound(model: Model, wanted: Criteria): void {
   expect(Array.from(inOrder(matches), (place) => place.id)).toEqual(ids);
 }
 
-/** Runs this number of random sequences, and compares the index with the records after each step. */
 export function expectIndexLaw(sequences: number): void {
   fc.assert(
     fc.property(

@@ -35,7 +35,10 @@ const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
 
 const LARGE = 20;
 
-/** A company whose prospects are all in one run of the index, which is larger than the runs of later flushes. */
+/**
+ * Creates a company whose prospects are all in one run of the index (the rows of one flush). The run is larger than the runs of later
+ * flushes.
+ */
 async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: number[] }> {
   const company = new IndexedCompany(1_000 + companies++, db.direct);
   const ids: number[] = [];
@@ -45,7 +48,8 @@ async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: nu
 }
 
 /**
- * `turns` times: writes a prospect and a note, and flushes. Each flush makes a small run of the index or merges it with other small runs.
+ * Writes a prospect and a note and then flushes, `turns` times. Each flush makes a small run of the index (sorted rows) or merges its rows
+ * with other small runs.
  */
 async function smallRuns(company: IndexedCompany, ids: readonly number[], turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {

@@ -1,6 +1,6 @@
 /**
- * Tests which record versions a rebuilt run of the company index lists. It lists a record if an unflushed entry or a newer run may hold an
- * older version of it, so that the listed version hides that one.
+ * Tests which record versions a rebuilt run of the company index lists. A record must be listed if an unflushed entry or a newer run may
+ * hold an older version of it. The listed version then hides the older one.
  */
 import { expect, test } from "vitest";
 import { noRunOverrides } from "#shared/company-index/pieces.ts";

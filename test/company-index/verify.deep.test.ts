@@ -253,7 +253,7 @@ describe("a check", () => {
         await write();
         yield* records.readAll(companyId);
       },
-      // A comparison reads the rows twice, to tell damage from a write. The prospect is written before the second read.
+      // A comparison reads the rows twice, to tell damage from a concurrent write. The prospect is written before the second read.
       readSome: async (...asked) => {
         if (++reads % 2 === 0) await write();
         return records.readSome(...asked);

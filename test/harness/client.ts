@@ -88,7 +88,7 @@ export interface Answer {
 
 export const baseUrl = (): string => inject("baseUrl");
 
-/** Not `fetch`, because Node's HTTP client needs much less time and the tests send tens of thousands of requests. */
+/** Node's HTTP client instead of `fetch`, because it needs much less time and the tests send tens of thousands of requests. */
 const agent = new Agent({ keepAlive: true });
 
 /**
@@ -103,7 +103,6 @@ export async function send(
   return sendBytes(method, path, headers, Buffer.from(body));
 }
 
-/** Sends a form as a browser does, with the multipart boundary in the media type. */
 async function sendForm(
   method: string,
   path: string,
@@ -174,7 +173,6 @@ export interface Client extends TypedClient {
   readonly email: string;
 }
 
-/** Returns a client that is signed in as the user with this e-mail address. */
 export function clientOf(email: string): Client {
   const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const headers = { Authorization: `Bearer ${await tokenOf(email)}`, "Content-Type": "application/json" };

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
 export interface Ended {
-  /** Null if a signal ended the process. */
   readonly code: number | null;
   readonly stdout: string;
   /** Progress and errors. The result of the command goes to stdout. */

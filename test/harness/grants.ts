@@ -130,7 +130,7 @@ const granted: readonly Grant[] = accessByFile.flatMap(({ file, access }) =>
 
 const isGranted = ({ file, grant }: Grant): boolean => granted.some((one) => one.file === file && one.grant === grant);
 
-/** The grants that the reasons in `rare` excuse and the route table still contains. */
+/** The grants that `rare` excuses and that the route table still contains. */
 export const excused: readonly Grant[] = rare
   .flatMap(({ files, grants }) => files.flatMap((file) => grants.map((grant) => ({ file, grant }))))
   .filter(isGranted);

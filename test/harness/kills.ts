@@ -10,21 +10,21 @@ const step = (): number => sized({ short: 7, wide: 1 });
 /** If not every call is tested, the last two calls are always tested, because most of the work takes effect in them. */
 const LAST = 2;
 /**
- * Tests of the same work pass successive values of `turn`, and each value begins this many calls later. 3 and the step 7 have no common
- * factor, so seven values cover all calls.
+ * Tests that kill the same work pass successive numbers (`turn`). Each number shifts the killed calls by this distance. 3 and 7 (the step)
+ * have no common factor, so seven tests together kill at every call.
  */
 const STRIDE = 3;
 
 /**
- * Yields the numbers of the calls to kill, without end. The first call is 1. Tests of the same work pass different values of `turn`, so
- * that together they kill different calls.
+ * Yields, without end, the numbers (from 1) of the calls at which a test kills its work. Tests of the same work pass different values of
+ * `turn`, so that together they kill it at more calls.
  */
 export function* killPoints(turn: number): Generator<number, never> {
   const distance = step();
   for (let call = 1 + ((turn * STRIDE) % distance); ; call += distance) yield call;
 }
 
-/** Returns the calls to kill in work that makes this number of calls. */
+/** Returns the numbers (from 1) of the calls at which a test kills its work. The work makes `calls` calls. */
 export function killPointsOf(calls: number, turn: number): number[] {
   const distance = step();
   const all = Array.from({ length: calls }, (_, i) => i + 1);

@@ -48,7 +48,7 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>["uses
   return z.parse(Used, (await answer)[0]).uses;
 }
 
-/** Returns true if all API tests ran and passed. Only then is every grant used that some test uses. */
+/** Returns true if all API tests ran and passed. After a part of the tests, some grants would wrongly seem unused. */
 async function isWhole(project: TestProject): Promise<boolean> {
   if (project.name !== "api" || project.vitest.config.testNamePattern !== undefined) return false;
   const ran = project.vitest.state.getTestModules().filter((module) => module.project.name === project.name);
@@ -60,7 +60,6 @@ async function isWhole(project: TestProject): Promise<boolean> {
   );
 }
 
-/** Null if a signal ended the service. */
 const ExitCode = z.nullable(z.number());
 const Ready = z.object({ url: z.string(), signingKey: SigningKey });
 

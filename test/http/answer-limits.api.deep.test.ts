@@ -91,7 +91,7 @@ const appointment = {
   title: text(limits.appointmentTitle),
   location: text(limits.appointmentLocation),
   notes: text(limits.appointmentNotes),
-  // A date in the past, because the prospect's row would keep copies of future appointments and become too large.
+  // The date is in the past, because the prospect's row keeps copies of future appointments and would become too large.
   startAt: "2020-01-01T00:00:00.000Z",
 };
 const polygon = Array.from({ length: limits.polygonPointsMax }, (_, i) => [-104 - i / 7e15, 39 + i / 9e15]);
@@ -110,8 +110,8 @@ const prospect = {
   customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
 };
 /**
- * A filter of the maximum size. It matches prospects whose source is its second value, so their answers contain the button of the manual
- * trigger. Quotation marks fill the rest, because escaping makes them longest.
+ * A filter of the maximum size. It matches the test's prospect, whose answer then contains the button of the manual trigger. Quotation
+ * marks fill the rest of the filter, because escaping makes them longest.
  */
 const filter = (() => {
   const match = { "prospect.source": ["", prospect.source] };
@@ -214,7 +214,7 @@ beforeAll(async () => {
     return bodyOf(answer, 201, WithRegistrations);
   });
   const [first = expect.fail("no webhook"), second = expect.fail("no webhook")] = webhooks;
-  // Makes room for the registration that the walk creates later.
+  // Deletes one registration, because the company has the maximum number and a later request creates one.
   const spare = present(second.registrations[0]).id;
   bodyOf(await ask("DELETE", `/api/webhooks/${second.id}/registrations/${spare}`), 200, Identified);
 
@@ -263,7 +263,7 @@ beforeAll(async () => {
   deliveries = first.id;
 }, 300_000);
 
-/** The webhook whose deliveries `beforeAll` has stored. */
+/** Id of the webhook whose deliveries `beforeAll` has stored. */
 let deliveries = 0;
 
 const listOf = (answer: Answer): readonly unknown[] => z.parse(z.array(z.unknown()), answer.body);
@@ -393,7 +393,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "DELETE /api/appointments/{id}": visit(() => ask("DELETE", `/api/appointments/${stage.appointment}`)),
   "GET /api/prospects/{id}/actions": read(
     () => `/api/prospects/${stage.prospect}/actions`,
-    // One less than the maximum, because the walk creates the last webhook and one registration later.
+    // One less than the maximum, because later requests create the last webhook and one registration.
     counts(() => (limits.webhooksPerCompany - 1) * limits.registrationsPerWebhook - 1),
   ),
   "POST /api/prospects/{id}/actions/{registrationId}": visit(

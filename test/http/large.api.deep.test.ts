@@ -39,10 +39,10 @@ test("the detail of a prospect with all its appointments", async () => {
   const { id } = bodyOf(await as.rep("POST", "/api/prospects", {}), 201, Identified);
   // Each of these characters needs six bytes in JSON.
   const notes = "\u0001".repeat(10_000);
-  // A date in the past, because the prospect's row would keep copies of future appointments and become too large.
+  // The date is in the past, because the prospect's row keeps copies of future appointments and would become too large.
   const startAt = "2020-01-01T00:00:00.000Z";
   const made: number[] = [];
-  // Sequential, because concurrent creations would conflict on the prospect.
+  // The requests are sequential, because concurrent creations would conflict on the prospect.
   while (made.length < 108) {
     const answer = await as.rep("POST", `/api/prospects/${id}/appointments`, { title: "past", notes, startAt });
     made.push(bodyOf(answer, 201, Identified).id);

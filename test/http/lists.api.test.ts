@@ -18,7 +18,10 @@ interface Gone {
   readonly path: string;
   /** A valid body for a PATCH of the record. Undefined if the API has no PATCH for this kind. */
   readonly patch?: object;
-  /** Reads that work before and after the deletion. Each has a text or id that its answer must contain only before. */
+  /**
+   * Reads that work before and after the deletion. Each has a text or id that its answer must contain before the deletion and not
+   * afterwards.
+   */
   readonly shown: readonly Shown[];
   /** Paths of records that are deleted together with this record. They must answer 404 afterwards. */
   readonly alongside?: readonly string[];

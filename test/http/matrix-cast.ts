@@ -34,7 +34,7 @@ export async function newCast(): Promise<Cast> {
   const [kept, foreign] = [await one(), await newStage("two", otherOwner, { mine: foreignId, other: foreignId })];
   const working = ["owner", "admin", "plain", "viewer", "manager"];
   const stages = new Map<CallerName, Stage>();
-  // Sequential, because concurrent creations would start several environments of each function.
+  // The creations are sequential, because concurrent ones would start several environments of each function.
   for (const caller of callers) stages.set(caller, working.includes(caller) ? await one() : kept);
   const [admin, plain, viewer, manager] = [team.admin, team.rep, team.viewer, team.importer].map(({ email }) => email);
   return {
@@ -51,8 +51,8 @@ const meOf = async (email: string) => bodyOf(await ask(email, "GET", "/api/me"),
 const userIdOf = async (email: string): Promise<number> => (await meOf(email)).user.id;
 
 /**
- * Records ids and e-mail addresses of the company and its users, so that a leak of them is noticed. Names are equal in both companies, so
- * they would prove nothing.
+ * Remembers the ids and e-mail addresses of the company and its users, so that an answer that leaks them is noticed. Names are equal in
+ * both companies, so they would prove nothing.
  */
 async function markTeam(company: Company, emails: readonly string[]): Promise<void> {
   const everybody = marker(company, "-");

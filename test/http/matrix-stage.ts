@@ -185,7 +185,7 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
   return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
 }
 
-/** Returns functions that remember texts and ids as marks, which only the callers `whose` of this company may see. */
+/** Returns functions that remember texts and ids as marks. Only the callers in `whose` of this company may see the marks. */
 export function marker(company: Company, whose: Mark["whose"], home?: string) {
   function known<Sign extends string | number>(sign: Sign): Sign {
     marks.push({ sign, company, whose, home });

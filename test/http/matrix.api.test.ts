@@ -73,7 +73,7 @@ function callersOf({ statuses }: Row, at: number): CallerName[] {
   return [...alike.values()].flatMap((same) => someOf(same, at));
 }
 
-/** Sequential, so that a request finds its function warm and the rows do not change each other's records. */
+/** The rows run one after the other, so that a request finds its function warm and the rows do not change each other's records. */
 test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];
   for (const caller of callersOf(row, at)) {

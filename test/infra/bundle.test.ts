@@ -1,6 +1,5 @@
 /**
- * Tests that each bundle loads without other files, is small and starts fast, and that the documents are next to the functions that serve
- * them.
+ * Tests that each bundle loads without other files, is small and starts fast. Also tests the answers of the bundles that serve documents.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -196,7 +195,7 @@ describe("GET /docs", () => {
     expect(scripts).toHaveLength(2);
     for (const text of scripts) {
       expect(policy).toContain(`'sha256-${createHash("sha256").update(text).digest("base64")}'`);
-      // HTML would parse the rest of the script differently after one of these texts.
+      // After `<!--` or `<script`, HTML would parse the rest of the script differently.
       expect(text.match(/<!--|<\/?script/i)).toBeNull();
     }
     expect(() => new Function(scripts[0] ?? "")).not.toThrow();

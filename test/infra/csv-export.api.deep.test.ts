@@ -165,7 +165,8 @@ test("a local error ends the command at once, without another export", async () 
     stderr: expect.stringContaining("ENOENT"),
   });
   expect(begun()).toBe(before);
-  // `ulimit -f 1` limits every file to a kilobyte, as if the disk was full. The command's own journal is smaller.
+  // `ulimit -f 1` limits every file to a kilobyte, as if the disk was full. The command's journal, in which it stores its progress, is
+  // smaller.
   const full = startCsvWith("ulimit -f 1", "export", ...args(file, []));
   expect(await full.ended).toMatchObject({ code: 2, stderr: expect.stringContaining("EFBIG") });
   expect(begun()).toBe(before + 1);

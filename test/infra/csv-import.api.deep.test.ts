@@ -59,7 +59,7 @@ test("reports and saves the errors of skipped rows; the same command imports the
   const second = await run(file);
   expect(second.stdout).toMatch(/^imported before, .*--again/);
   expect(second.code).toBe(1);
-  // The command's journal holds the result, so it begins no new import even after the idempotency key has expired.
+  // The command has stored the result in its journal file, so it begins no new import even after the idempotency key has expired.
   expect(proxy.calls.filter((call) => call === `POST ${IMPORTS}`)).toHaveLength(begunBefore);
   expect(await present(city)).toBe(38);
   expect((await run(file, "--again")).stdout).toContain("38 imported");

@@ -128,7 +128,7 @@ test("a delivery whose message failed is sent exactly once", async () => {
   const deliveryId = present(await listed()).id;
   const { companyId } = webhook;
   const key = keys.delivery(companyId, webhook.id, deliveryId);
-  // Without `dueShard` no sweep finds the delivery, so only the dead-letter message leads to it.
+  // The sweeper finds due deliveries by `dueShard`. Without this field, only the dead-letter message leads to the delivery.
   await table.write({ update: key, change: { set: { dueAt: iso(Date.now()) }, remove: ["dueShard"] } });
   const delivery = StoredDelivery.parse(await table.get(key));
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));

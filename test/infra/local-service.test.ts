@@ -110,7 +110,7 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  /** Returns the content encoding and the decoded body. Not `fetch`, because it hides the encoding. */
+  /** Returns the content encoding and the decoded body. `fetch` is not used, because it hides the encoding. */
   function encodingOf(target: string, acceptEncoding: string): Promise<[string | undefined, string]> {
     return new Promise((resolve, reject) => {
       const headers = { "Accept-Encoding": acceptEncoding };
@@ -145,7 +145,7 @@ describe("the gateway", () => {
 
   test.each([
     ["POST", "/things/1"],
-    // This method has a mock integration, which would answer 405. The limit applies before.
+    // This method has a mock integration, which would answer 405. The limit applies before the integration.
     ["PUT", "/things"],
   ])("refuses a body above 10 MB before the integration of %s %s", async (method, path) => {
     const failures = service.failures();

@@ -76,7 +76,7 @@ async function loseDelivery(): Promise<void> {
   await until(() => written("events/deliver", "delivery missing"));
 }
 
-/** Stores an index whose format this version cannot read, and then calls every function that reads the index. */
+/** Stores a company index whose format this version cannot read, and then calls every function that reads the index. */
 async function damageIndex(): Promise<void> {
   const { api, token } = await as("owner@globex.test");
   const me = await api.GET("/api/me");

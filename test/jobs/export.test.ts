@@ -29,7 +29,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** Each test kills the job at other calls, depending on this counter of tests. */
+/** Counts the tests, because each test kills the job at other calls. */
 let turn = 0;
 
 async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage> {

@@ -24,7 +24,6 @@ const sent = async ({ upload }: Job, file: string | Uint8Array<ArrayBuffer>, hea
   return (await fetch(url, { method, headers: { ...upload?.headers, ...headers }, body: file })).status;
 };
 
-/** Polls the import until it has ended. */
 async function ended({ id }: { id: number }) {
   for (;;) {
     const summary = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));

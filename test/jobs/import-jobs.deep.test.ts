@@ -1,6 +1,6 @@
 /**
- * Tests import jobs with faults of the table and the bucket. After a kill, no row is visible. After the next execution, each row exists
- * once.
+ * Tests import jobs with faults of the table and the bucket. Between a kill and the next execution, no row is visible. Afterwards each row
+ * exists once.
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -38,7 +38,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** Each test kills the job at other calls, depending on this counter of tests. */
+/** Counts the tests, because each test kills the job at other calls. */
 let turn = 0;
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];

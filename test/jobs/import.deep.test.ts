@@ -1,6 +1,6 @@
 /**
- * Tests the import within one request with faults of the table, and its cost. After a kill, no row is visible. After a retry, each row
- * exists once.
+ * Tests the import within one request with faults of the table, and its cost. Between a kill and the retry, no row is visible. Afterwards
+ * each row exists once.
  */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";

@@ -12,7 +12,6 @@ import { startQueues } from "../../infra/local/sqs.ts";
 import { startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
-/** Heap limit of the process in megabytes. */
 export const HEAP_MB = 256;
 
 export interface Outcome {
@@ -21,7 +20,6 @@ export interface Outcome {
   readonly leftovers: readonly string[];
   /** Messages that the function returned to the queue, so that it would receive them again. */
   readonly failed: number;
-  /** Peak of the resident memory in bytes. */
   readonly peakBytes: number;
 }
 

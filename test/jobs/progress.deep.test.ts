@@ -73,7 +73,7 @@ test("an import reports checked batches and every written batch", async () => {
   expect(isRising(seen.map(({ processed }) => processed))).toBe(true);
   expect(new Set(seen.map(({ written }) => written))).toEqual(new Set([0, 2_048, 4_096, 6_144, 7_000]));
   expect(isRising(seen.map(({ written }) => written))).toBe(true);
-  // The job's record is written once for each batch, at the beginning, at each step and at the end. More writes would waste units.
+  // The job's record is written once for each batch, at the beginning, at each step and at the end. More writes would waste write units.
   expect(seen.length).toBeLessThan(16);
 });
 

@@ -27,9 +27,9 @@ test("a fault is short and contains no text of a cell", async () => {
       const { faults: errors } = await readFile(fileOf(rows), empty);
       for (const { message } of errors) {
         expect(message.length).toBeLessThanOrEqual(limits.rowFault);
-        // ASCII without characters that JSON escapes, so that the length in characters is the length in bytes.
+        // The message has only ASCII characters that JSON does not escape, so its length in characters is its length in bytes.
         expect(message).toMatch(/^[ !#-[\]-~]+$/);
-        // The library's default text. Every schema must have its own text.
+        // This is the default text of the validation library, but every schema must have its own text.
         expect(message).not.toContain("Invalid input");
       }
     }),

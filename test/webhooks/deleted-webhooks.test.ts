@@ -129,7 +129,7 @@ describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_
 
 test("deliveries and registrations of a deleted webhook are not found", async () => {
   const { at, context, companyId, webhookId, deliveryId, registrationId, remove } = await setUp();
-  // Earlier versions of the service could leave such a row. It must not be found either.
+  // Earlier versions of the service could leave a registration of a deleted webhook. The API must not find it.
   const key = keys.registration(companyId, webhookId, registrationId);
   const registration = await db.direct.get(key);
   await remove();
