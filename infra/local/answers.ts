@@ -1,7 +1,4 @@
-/**
- * The answers that the local gateway gives without a function: errors by the template's gateway responses, mock integrations, and
- * compression.
- */
+/** Makes the answers that API Gateway gives without a function: errors, mock integrations, and compression. */
 import { promisify } from "node:util";
 import { deflate, gzip } from "node:zlib";
 import * as z from "zod/mini";
@@ -14,7 +11,7 @@ export interface Answer {
   readonly body: string | Uint8Array;
 }
 
-/** The status that API Gateway gives each of its errors. A gateway response of the template may change the status. */
+/** API Gateway's status for each type of error. A gateway response of the template may change it. */
 const defaultStatus = {
   UNAUTHORIZED: 401,
   ACCESS_DENIED: 403,
@@ -44,7 +41,7 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
     const [[mediaType, template] = ["application/json", '{"message":null}']] = Object.entries(
       response?.responseTemplates ?? {},
     );
-    // A default response without a status does not change the status of the error.
+    // DEFAULT_4XX and DEFAULT_5XX apply to several errors. Without a status of their own they keep the status of the error.
     const status = Number(response?.statusCode ?? defaultStatus[type]);
     const parameters = headersOf(response?.responseParameters ?? {}, requestId);
     return { status, headers: withType(parameters, mediaType), body: render(template, requestId) };
@@ -52,8 +49,7 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
 }
 
 /**
- * Answers a request by a mock integration, which chooses its answer by the content type of the request. If nothing matches, it returns an
- * error type.
+ * Makes the answer of a mock integration, which depends on the content type of the request. Returns an error type if no template matches.
  */
 export type MockAnswer = (contentType: string | undefined, requestId: string) => Answer | GatewayError;
 
@@ -85,7 +81,7 @@ export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): M
 }
 
 function statusOf(id: string, template: string): string {
-  // The template language of API Gateway allows keys without quotes, and the CDK writes `{ statusCode: 200 }`, so add the quotes.
+  // API Gateway accepts keys without quotes, and the CDK writes `{ statusCode: 200 }`. Add the quotes for JSON.parse.
   const parsed = z.safeParse(StatusCode, parseJson(template.replace(/\bstatusCode\b(?!")/, '"statusCode"')));
   if (!parsed.success) {
     throw new LocalError(`${id}: the local runtime supports only {"statusCode": N} as a request template`);
@@ -103,10 +99,7 @@ function parseJson(text: string): unknown {
 
 type Texts = Readonly<Record<string, string>>;
 
-/**
- * Refuses texts with other variables than `$context.requestId`, which is the only one that the local runtime supports. Header mappings may
- * also be literals.
- */
+/** Refuses templates with variables other than `$context.requestId`, because the local service fills in no others. */
 function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: string): void {
   for (const template of Object.values(templates)) {
     if (/[$#]/.test(template.replaceAll("$context.requestId", ""))) {
@@ -133,12 +126,12 @@ function withType(headers: [string, string][], mediaType: string): [string, stri
 
 const render = (template: string, requestId: string): string => template.replaceAll("$context.requestId", requestId);
 
-/** The encodings that API Gateway supports. It uses the first of these that the client accepts. */
+/** The encodings of API Gateway, in the order of its preference. */
 const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
 /**
- * Compresses a buffered answer as API Gateway does. An answer is not compressed if it is smaller than `minimumBytes`, if it is already
- * encoded, or if the client names no supported encoding (`*` does not count as one).
+ * Compresses a buffered answer as API Gateway does. Returns the answer unchanged if it is smaller than `minimumBytes`, is already encoded,
+ * or if the client names no supported encoding.
  */
 export async function compressed(
   answer: Answer,

@@ -1,6 +1,6 @@
 /**
- * Reads the OpenAPI definition of the REST API and its stage, as API Gateway imports them. It refuses everything that API Gateway would
- * refuse and everything that the local gateway does not support.
+ * Reads the OpenAPI definition of the REST API. Refuses everything that API Gateway or the local gateway does not support, so that a local
+ * start finds faults before a deployment.
  */
 import * as z from "zod/mini";
 import { faults, LocalError } from "./error.ts";
@@ -17,7 +17,7 @@ const MockResponse = z.strictObject({
 const Mock = z.strictObject({
   type: z.literal("mock"),
   requestTemplates: z._default(Texts, {}),
-  /** Responses by the pattern that the status must match. The pattern may be `default`. */
+  /** Responses of an integration. The key is a pattern that the status must match, or `default`. */
   responses: z.record(z.string(), MockResponse),
   passthroughBehavior: z._default(z.enum(["when_no_match", "when_no_templates", "never"]), "when_no_match"),
 });
@@ -40,7 +40,7 @@ const PathParameter = z.strictObject({
   schema: z.strictObject({ type: z.literal("string") }),
 });
 
-/** The names of security schemes. API Gateway cannot require several schemes for one method. */
+/** API Gateway cannot require several security schemes for one method. */
 const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(1));
 
 const Operation = z.strictObject({
@@ -66,7 +66,6 @@ const GatewayResponse = z.strictObject({
   responseTemplates: z._default(Texts, {}),
 });
 
-/** All response types of API Gateway, which refuses any other type. */
 const responseTypes = [
   ...["ACCESS_DENIED", "API_CONFIGURATION_ERROR", "AUTHORIZER_CONFIGURATION_ERROR", "AUTHORIZER_FAILURE"],
   ...["BAD_REQUEST_BODY", "BAD_REQUEST_PARAMETERS", "DEFAULT_4XX", "DEFAULT_5XX", "EXPIRED_TOKEN"],
@@ -76,10 +75,7 @@ const responseTypes = [
 ];
 const ResponseType = z.string().check(z.refine((type) => responseTypes.includes(type), { error: "no response type" }));
 
-/**
- * The pattern for a whole header. It must have an anchor at both ends, because API Gateway does not document whether a match of a part is
- * enough.
- */
+/** The pattern must be anchored at both ends, because AWS does not document whether a match of a part of the header is enough. */
 const WholeHeader = z
   .string()
   .check(
@@ -87,7 +83,7 @@ const WholeHeader = z
     z.refine(isPattern, { error: "must be a regular expression" }),
   );
 
-/** A TOKEN authorizer. The name of the security scheme is the name of the header with the token. */
+/** A TOKEN authorizer. Its name is the name of the header that contains the token. */
 const SecurityScheme = z.strictObject({
   type: z.literal("apiKey"),
   name: z.string(),
@@ -125,9 +121,8 @@ const Definition = z.strictObject({
 export const RestApi = z.strictObject({
   Name: Ignored,
   Description: Ignored,
-  /** The function `readDefinition` reads this property. */
   Body: z.unknown(),
-  // The mode has no effect, because each start imports the definition into an empty API.
+  // API Gateway merges the definition into an existing API or overwrites it. Here each start begins with an empty API.
   Mode: Ignored,
   Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
   EndpointConfiguration: Ignored,
@@ -138,10 +133,10 @@ export const RestApi = z.strictObject({
   Tags: Ignored,
 });
 
-/** Returns the name that a stage uses for a method with its own settings. */
+/** Returns the key of a method in the stage's settings, in which API Gateway escapes a slash as `~1`. */
 export const methodSetting = (path: string, verb: string): string => `${verb} /${path.replaceAll("/", "~1")}`;
 
-/** The settings of a method. The paths `*` and `/*` stand for all methods without their own settings. */
+/** The settings of one method. The paths `*` and `/*` mean the default for all other methods. */
 const MethodSetting = z.strictObject({
   HttpMethod: z.string(),
   ResourcePath: z.string().check(z.startsWith("/")),
@@ -157,7 +152,7 @@ export const Stage = z.strictObject({
   RestApiId: z.string(),
   StageName: z.string(),
   MethodSettings: z._default(z.array(MethodSetting), []),
-  // These properties have no effect. The whole template is the deployment, and the logs of the functions replace the access log.
+  // Ignored, because the local service always runs the whole template and writes no access log.
   DeploymentId: Ignored,
   AccessLogSetting: Ignored,
   Description: Ignored,
@@ -170,21 +165,17 @@ export type Stage = z.infer<typeof Stage>;
 export type MockIntegration = z.infer<typeof Mock>;
 
 export interface ApiMethod {
-  /** The name of the method in error messages, for example `GET /api/users/{id}`. */
   readonly name: string;
   readonly path: string;
-  /** The HTTP method in capital letters. `ANY` means all HTTP methods that the path does not define. */
+  /** The HTTP method in capital letters, or `ANY` for all methods that the path does not define. */
   readonly verb: string;
   readonly integration: z.infer<typeof Integration>;
-  /** The name of the method's authorizer. */
   readonly authorizer: string | undefined;
 }
 
 export interface ApiAuthorizer {
-  /** The name of the header with the token. */
   readonly header: string;
   readonly uri: string;
-  /** The pattern that the whole header must match. */
   readonly validation: string | undefined;
   readonly ttlSeconds: number;
 }
@@ -192,16 +183,15 @@ export interface ApiAuthorizer {
 export interface Api {
   readonly methods: readonly ApiMethod[];
   readonly authorizers: ReadonlyMap<string, ApiAuthorizer>;
-  /** The gateway responses by response type. */
   readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
   readonly binaryMediaTypes: readonly string[];
-  /** Answers of at least this many bytes are compressed. Undefined means that no answer is compressed. */
+  /** Bytes from which on answers are compressed. Undefined means never. */
   readonly minimumCompressionSize: number | undefined;
 }
 
 /**
- * @param id logical id of the API, for error messages
  * Throws a LocalError with a line for each fault.
+ * @param id the logical id of the API, which the error messages name
  */
 export function readDefinition(id: string, body: unknown): Api {
   const parsed = z.safeParse(Definition, body);
@@ -274,7 +264,7 @@ function importFaults({ path, verb, operation }: Imported, schemes: ReadonlySet<
   ];
 }
 
-/** Returns the faults of an integration. It may use only responses and headers that its operation declares. */
+/** Returns the faults of an integration's responses. API Gateway allows only responses and headers that the operation declares. */
 function responseFaults({
   responses,
   "x-amazon-apigateway-integration": integration,
@@ -289,7 +279,7 @@ function responseFaults({
   });
 }
 
-/** Returns the paths that name a parameter differently from another path at the same position, which API Gateway refuses. */
+/** Returns paths such as `/a/{id}` and `/a/{name}/b`, which API Gateway refuses because they name the same parameter differently. */
 function siblingFaults(paths: readonly string[]): string[] {
   const names = new Map<string, string>();
   return paths.flatMap((path) => {

@@ -1,4 +1,7 @@
-/** The authorizers of the API. An authorizer calls a function, evaluates the policy that the function returns, and caches the policy. */
+/**
+ * Decides like API Gateway's authorizers whether a request may call the API. It asks the authorizer function for a policy and caches the
+ * policy.
+ */
 import * as z from "zod/mini";
 import type { GatewayError } from "./answers.ts";
 import type { Api, ApiAuthorizer, ApiMethod } from "./api-definition.ts";
@@ -9,13 +12,12 @@ import { nameOfArn } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
 
 export interface Authorizers {
-  /** Undefined means that the method needs no authorizer. */
+  /** Undefined for a method without an authorizer. */
   authorize(
     method: ApiMethod,
     headers: ReadonlyMap<string, readonly string[]>,
     methodArn: string,
   ): Promise<AuthorizerContext | GatewayError | undefined>;
-  /** Empties the caches of all authorizers. */
   flush(): void;
 }
 
@@ -54,11 +56,11 @@ const Statements = z.pipe(
   z.transform((value) => (Array.isArray(value) ? value : [value])),
 );
 
-/** A policy. Conditions are not supported, so a policy with a condition counts as malformed. */
+/** An IAM policy. The schema is strict, so a policy with a condition is refused, because conditions are not evaluated here. */
 const Policy = z.strictObject({ Version: z.literal("2012-10-17"), Statement: Statements });
 type Policy = z.infer<typeof Policy>;
 
-/** The context of the authorizer, as a function finds it in its event. Values that the authorizer sets are text. */
+/** The fields that an authorizer passes to functions. API Gateway turns their values into text. */
 export type AuthorizerContext = Readonly<Record<string, string | number>>;
 
 interface Authorizer {
@@ -78,21 +80,21 @@ const Answer = z.object({
 });
 type Answer = z.infer<typeof Answer>;
 
-/** An authorizer function causes the answer 401 by an error with this message. Any other error becomes a server error. */
+/** Lambda's contract: an authorizer function that throws this message causes a 401, any other error a 5xx. */
 const UNAUTHORIZED = "Unauthorized";
 
-/** The maximum number of tokens in the cache. The oldest token is evicted first. */
+/** Bounds the memory. The oldest token is evicted first. */
 const CACHED_TOKENS = 10_000;
 
 interface Cached {
   readonly answer: Answer;
-  /** The end of validity in milliseconds since the epoch. */
+  /** When the cached policy expires, in milliseconds since 1970. */
   readonly until: number;
 }
 
 /**
- * A TOKEN authorizer that behaves as in API Gateway. It checks the header against the pattern, asks the function for a policy, and caches
- * the policy of a token for all methods of the API.
+ * Makes a TOKEN authorizer like API Gateway's. It checks the header against the pattern, asks the function for a policy, and caches the
+ * policy for all methods of the API.
  */
 export function createAuthorizer(
   { header, validation, ttlSeconds }: Pick<ApiAuthorizer, "header" | "validation" | "ttlSeconds">,
@@ -120,7 +122,7 @@ export function createAuthorizer(
   return {
     flush: () => cached.clear(),
     async authorize(headers, methodArn) {
-      // API Gateway does not document which of several headers it uses. Join the headers, so that they match no pattern for one token.
+      // AWS does not document which of several Authorization headers counts. Joined, they match no pattern, so the request is refused.
       const token = valuesOf(headers, header).join(", ");
       if (token === "" || pattern?.test(token) === false) return "UNAUTHORIZED";
       const started = now();
@@ -133,7 +135,7 @@ export function createAuthorizer(
   };
 }
 
-/** Calls the authorizer function. The caller of `ask` caches policies but no errors, as API Gateway does. */
+/** Asks the authorizer function for a policy. An error is never cached, so the next request with the token asks again. */
 async function ask(
   run: Pick<LocalFunction, "invoke">,
   authorizationToken: string,
@@ -153,7 +155,7 @@ function valuesOf(headers: ReadonlyMap<string, readonly string[]>, name: string)
   return [];
 }
 
-/** Whether the policy allows the action. As in IAM, the action needs an Allow, and a Deny overrides every Allow. */
+/** Whether the policy allows the action. As in IAM, there must be an Allow and no Deny. */
 function allows(policy: Policy, action: string, resource: string): boolean {
   const about = policy.Statement.filter(
     ({ Action, Resource }) => matchesAny(Action, action) && matchesAny(Resource, resource),
@@ -164,28 +166,28 @@ function allows(policy: Policy, action: string, resource: string): boolean {
 const matchesAny = (patterns: readonly string[], text: string): boolean =>
   patterns.some((pattern) => wildcards(pattern).test(text));
 
-/** Returns an expression in which `*` matches any text, including slashes, and `?` matches any character. */
+/** Returns the regular expression for an IAM pattern, in which `*` matches any text, slashes included, and `?` one character. */
 function wildcards(pattern: string): RegExp {
   const escaped = pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&");
   return new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`);
 }
 
 interface Addressed {
-  /** The function, or undefined if the template has no such function. */
+  /** Undefined if the template does not contain the function. */
   readonly found: LocalFunction | undefined;
   readonly kind: string | undefined;
 }
 
 /**
- * Returns the function of an integration URI. The URI has the form `…:lambda:path/2015-03-31/functions/<arn>/invocations`, or another form
- * for streamed answers.
+ * Returns the function that an integration URI names, for example `…:lambda:path/2015-03-31/functions/<arn>/invocations`. Streamed answers
+ * have another form of URI.
  */
 export function functionAt(uri: string, functions: ReadonlyMap<string, LocalFunction>): Addressed {
   const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];
   return { found: functions.get(nameOfArn(arn ?? "")), kind };
 }
 
-/** Whether the API calls this function, for a method or as an authorizer. All other functions are started by events. */
+/** Whether the API calls this function, either for a method or as an authorizer. Events start all other functions. */
 export function servesRequests(spec: FunctionSpec, { authorizers, methods }: Api): boolean {
   const addresses = [
     ...[...authorizers.values()].map(({ uri }) => uri),

@@ -1,4 +1,4 @@
-/** The AWS SDK clients that the local runtime itself uses. Each client uses one server on this machine. */
+/** Makes the AWS SDK clients with which the local service calls its own servers. */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import type { S3Client } from "@aws-sdk/client-s3";
@@ -10,10 +10,10 @@ import { s3Client } from "#shared/aws/s3.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
 import { REGION } from "./names.ts";
 
-/** The timeout of a call. It is longer than the longest poll of a queue (20 s), and long enough for bulk writes on a busy machine. */
+/** Longer than the longest poll of a queue (20 s), with room for bulk writes on a busy machine. */
 const ANSWER_MS = 30_000;
 
-/** Any credentials are valid, because local servers require a signature but do not check it. */
+/** The local servers require a signature but do not check it, so any credentials are valid. */
 const settingsFor = (endpoint: string) => ({
   endpoint,
   region: REGION,
@@ -21,7 +21,7 @@ const settingsFor = (endpoint: string) => ({
   answerMs: ANSWER_MS,
 });
 
-/** @param attempts the maximum number of attempts of each call, including the first one */
+/** @param attempts the maximum number of attempts of each call, the first one included */
 export const dynamoDbAt = (endpoint: string, attempts = 3): DynamoDBClient =>
   new DynamoDBClient(clientConfig({ ...settingsFor(endpoint), attempts }));
 export const documentsAt = (endpoint: string): DynamoDBDocumentClient => dynamoClient(settingsFor(endpoint));

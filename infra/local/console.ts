@@ -1,13 +1,13 @@
 /**
- * Replaces the console of a function with the one of Lambda's Node.js runtime for JSON logs, which writes one line of JSON for each call.
+ * Replaces a function's console by one that writes the JSON log lines of Lambda's Node.js runtime, so that metric filters can be tested.
  */
 import { format } from "node:util";
 
-/** The log levels, from the most to the least detailed. */
+/** From the most to the least detailed level. */
 export const logLevels = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** The levels of the log lines that Lambda itself writes. */
+/** The levels for the log lines that Lambda itself writes, such as `platform.report`. */
 export const systemLogLevels = ["DEBUG", "INFO", "WARN"] as const;
 
 const methods = {
@@ -21,7 +21,7 @@ const methods = {
 } as const satisfies Record<string, LogLevel>;
 
 /**
- * Replaces the methods of the console. Methods below the level `least` do nothing. `requestId` returns the id of the current invocation.
+ * Replaces the methods of the console; methods below the level `least` write nothing. `requestId` returns the id of the current invocation.
  */
 export function replaceConsole(
   least: LogLevel,
@@ -36,8 +36,8 @@ export function replaceConsole(
 }
 
 /**
- * Returns the log line of a console call. A single value becomes `message` unchanged, so a text stays a text even if it contains JSON.
- * Several values become one text.
+ * Returns Lambda's log line of a console call. A single value becomes the field `message` unchanged, so a text stays a text even if it
+ * contains JSON. Several values are joined to one text.
  */
 export function logLine(level: LogLevel, requestId: string | undefined, values: readonly unknown[]): string {
   const head = { timestamp: new Date().toISOString(), level, requestId };

@@ -1,6 +1,6 @@
 /**
- * The paths below `/local/`, which no deployed service has. They serve the token issuer, the outputs, the numbers of messages in queues,
- * the numbers of invocations, and the flush of the authorizer cache.
+ * Answers the paths below `/local/`, which only the local service has: access tokens, stack outputs, numbers of queue messages and
+ * invocations, and emptying the authorizer's cache.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
@@ -13,12 +13,9 @@ import type { Stack } from "./stack.ts";
 export interface Control {
   readonly identity: Identity;
   readonly outputs: () => object;
-  /** Returns a token, or undefined if no user has this e-mail address. */
   readonly tokenOf: (email: string) => Promise<string | undefined>;
   readonly queues: () => Promise<object>;
-  /** Returns the number of invocations of each function since the start, by file. */
   readonly invocations: () => object;
-  /** Empties the cache of the API's authorizer, as `aws apigateway flush-stage-authorizers-cache` does. */
   readonly flushAuthorizers: () => void;
 }
 
@@ -27,7 +24,7 @@ export const ISSUER_PATH = "/local/oidc";
 
 const TokenRequest = z.object({ email: z.string() });
 
-/** Answers a request to these paths. The promise never rejects. */
+/** Answers a request to a path below `/local/`. Never rejects. */
 export async function serveControl(
   control: Control,
   request: IncomingMessage,
@@ -106,7 +103,7 @@ export interface Endpoints {
   readonly queues: { readonly endpoint: string };
 }
 
-/** Returns the outputs of the stack and the addresses of the local servers, for clients, tests and operators. */
+/** Returns the stack's outputs together with the addresses of the local servers, so that clients find both in one place. */
 export function describeStack(stack: Stack, endpoints: Endpoints): Outputs {
   const sqs = endpoints.queues.endpoint;
   const consumed = new Set(stack.eventSources.map(({ EventSourceArn }) => EventSourceArn));

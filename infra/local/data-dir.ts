@@ -1,7 +1,4 @@
-/**
- * The data directory of a local service. Only one service uses the directory at a time, and the data of an incomplete first start is
- * deleted.
- */
+/** Manages the data directory of a local service. Only one service may use it at a time. */
 import {
   createWriteStream,
   existsSync,
@@ -18,26 +15,28 @@ import path from "node:path";
 import { codeOf, LocalError } from "./error.ts";
 
 export interface DataDir {
-  /** The SQLite file of the tables. Undefined means that the tables are in memory. */
+  /** The SQLite file of the tables. Undefined: the tables are in memory. */
   readonly database: string | undefined;
-  /** The directory of the queues and the bucket. Undefined means that they are in memory. */
+  /** The directory of the queues and the bucket. Undefined: both are in memory. */
   readonly queues: string | undefined;
   readonly positions: string | undefined;
   readonly signingKey: string | undefined;
-  /** The file with the keys of the KMS server. No secret in the tables can be read without these keys. */
+  /** The file with the keys of the KMS server. Without them no stored secret can be decrypted. */
   readonly encryptionKeys: string | undefined;
   readonly log: string | undefined;
   readonly assembly: string;
-  /** The directory of V8's compile cache. It is null if each start uses other paths, because then no start would find a cached entry. */
+  /**
+   * The directory of V8's compile cache. Null with a temporary directory, whose bundles have new paths at each start and would never be
+   * found in the cache.
+   */
   readonly compileCache: string | null;
-  /** The JavaScript file with the code that runs in a function environment. */
+  /** The JavaScript file that each worker thread of a function runs. */
   readonly worker: string;
-  /** Marks the first start as complete, so that later starts keep the data. */
+  /** Marks the demo data as complete. Without the mark the next start deletes everything. */
   markComplete(): void;
   release(): void;
 }
 
-/** Opens the data directory. Throws a LocalError if another running service uses it. */
 export function openDataDir(directory: string, fresh: boolean): DataDir {
   try {
     mkdirSync(directory, { recursive: true });
@@ -48,7 +47,7 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
   }
   const at = (name: string): string => path.join(realpathSync(directory), name);
   const release = lock(at("lock"));
-  // Delete the data of an incomplete first start, because no service has used it.
+  // The file `complete` is written after the first start. Without it that start was interrupted, and the demo data is incomplete.
   if (fresh || !existsSync(at("complete"))) {
     for (const name of [
       "complete",
@@ -78,7 +77,7 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
   };
 }
 
-/** Returns a temporary directory that holds only the build of the functions. It is removed when the service stops. */
+/** Returns a temporary directory for the built functions only. It is removed when the service stops. */
 export function temporaryDir(): DataDir {
   const directory = mkdtempSync(path.join(tmpdir(), "canvassing-"));
   return {
@@ -96,7 +95,7 @@ export function temporaryDir(): DataDir {
   };
 }
 
-/** Locks the directory. The lock file names the process and its start time, because the operating system reuses process ids. */
+/** Locks the directory. The lock file contains the process id and the start time of the process, because operating systems reuse ids. */
 function lock(file: string): () => void {
   const own = `${process.pid} ${startOf(process.pid)}`;
   for (let attempt = 0; attempt < 2; attempt++) {
@@ -126,10 +125,10 @@ function isRunning(pid: number, start: string): boolean {
   return startOf(pid) === start;
 }
 
-/** Returns the start time of a process in clock ticks since boot on Linux, and an empty text on other systems. */
+/** Returns when the process started, in clock ticks since boot. Returns an empty text on systems other than Linux. */
 function startOf(pid: number): string {
   try {
-    // The second field of the file is the program's name in parentheses. It may contain blanks, so split after its end.
+    // The second field is the program's name in parentheses, which may contain blanks.
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[19] ?? "";
   } catch {
     return "";
@@ -141,10 +140,10 @@ export interface Log {
   close(): Promise<void>;
 }
 
-/** The next start truncates a log file that is larger than this. */
+/** A start empties a larger log file, because nothing else limits its size. */
 const MAX_LOG_BYTES = 20_000_000;
 
-/** Opens the log of the functions' output. The output goes to the file, to standard error if `verbose` is true, or nowhere. */
+/** Opens the log for the functions' output. The output goes to the file, to standard error if `verbose` is true, or nowhere. */
 export function openLog(file: string | undefined, verbose: boolean): Log {
   const stream = file === undefined ? undefined : createWriteStream(file, { flags: isLarge(file) ? "w" : "a" });
   let open = true;

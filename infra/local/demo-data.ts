@@ -1,4 +1,4 @@
-/** The names, streets and cities for the demo companies, and a random sequence with a seed. */
+/** Lists names, streets and cities for the demo companies, and makes random sequences that are equal for equal seeds. */
 
 export interface City {
   readonly name: string;
@@ -35,7 +35,7 @@ export const phoenix: City = {
   ],
 };
 
-/** The suburbs of each city. A third of the addresses are in a suburb. */
+/** The suburbs of each city, for a third of its addresses. */
 export const suburbs: Readonly<Record<string, readonly string[]>> = {
   Denver: ["Aurora", "Lakewood", "Englewood"],
   Phoenix: ["Tempe", "Scottsdale", "Glendale"],
@@ -61,8 +61,8 @@ export const noteTexts = [
 ] as const;
 
 /**
- * Mulberry32, a small generator of pseudo-random numbers with a seed. It returns numbers from 0 (included) to 1 (excluded), which are
- * random enough for the positions of houses.
+ * Returns a pseudo-random generator (Mulberry32) of numbers from 0 to below 1. Equal seeds give equal sequences, so that the demo data is
+ * always the same.
  */
 export function randomSequence(seed: number): () => number {
   let state = seed >>> 0;

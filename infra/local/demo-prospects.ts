@@ -1,4 +1,4 @@
-/** Makes the rows of invented prospects with their addresses, statuses with history, notes and appointments. */
+/** Makes the stored rows of invented prospects with addresses, status history, notes and appointments. */
 import { iso } from "#shared/clock.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -20,9 +20,9 @@ import { pick, rounded, type SyntheticCompany, syntheticNote, syntheticProspect 
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Creation dates are counted back from this fixed time, so that every load creates the same dates. */
+/** All creation dates lie before this fixed time, so that every start creates the same dates. */
 const NEWEST = Date.UTC(2026, 4, 29, 18);
-/** The import id of the demo rows. Rows of an import fire no events, so the demo rows look like imported rows. */
+/** Marks the demo rows as imported, because imported rows cause no webhook events. */
 const IMPORT_ID = "demo";
 
 export interface DemoCompany extends SyntheticCompany {
@@ -33,11 +33,11 @@ type Row = Key & Item;
 
 export interface DemoRows {
   readonly rows: readonly Row[];
-  /** The entries of the prospects for the company index. */
+  /** The rows in the form of the company index, which finds prospects for lists and maps. */
   readonly indexed: readonly RowWithNotes[];
 }
 
-/** Makes all rows of these prospects. The same random sequence produces the same rows. */
+/** Makes all rows of these prospects. Equal random sequences result in equal rows. */
 export async function demoRows(
   context: ApiContext,
   company: DemoCompany,
@@ -129,7 +129,7 @@ const noteRows = (note: StoredNote): Row[] => [
   ...putsOf([noteLocatorWrite(note)]),
 ];
 
-/** Makes an appointment. One appointment in three is in the past, and the others are in the two weeks after the demo is loaded. */
+/** Makes an appointment. One in three is in the past, the others are in the two weeks after the start. */
 async function demoAppointment(
   context: ApiContext,
   company: DemoCompany,

@@ -1,4 +1,4 @@
-/** Loads the demo companies Acme Roofing and Globex Solar, which are the same after every load, and any number of synthetic prospects. */
+/** Loads the two demo companies and, on request, synthetic prospects. The demo data is the same at every first start. */
 import { createHash } from "node:crypto";
 import type { Permission, Role, StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
@@ -78,7 +78,7 @@ export const demoEmails: readonly string[] = [acme, globex].flatMap(({ owner, us
 );
 
 const PROSPECTS_PER_COMPANY = 200;
-/** The number of prospects whose rows are made and written together. */
+/** Bounds the memory: rows are made and written for this many prospects at a time. */
 const CHUNK = 2_000;
 
 /** Loads the demo companies into an empty table. */
@@ -92,7 +92,6 @@ export async function loadDemo(target: DemoTarget): Promise<void> {
   }
 }
 
-/** Adds `count` synthetic prospects to the first demo company. */
 export async function loadSynthetic(target: DemoTarget, count: number): Promise<void> {
   const context = openContext(target);
   const company = await findDemoCompany(context, acme);
@@ -156,7 +155,7 @@ async function describeCompany(context: ApiContext, id: number, ownerId: number,
   };
 }
 
-/** Writes the rows of prospects, and returns the entries of these prospects for the company index. */
+/** Writes the rows of prospects and returns their entries for the company index, which the caller writes as one run. */
 async function loadProspects(
   context: ApiContext,
   company: DemoCompany,
@@ -169,7 +168,7 @@ async function loadProspects(
   return indexed;
 }
 
-/** The distance from the middle of the city to its edge, in degrees. All demo prospects are within this distance. */
+/** All demo prospects are within this distance of the city's center. */
 const REACH_DEGREES = 0.1;
 
 const quarters = [
@@ -179,10 +178,7 @@ const quarters = [
   { name: "North West", north: 1, east: -1, totalProperties: 520 },
 ] as const;
 
-/**
- * Creates the four quarters of the city as territories and assigns one territory to each rep. If there are fewer than four reps, the
- * remaining territories are unassigned.
- */
+/** Creates four territories, one for each quarter of the city. Reps get one each; the others stay unassigned. */
 async function loadTerritories(context: ApiContext, company: DemoCompany): Promise<void> {
   const { lat, lng, name: cityName } = company.city;
   const now = iso(context.clock.now());
@@ -206,7 +202,10 @@ async function loadTerritories(context: ApiContext, company: DemoCompany): Promi
   }
 }
 
-/** Returns a token subject in the form that identity providers use. The same e-mail address always gets the same subject. */
+/**
+ * Returns a token subject that looks like an identity provider's. Equal e-mail addresses get equal subjects, so that tokens stay valid with
+ * new data.
+ */
 function demoSubject(email: string): string {
   const hex = createHash("sha256").update(email).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -1,4 +1,4 @@
-/** Starts the bundled DynamoDB server or connects to the server that DYNAMODB_ENDPOINT names, and creates the template's tables on it. */
+/** Starts the bundled DynamoDB server or connects to the one of DYNAMODB_ENDPOINT, and creates the template's tables. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, statfsSync } from "node:fs";
@@ -27,14 +27,14 @@ import type { Stack } from "./stack.ts";
 
 export interface DynamoDbServer {
   readonly endpoint: string;
-  /** Resolves with a reason if the server process ends unexpectedly. */
+  /** Resolves with the reason when the server ends unexpectedly. */
   readonly failed: Promise<string>;
   stop(): Promise<void>;
 }
 
 const START_TIMEOUT_MS = 10_000;
 
-/** Uses a DynamoDB server that is already running. Throws a LocalError if the server does not answer. */
+/** Connects to a running DynamoDB server. Throws a LocalError if it does not answer. */
 export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer> {
   try {
     await dynamoDbAt(endpoint, 1).send(new ListTablesCommand({}));
@@ -45,22 +45,22 @@ export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer>
 }
 
 /**
- * This shell command starts a background process that reads from a pipe, and then becomes the server. The pipe closes when this Node.js
- * process ends for any reason. Then the background process kills the server and removes the directory of an in-memory table.
+ * Kills the server when this Node.js process ends for any reason, SIGKILL included. A background process of this shell command reads from a
+ * pipe that closes at that moment. It then kills the server and removes the directory of an in-memory table.
  */
 const GUARDED = '(read -r _ <&3; kill -9 $$ 2>/dev/null; rm -rf "$SCRATCH") & exec 3<&-; exec "$@"';
 
-/** @param file the SQLite file that holds the tables; if it is undefined, the tables are in memory until this process ends */
+/** @param file the SQLite file of the tables; undefined keeps them in memory */
 export async function startDynamoDb(file: string | undefined): Promise<DynamoDbServer> {
   const port = await freePort();
   const scratch = file === undefined ? memoryDir() : undefined;
   const database = file ?? (scratch === undefined ? undefined : join(scratch, "tables.db"));
   const storage = database === undefined ? [] : ["--db-path", database];
   const command = [serverBinary(), "--host", "127.0.0.1", "--port", String(port), ...storage];
-  // Start the server in a separate process group. Ctrl-C in a terminal then reaches only this process, which stops the server last.
+  // In a separate process group, Ctrl-C in a terminal does not reach the server, so that this process can stop it last.
   const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    // The server processes one request at a time. A second thread would mostly wait for the first and cost an eighth more CPU time.
+    // The server processes one request at a time, so a second thread would only cost an eighth more CPU time.
     env: { ...process.env, SCRATCH: scratch ?? "", TOKIO_WORKER_THREADS: "1" },
     detached: true,
   });
@@ -85,11 +85,11 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
   return { endpoint, failed, stop };
 }
 
-/** A file system in memory, and the free space that the tables need. A file on it is as fast as the memory of the server. */
+/** A file system in memory, on which SQLite is as fast as with tables in the server's own memory. */
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES = 2 ** 30;
 
-/** Returns a directory in memory. Returns undefined if there is no such file system; the server then keeps its tables in its own memory. */
+/** Returns a directory on the file system in memory, or undefined if this machine has none with enough space. */
 function memoryDir(): string | undefined {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
@@ -100,9 +100,8 @@ function memoryDir(): string | undefined {
 }
 
 /**
- * Adds indexes to the tables of the server. Without the indexes the server (1.2.1) scans all records of a stream for each write and each
- * read, which is ten times the work at 10 000 records. The indexes are optional, because a server version with other tables also works
- * without them.
+ * Adds indexes to the server's SQLite tables. Without them the server (1.2.1) scans all stream records at each write and read, which is ten
+ * times the work at 10 000 records. Failures are ignored, because another version of the server may have other tables.
  */
 function indexStreams(database: string): void {
   const tables = new DatabaseSync(database);
@@ -118,12 +117,12 @@ function indexStreams(database: string): void {
   }
 }
 
-/** Kills the process group of the server. SIGKILL loses no data, because each acknowledged write is already in SQLite's journal on disk. */
+/** Kills the server and its background process. SIGKILL loses no data, because SQLite's journal has each acknowledged write. */
 function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // The process group is missing because the server has already ended.
+    // The server has already ended.
   }
 }
 
@@ -165,7 +164,7 @@ async function freePort(): Promise<number> {
 
 type Table = Stack["tables"][number];
 
-/** Creates the table if it is missing, and returns whether it is new. Throws a LocalError if a table of this name has another schema. */
+/** Creates the table if it is missing. Returns whether it is new. Throws a LocalError if it exists with another schema. */
 export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promise<boolean> {
   const existing = await describeTable(dynamoDb, table.name);
   if (existing !== undefined) {
@@ -188,8 +187,8 @@ export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promi
 }
 
 /**
- * Enables the stream of a table. Call this after the demo data is loaded, because then the demo data makes no events, and because the
- * bundled server writes ten times faster without a stream.
+ * Enables the stream of a table. Call it after loading demo data, because that data must cause no events, and because the bundled server
+ * writes ten times faster without a stream.
  */
 export async function ensureStream(dynamoDb: DynamoDBClient, { name, StreamSpecification }: Table): Promise<void> {
   if (StreamSpecification === undefined) return;
@@ -204,7 +203,6 @@ export async function dropTable(dynamoDb: DynamoDBClient, TableName: string): Pr
   }
 }
 
-/** Returns the ARN that the server gave the table's stream. */
 export async function streamOf(dynamoDb: DynamoDBClient, tableName: string): Promise<string> {
   const arn = (await describeTable(dynamoDb, tableName))?.LatestStreamArn;
   if (arn === undefined) throw new LocalError(`${tableName}: the table has no stream`);
@@ -225,7 +223,7 @@ type Schema = Pick<TableDescription, "KeySchema" | "AttributeDefinitions"> & {
   readonly GlobalSecondaryIndexes?: readonly Index[] | undefined;
 };
 
-/** Returns the properties that only a new table can change, which are the keys, their types, and the indexes. */
+/** Returns the properties that an existing table cannot change: keys, key types and indexes. */
 function schemaOf({ KeySchema, AttributeDefinitions = [], GlobalSecondaryIndexes = [] }: Schema): string {
   const keysOf = (keys: readonly KeySchemaElement[] = []): string[] =>
     keys.map((key) => `${key.KeyType} ${key.AttributeName}`).sort();

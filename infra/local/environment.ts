@@ -1,6 +1,6 @@
 /**
- * One execution environment of a function. It is a worker thread with separate environment variables, runs one invocation at a time, and
- * has a time limit.
+ * Runs a function's invocations, one at a time, in a worker thread with its own environment variables and a time limit. On AWS this is an
+ * execution environment.
  */
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
@@ -10,16 +10,16 @@ import { messageOf } from "./error.ts";
 
 export interface Invocation {
   readonly type: "invoke";
-  /** The event as JSON text. */
+  /** JSON text. */
   readonly event: string;
   readonly requestId: string;
-  /** The deadline in milliseconds since the epoch. */
+  /** Milliseconds since 1970. */
   readonly deadline: number;
-  /** Whether the caller asked for a response stream. */
+  /** Whether the answer is streamed to the caller. */
   readonly streamed: boolean;
 }
 
-/** A message to the worker. `pull` means that the host has room for another chunk. */
+/** A message to the worker thread. `pull` asks for the next chunk of a streamed answer. */
 export type ToWorker = Invocation | { readonly type: "pull" };
 
 interface FunctionFailure {
@@ -31,14 +31,13 @@ export type FromWorker =
   | { readonly type: "ready" }
   | { readonly type: "done"; readonly payload: string }
   | { readonly type: "failed"; readonly failure: FunctionFailure }
-  /** The status and the headers of a streamed response as JSON text. */
+  /** The status and the headers of a streamed answer, as JSON text. */
   | { readonly type: "head"; readonly metadata: string }
   | { readonly type: "chunk"; readonly data: Uint8Array }
   | { readonly type: "end" }
-  /** A line of console output, in the form that Lambda would send to the log group. */
+  /** A log line in Lambda's JSON format. */
   | { readonly type: "log"; readonly line: string };
 
-/** The data of a new environment, in addition to the environment variables. */
 export interface WorkerData {
   readonly bundle: string;
   readonly functionName: string;
@@ -48,7 +47,7 @@ export interface WorkerData {
   readonly logLevel: LogLevel;
 }
 
-/** The error of an invocation that returned no answer. `type` is Lambda's name of the error. */
+/** An invocation that failed. `type` is Lambda's name of the error, for example `Sandbox.Timedout`. */
 export class InvocationError extends Error {
   readonly type: string;
 
@@ -59,32 +58,30 @@ export class InvocationError extends Error {
   }
 }
 
-/** Receives a streamed response. `chunk` resolves when there is room for the next chunk. */
+/**
+ * Receives a streamed answer. `chunk` resolves when the client can accept the next chunk, so that a slow client slows the function down.
+ */
 export interface ResponseSink {
   head(metadata: string): void;
   chunk(data: Uint8Array): Promise<void>;
 }
 
 export interface EnvironmentOptions {
-  /** The path of the file that `writeWorker` wrote. */
   readonly worker: string;
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
-  /** Called with each line of the function's console. */
   readonly onLine: (line: string) => void;
-  /** Called with output that does not come from the console, for example the output of a crash. */
+  /** Called with output past the console, for example the stack trace of a crash. */
   readonly onOutput: (text: string) => void;
 }
 
-/** Lambda allows the code of a function this much time to load. */
+/** Lambda's limit for loading the code of a function. */
 const INIT_TIMEOUT_MS = 10_000;
 
-/** The size of V8's memory for short-lived objects. With the default size, each environment would keep some 50 MB of such objects. */
+/** V8's memory for short-lived objects. The default size would cost some 50 MB in each environment. */
 const YOUNG_GENERATION_MB = 16;
 
-/**
- * Writes `worker.ts` as one JavaScript file. Otherwise each environment would have to strip its types, which takes a quarter of a start.
- */
+/** Writes `worker.ts` as one JavaScript file, because stripping its types takes a quarter of each environment's start. */
 export async function writeWorker(file: string): Promise<void> {
   const entry = fileURLToPath(new URL("./worker.ts", import.meta.url));
   await build({ entryPoints: [entry], outfile: file, bundle: true, platform: "node", format: "esm" });
@@ -121,7 +118,7 @@ export class Environment {
     this.#worker.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));
   }
 
-  /** Returns the answer as JSON text. A streamed answer goes to `sink`, and the text is empty. Throws InvocationError. */
+  /** Returns the answer as JSON text. A streamed answer goes to `sink` instead, and the text is empty. Throws InvocationError. */
   invoke(invocation: Invocation, timeoutMs: number, sink?: ResponseSink): Promise<string> {
     const answer = this.#run(sink, invocation.deadline, timeoutMs);
     this.#send(invocation);
@@ -168,7 +165,7 @@ export class Environment {
     }
   }
 
-  /** Ends the environment. An environment that crashed, hangs or lost the client of its stream is not used again. */
+  /** Ends the environment after a crash, a time-out or a lost client, because its state is unknown. The next invocation gets a new one. */
   #die(errorType: string, errorMessage: string): void {
     this.alive = false;
     const running = this.#running;

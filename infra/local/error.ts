@@ -1,4 +1,4 @@
-/** Errors that stop a start. Each is one line for the person who started the service. */
+/** Defines the errors that stop a start of the local service. Each is one line for the person who started it. */
 import type * as z from "zod/mini";
 
 export class LocalError extends Error {
@@ -10,12 +10,11 @@ export class LocalError extends Error {
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Returns the `code` of a Node.js system error, for example `EADDRINUSE`. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
-/** Returns one line for each fault that a schema found in a template. The line names the path of the property, which begins with `path`. */
+/** Returns a line for each fault that a schema found in a template. The line contains the path of the property below `path`. */
 export function faults(path: string, error: z.core.$ZodError): string {
   return error.issues
     .map((issue) => {

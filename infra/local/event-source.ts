@@ -1,11 +1,11 @@
-/** The common parts of event sources on streams and queues: how they run and stop, filter patterns, and reports of failed records. */
+/** Contains what event sources on streams and queues share: filter patterns and the reports of failed records. */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
 
 export interface RunningSource {
-  /** Looks for new records now, without waiting for the end of the current pause. */
+  /** Ends the current pause and looks for new records at once. */
   kick(): void;
-  /** Resolves when the records that are being processed are done or returned to the queue or stream. */
+  /** Resolves when no invocation is running any more. Unfinished records stay in the queue or stream. */
   stop(): Promise<void>;
 }
 
@@ -14,8 +14,8 @@ const Report = z.nullish(
 );
 
 /**
- * Returns the identifiers of the failed records of a batch. Returns `"all"` for a report that Lambda treats as the failure of the whole
- * batch.
+ * Returns the ids that a function reports as failed (`batchItemFailures`). Returns `"all"` for a report that makes Lambda repeat the whole
+ * batch: a malformed one, or one with an id that the batch does not contain.
  */
 export function failedItems(payload: string, known: ReadonlySet<string>): ReadonlySet<string> | "all" {
   const parsed = z.safeParse(Report, JSON.parse(payload));
@@ -28,7 +28,7 @@ type Matches = (value: unknown) => boolean;
 
 const Criteria = z.strictObject({ Filters: z.array(z.strictObject({ Pattern: z.string() })) });
 const Fields = z.record(z.string(), z.unknown());
-/** This is a plain check because a schema would copy each record, which holds a whole row twice. */
+/** A schema would copy each record, which contains a whole row twice. */
 const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -39,7 +39,7 @@ const Rule = z.union([
 ]);
 
 /**
- * Makes a filter. A record passes if one pattern matches, or if there are no criteria. Throws a LocalError for an operator that is not
+ * Makes the filter of an event source. A record passes if one of the patterns matches. Throws a LocalError for an operator that is not
  * supported.
  */
 export function createFilter(id: string, criteria: z.infer<typeof Criteria> | undefined): Matches {

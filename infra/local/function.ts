@@ -1,6 +1,4 @@
-/**
- * A Lambda function on this machine. It is a pool of environments that start on demand, stay warm for a while, and end when they are idle.
- */
+/** Runs a Lambda function on this machine with a pool of environments. An environment starts when it is needed and ends when it is idle. */
 import { randomUUID } from "node:crypto";
 import { totalmem } from "node:os";
 import path from "node:path";
@@ -10,14 +8,13 @@ import { messageOf } from "./error.ts";
 import { functionArn, REGION } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
 
-/** Lambda's size limit for a buffered request or response. */
+/** Lambda's limit for a buffered request or answer. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
-/** Lambda's size limit for a streamed response. */
+/** Lambda's limit for a streamed answer. */
 const STREAM_LIMIT_BYTES = 200 * 1024 * 1024;
 
 export interface LocalFunction {
   readonly spec: FunctionSpec;
-  /** Returns the number of invocations since the start. */
   readonly calls: () => number;
   /** Returns the answer as JSON text. Throws InvocationError. */
   invoke(event: unknown, options?: InvokeOptions): Promise<string>;
@@ -26,22 +23,17 @@ export interface LocalFunction {
 
 export interface InvokeOptions {
   readonly requestId?: string;
-  /** Receives a streamed response. */
+  /** Receives the answer if the caller wants it streamed. */
   readonly sink?: ResponseSink;
 }
 
 export interface FunctionHost {
-  /**
-   * The environment variables that every function gets in addition to its own variables: credentials and endpoints of the local servers.
-   */
+  /** Environment variables that every function gets besides its own: credentials and endpoints of the local servers. */
   readonly variables: Readonly<Record<string, string>>;
-  /** The path of the file that `writeWorker` wrote. */
   readonly worker: string;
   readonly compileCache: string | null;
   readonly warm: WarmEnvironments;
-  /** Writes a line to the function's log group. */
   readonly log: (spec: FunctionSpec, line: string) => void;
-  /** Called after every invocation, successful or not. */
   readonly onInvoked: (failed: boolean) => void;
 }
 
@@ -84,7 +76,7 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
   };
 }
 
-/** Lets the response fail at the size limit, so that a cut response never looks complete. */
+/** Returns a sink that fails at Lambda's size limit. The broken connection shows the client that the answer is incomplete. */
 function limited(sink: ResponseSink): ResponseSink {
   let bytes = 0;
   return {
@@ -108,7 +100,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The environments of one function. Each waiting invocation gets the next environment that is free, new or used. */
+/** The environments of one function. A waiting invocation gets the first environment that becomes free or has started. */
 class Pool {
   readonly #spec: FunctionSpec;
   readonly #max: number;
@@ -127,7 +119,7 @@ class Pool {
 
   take(): Promise<Environment> {
     if (this.#stopped) return Promise.reject(stopping());
-    // Use the environment that was busy last, so that the other environments can reach the idle limit.
+    // Reuse the environment that was busy last, so that the others stay idle and can end.
     for (let environment = this.#idle.pop(); environment !== undefined; environment = this.#idle.pop()) {
       this.#host.warm.remove(environment);
       if (environment.alive) return Promise.resolve(environment);
@@ -194,7 +186,7 @@ class Pool {
       },
       variables: {
         ...this.#host.variables,
-        // Each function has separate credentials, as on Lambda, because the checks of rights identify the function by them.
+        // The rights check identifies the function by its access key.
         AWS_ACCESS_KEY_ID: name,
         ...lambdaVariables(this.#spec),
         ...own?.Variables,
@@ -224,14 +216,10 @@ const lambdaVariables = ({ name, MemorySize, LoggingConfig }: FunctionSpec): Rec
   TZ: ":UTC",
 });
 
-/** The time after which an idle environment ends. Lambda keeps one for some minutes, but one machine has less memory. */
+/** Shorter than on Lambda, because one machine has less memory. */
 const IDLE_MS = 2 * 60_000;
-/** The memory that an idle environment typically uses. */
 const TYPICAL_BYTES = 30_000_000;
-/**
- * The maximum number of idle environments. They use an eighth of this machine's memory, but at least 24 and at most 96 environments are
- * kept.
- */
+/** Idle environments may use an eighth of this machine's memory. */
 const MAX_IDLE = Math.max(24, Math.min(96, Math.floor(totalmem() / 8 / TYPICAL_BYTES)));
 const CHECK_MS = 10_000;
 
@@ -240,13 +228,12 @@ interface Idle {
   readonly reap: () => void;
 }
 
-/** The idle environments of all functions. The environment that has been idle for the longest time ends first. */
+/** The idle environments of all functions. If there are too many, the one that has been idle for the longest time ends. */
 export class WarmEnvironments {
-  /** The environments in the order in which they became idle. */
   readonly #idle = new Map<Environment, Idle>();
   readonly #timer = setInterval(() => this.#reap(Date.now() - IDLE_MS), CHECK_MS).unref();
 
-  /** @param reap called when the environment must end, after it is removed from the list */
+  /** @param reap ends the environment; it is called after the removal from the list */
   add(environment: Environment, reap: () => void): void {
     this.#idle.set(environment, { since: Date.now(), reap });
     if (this.#idle.size > MAX_IDLE) this.#reapFirst();
@@ -276,14 +263,14 @@ export class WarmEnvironments {
   }
 }
 
-/** The levels of the log lines that Lambda itself writes about an invocation, in the JSON format. */
+/** The levels of Lambda's own log lines about an invocation. */
 type SystemLogLevel = (typeof systemLogLevels)[number];
 
-/** The end of an invocation. `failure` means a fault of the runtime, and `error` means a fault of the handler. */
+/** The result of an invocation. `error` means that the handler threw, `failure` that the runtime failed, for example by a crash. */
 interface InvocationEnd {
   readonly status: "success" | "failure" | "error" | "timeout";
   readonly errorType?: string;
-  /** The reason why an environment ended. Lambda does not write this field. */
+  /** Why the environment ended. Only the local service writes this field. */
   readonly reason?: string;
 }
 

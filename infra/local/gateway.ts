@@ -1,4 +1,4 @@
-/** The API gateway of this machine. Each request passes the router, the throttle, the authorizer, the size limit and the integration. */
+/** Answers HTTP requests like API Gateway. Each request passes router, throttle, authorizer, size limit and integration, in this order. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
@@ -23,11 +23,9 @@ import { createRouter, createThrottle, type Router, type Throttle } from "./rout
 import type { Stack } from "./stack.ts";
 
 export interface Gateway {
-  /** Handles a request. The promise never rejects, because every request gets an answer or a closed connection. */
+  /** Answers the request or closes its connection. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Answers a request that the HTTP parser refused. */
   refuse(error: Error & { code?: string }, socket: Duplex): void;
-  /** Empties the caches of the authorizers. */
   flushAuthorizers(): void;
 }
 
@@ -66,7 +64,7 @@ export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<str
         send(response, sent);
         if (!request.complete) discard(request);
       } catch {
-        // The client disconnected during the request or during a streamed answer.
+        // The client has disconnected.
         response.destroy();
       }
     },
@@ -84,15 +82,14 @@ interface Setup {
   readonly stage: string;
 }
 
-/** Answers the request. Returns undefined if the answer was streamed and is complete. */
+/** Returns the answer, or undefined if it was streamed and is already complete. */
 async function answerTo(
   { api, router, throttle, authorizers, integrations, stage }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
 ): Promise<Answer | GatewayError | undefined> {
-  // HTTP requires the header Host. The parser accepts a request without it, so that this error gets the gateway's error body like other
-  // errors.
+  // The parser is set to accept requests without Host, so that this error has the gateway's error body.
   if (request.headers.host === undefined && request.httpVersion === "1.1") return "BAD_REQUEST_PARAMETERS";
   const raw = readRequest(request);
   if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
@@ -112,7 +109,7 @@ async function answerTo(
   return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
 }
 
-/** Reads and ignores the rest of a body that was too large, for a limited time, so that a client that still sends receives the answer. */
+/** Reads and ignores the rest of a too large body for a limited time. Many clients read an answer only after they have sent everything. */
 function discard(request: IncomingMessage): void {
   request.resume();
   const timer = setTimeout(() => request.destroy(), DISCARD_MS);
@@ -149,8 +146,8 @@ function errorOf(error: unknown): GatewayError {
 }
 
 /**
- * Streams an answer. An error before its head becomes an error answer. An error after the head breaks the connection, so that a cut answer
- * never looks complete.
+ * Streams an answer. An error before the headers becomes an error answer. A later error breaks the connection, so that the client does not
+ * take the answer for complete.
  */
 async function stream(lambda: Lambda, call: Call, response: ServerResponse): Promise<GatewayError | undefined> {
   const sink: ResponseSink = {
@@ -191,17 +188,17 @@ function send(response: ServerResponse, answer: Answer): void {
 }
 
 function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "body">): void {
-  // If the function has set this header, remove the value that is meant for answers without a function.
+  // The function's own value replaces the gateway's, which is for answers without a function.
   if (headers.some(([name]) => name.toLowerCase() === "server-timing")) response.removeHeader("Server-Timing");
   for (const [name, value] of headers) {
-    // Leave out these headers, because the gateway itself sets the length and the encoding of the transfer.
+    // Node.js sets these headers itself.
     if (/^(?:content-length|transfer-encoding|connection)$/i.test(name)) continue;
     response.appendHeader(name, value);
   }
   response.writeHead(status);
 }
 
-/** Answers a request with malformed HTTP, which reaches no handler. The answer is the gateway's error in the usual error body. */
+/** Answers a request that is not valid HTTP with the gateway's usual error body. */
 function refuse(error: Error & { code?: string }, socket: Duplex, errors: GatewayErrors): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();

@@ -1,4 +1,4 @@
-/** Runs the functions, the event sources and the schedules of a stack on the local servers. */
+/** Starts the functions, event sources and schedules of the templates. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -16,7 +16,7 @@ import type { Stack } from "./stack.ts";
 import { StreamPages } from "./stream-pages.ts";
 import { type Positions, startStreamSource } from "./stream-source.ts";
 
-/** The maximum number of environments of one function, by kind of function. Each environment is a thread that uses some 30 MB. */
+/** The maximum number of environments of one function, by what invokes it. Each is a thread with some 30 MB. */
 const MAX_ENVIRONMENTS = { api: 4, events: 2, queue: 10 } as const;
 
 export interface Servers {
@@ -43,7 +43,10 @@ const isQueue = ({ EventSourceArn }: Mapping): boolean => EventSourceArn.startsW
 const concurrencyOf = ({ ScalingConfig }: Mapping): number =>
   Math.min(ScalingConfig?.MaximumConcurrency ?? MAX_ENVIRONMENTS.queue, MAX_ENVIRONMENTS.queue);
 
-/** Starts the event sources, then the schedules. Each schedule fires immediately after its start. */
+/**
+ * Starts the event sources, then the schedules. Each schedule also fires at once, so that the sweeper finds work that a restart
+ * interrupted.
+ */
 export async function startSources(
   stack: Stack,
   functions: ReadonlyMap<string, LocalFunction>,
@@ -95,7 +98,7 @@ function tableOf({ id, EventSourceArn }: Mapping): string {
   return name;
 }
 
-/** Refuses settings that CloudFormation refuses for a queue and that the local runtime would ignore. */
+/** Refuses settings of a queue's event source that CloudFormation would refuse and that would have no effect here. */
 function checkQueueMapping(mapping: Mapping): void {
   const streamOnly = { ...mapping.DestinationConfig, ...(mapping.BisectBatchOnFunctionError && { Bisect: true }) };
   if (Object.keys(streamOnly).length > 0 || mapping.FilterCriteria !== undefined) {
@@ -108,20 +111,20 @@ function checkQueueMapping(mapping: Mapping): void {
 interface Schedules {
   readonly stack: Stack;
   readonly functions: ReadonlyMap<string, LocalFunction>;
-  /** Whether the queues are new, although the table may have rows of an earlier run. */
+  /** Whether the queues are new although the table is not, so that the messages of its rows are lost. */
   readonly areMessagesLost: boolean;
   readonly sendTo: (queueArn: string, body: object) => Promise<void>;
   readonly log: (text: string) => void;
 }
 
 const unitMs: Record<string, number> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
-/** Lambda retries a failed asynchronous invocation twice, the first time after one minute and the second time after two minutes. */
+/** Lambda's default. The retries come after one and two minutes. */
 const DEFAULT_RETRIES = 2;
 const RETRY_MS = 60_000;
 
 /**
- * Invokes functions at the fixed rates of the template's rules, and also at the start. If the queues are new, the first invocation
- * receives `messages-lost` in place of `messages-kept`, as an operator would send it after a purge.
+ * Invokes functions at the rates of the template's rules, and once at the start. If the queue messages are lost, the first event is
+ * `messages-lost`, which makes the sweeper send a message for every waiting delivery.
  */
 function startSchedules(schedules: Schedules): RunningSource {
   const stopping = new AbortController();
@@ -165,7 +168,7 @@ function withLostMessages(input: string): unknown {
   return isSweep ? { ...event, assume: "messages-lost" } : event;
 }
 
-/** Invokes a function by Lambda's rules for asynchronous invocations, with retries, a dead-letter queue and a failure destination. */
+/** Invokes a function as Lambda does for asynchronous events, with retries and an on-failure destination. */
 async function invokeAsynchronously(
   { stack, sendTo, log }: Schedules,
   target: LocalFunction,

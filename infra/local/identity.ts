@@ -1,4 +1,4 @@
-/** The OpenID Connect issuer of this machine. It signs access tokens for any user of the directory, in the same form as Cognito. */
+/** Issues access tokens for any user of the service, in Cognito's form, and serves the public keys of this local OpenID Connect issuer. */
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
@@ -7,17 +7,17 @@ import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** The client id in local tokens. */
+/** The client id of all local tokens. */
 export const AUDIENCE = "local";
-/** The path of the issuer's public keys, relative to the issuer's URL. */
+/** Relative to the URL of the issuer. */
 export const JWKS_PATH = "/.well-known/jwks.json";
 const TOKEN_SECONDS = 12 * 3_600;
 
 export interface Identity {
   readonly issuer: string;
-  /** The private key of the issuer as a JWK, with which tests forge tokens. */
+  /** The private key of the issuer as a JWK. Tests forge tokens with it. */
   readonly signingKey: SigningKey;
-  /** Serves the discovery document and the public keys. It expects URLs without the issuer's path. */
+  /** Serves the discovery document and the public keys. Request URLs must not contain the issuer's path. */
   readonly handle: RequestListener;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
 }
@@ -27,7 +27,6 @@ export interface Claims {
   readonly [name: string]: unknown;
 }
 
-/** The schema of a private RSA key. */
 export const SigningKey = z.object({
   kid: z.string(),
   alg: z.string(),
@@ -43,7 +42,7 @@ export const SigningKey = z.object({
 });
 export type SigningKey = z.infer<typeof SigningKey>;
 
-/** @param keyFile the file that holds the key, so that tokens stay valid after a restart; if it is undefined, a key is made for this run */
+/** @param keyFile the file of the signing key, so that tokens stay valid after a restart; undefined makes a new key */
 export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {
   const issuer = new OAuth2Issuer();
   issuer.url = issuerUrl;
@@ -76,8 +75,8 @@ const CompanyAddress = z.object({ sk: z.string(), userId: z.int() });
 const User = z.object({ sub: z.string(), isWithdrawn: z.optional(z.literal(true)) });
 
 /**
- * Returns the token subject of the user with this e-mail address. This is the user who owns the address, or a user whose invitation was
- * withdrawn. The service refuses the token of the latter.
+ * Returns the token subject of the user with this e-mail address. The user may have a withdrawn invitation; the service then refuses the
+ * token, which tests need.
  */
 export async function subjectOf(table: Table, email: string): Promise<string | undefined> {
   const address = email.toLowerCase();

@@ -1,4 +1,6 @@
-/** Resolves the intrinsic functions of CloudFormation to the resource names of this machine. An unknown function is an error. */
+/**
+ * Resolves CloudFormation's intrinsic functions (`Ref`, `Fn::GetAtt`, …) to the names of local resources. An unknown function is an error.
+ */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
 import { ACCOUNT, attribute, REGION, reference } from "./names.ts";
@@ -6,9 +8,9 @@ import type { Template } from "./resources.ts";
 
 export interface Scope {
   readonly template: Template;
-  /** The beginning of the URLs of all queues. */
+  /** The common beginning of all queue URLs. */
   readonly sqsEndpoint: string;
-  /** The exports of the templates that are deployed before this one, by name. */
+  /** The exported values of the templates that are deployed earlier, by name. */
   readonly exported: ReadonlyMap<string, unknown>;
 }
 
@@ -76,8 +78,8 @@ const intrinsics: Record<string, Intrinsic> = {
 };
 
 /**
- * Resolves a value. A property whose value is `AWS::NoValue` is left out.
- * @param at position in the template, for error messages
+ * Resolves all intrinsic functions in a value. Leaves out properties with the value `AWS::NoValue`.
+ * @param at the position in the template, for error messages
  */
 export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (Array.isArray(value)) {
@@ -86,7 +88,7 @@ export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value);
   const [name, argument] = entries.length === 1 ? (entries[0] ?? []) : [];
-  // Policies also have a property with the name `Condition`. It is the intrinsic function only if its value is a text.
+  // IAM policies also have a property `Condition`, whose value is an object. The intrinsic function has a text.
   const isCall = name !== undefined && (name !== "Condition" || typeof argument === "string");
   const intrinsic = isCall ? intrinsics[name] : undefined;
   if (intrinsic !== undefined) return intrinsic(argument, at, scope);
@@ -95,7 +97,7 @@ export function resolve(value: unknown, at: string, scope: Scope): unknown {
   return Object.fromEntries(resolved.filter(([, part]) => part !== undefined));
 }
 
-/** Whether the named condition of the template is true. */
+/** Whether this condition of the template is true. */
 export function holds(name: string, scope: Scope): boolean {
   const rule = scope.template.Conditions[name];
   if (rule === undefined) throw new LocalError(`Conditions.${name}: there is no such condition`);

@@ -1,6 +1,6 @@
 /**
- * The KMS server of this machine. It encrypts data keys with keys that it stores in the data directory. As on AWS, decryption needs the
- * same encryption context as encryption, and a function needs a right in its policy.
+ * Serves the API of KMS with keys that are stored in the data directory. As on AWS, decryption needs the same encryption context as
+ * encryption, and the function's policy must allow it.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,9 +9,8 @@ import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { type LocalServer, serveOnLoopback } from "./listener.ts";
 
-/** A request to use a key. */
 export interface KeyUse {
-  /** The access key of the caller. It is the name of a function, or any other text for an operator. */
+  /** The access key of the caller: the name of a function, or any other text for an operator's command. */
   readonly caller: string;
   readonly action: "kms:GenerateDataKey" | "kms:Decrypt";
   readonly keyArn: string;
@@ -19,9 +18,9 @@ export interface KeyUse {
 }
 
 export interface KeyServer extends LocalServer {
-  /** The operations that the server has answered since the start. */
+  /** The operations that were called since the start. Tests count them. */
   readonly calls: string[];
-  /** Creates missing keys. Afterwards the server refuses each use for which `refusal` returns a reason. */
+  /** Creates missing keys. From then on the server refuses each use for which `refusal` returns a reason. */
   serve(keyArns: readonly string[], refusal?: (use: KeyUse) => string | undefined): void;
 }
 
@@ -44,7 +43,7 @@ class Refused extends Error {
   }
 }
 
-/** @param file the file that holds the keys, so that they survive restarts; if it is undefined, the keys are in memory */
+/** @param file the file of the keys, so that they survive restarts; undefined keeps them in memory */
 export async function startKms(file: string | undefined): Promise<KeyServer> {
   const keys: Record<string, string> =
     file !== undefined && existsSync(file) ? z.parse(StoredKeys, JSON.parse(readFileSync(file, "utf8"))) : {};

@@ -1,6 +1,6 @@
 /**
- * The HTTP servers of the local service. The one public port is bound before anything else starts, and answers 503 until the gateway
- * exists. The other servers accept only connections from this machine.
+ * Starts the HTTP servers of the local service. The public port answers 503 until the gateway exists; the other servers accept connections
+ * from this machine only.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -9,30 +9,25 @@ import { codeOf, LocalError } from "./error.ts";
 
 export interface Listener {
   readonly server: Server;
-  /** The URL for clients on this machine, for example `http://127.0.0.1:3000`. */
+  /** For clients on this machine, for example `http://127.0.0.1:3000`. */
   readonly url: string;
   serve(handler: (request: IncomingMessage, response: ServerResponse) => void): void;
   stop(): Promise<void>;
 }
 
-/** The maximum time that a client may take to send its request. API Gateway allows no more. */
+/** The limit of API Gateway for sending a request. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
- * An idle connection is closed after this time. It is longer than a busy client leaves a connection idle, because closing the connection
- * just before the client's next request would lose that request.
+ * Idle connections stay open longer than clients keep them. Otherwise the server could close a connection just when a client sends its next
+ * request on it.
  */
 const KEEP_ALIVE_MS = 65_000;
-/**
- * The maximum size of the headers. It is larger than API Gateway's, so that the authorizer function itself sees and refuses a huge token.
- */
+/** Larger than API Gateway's limit, so that the authorizer function itself can refuse a huge token. */
 const MAX_HEADER_BYTES = 1024 * 1024;
-/** The time that answers in progress have to finish when the service stops. */
+/** At a stop, answers in progress have this time to finish. */
 const DRAIN_MS = 3_000;
 
-/**
- * The headers of an answer that no function made. Every answer has a header with its table usage, and such an answer used nothing of the
- * table.
- */
+/** Headers of an answer without a function. Every local answer shows its table usage, which is zero here. */
 export const NO_USAGE = [
   "Server-Timing",
   ["read-units", "write-units", "requests", "rounds"].map((name) => `${name};dur=0`).join(", "),
@@ -55,7 +50,7 @@ export async function bind(port: number, host: string): Promise<Listener> {
     },
     serve,
   );
-  // Ignore an Expect header that cannot be fulfilled, as API Gateway does.
+  // API Gateway ignores an unknown `Expect` header; Node.js would answer 417.
   server.on("checkExpectation", serve);
   try {
     server.listen(port, host);
@@ -80,12 +75,12 @@ export async function bind(port: number, host: string): Promise<Listener> {
 
 export interface LocalServer {
   readonly endpoint: string;
-  /** Allows the process to end while the server is running. */
+  /** Lets the process end although the server is running. */
   unref(): void;
   stop(): void;
 }
 
-/** Serves on a free port that only this machine can reach. A handler that rejects breaks the connection. */
+/** Serves on a free port that only this machine can reach. A handler that rejects closes its connection. */
 export async function serveOnLoopback(
   handler: (request: IncomingMessage, response: ServerResponse) => Promise<unknown>,
 ): Promise<LocalServer> {

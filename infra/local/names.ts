@@ -1,9 +1,9 @@
-/** The names, ARNs and URLs of resources on this machine, which are the values of `Ref` and `Fn::GetAtt`. */
+/** Returns the names, ARNs and URLs of local resources, which are the values of `Ref` and `Fn::GetAtt`. */
 import * as z from "zod/mini";
 import type { TemplateResource } from "./resources.ts";
 
 export const REGION = "us-east-1";
-/** The account id that the local AWS servers use in ARNs and queue URLs. */
+/** The account id in the ARNs and queue URLs of the local AWS servers. */
 export const ACCOUNT = "000000000000";
 
 const nameProperty: Record<string, string> = {
@@ -15,10 +15,7 @@ const nameProperty: Record<string, string> = {
   "AWS::ApiGateway::Stage": "StageName",
 };
 
-/**
- * Returns the name that the template gives the resource. Without such a name it returns the logical id, to which CloudFormation would add
- * a random part.
- */
+/** Returns the resource's name in the template. Without one it returns the logical id, to which CloudFormation would add a random part. */
 export function physicalName(logicalId: string, resource: TemplateResource): string {
   const property = nameProperty[resource.Type];
   const given = z.safeParse(z.string(), property === undefined ? undefined : resource.Properties[property]);
@@ -33,10 +30,9 @@ export const queueArn = (name: string): string => arn("sqs", name);
 export const tableArn = (name: string): string => arn("dynamodb", `table/${name}`);
 export const streamArn = (tableName: string): string => `${tableArn(tableName)}/stream/local`;
 
-/** Returns the last part of an ARN, which is the name of a function, queue or bucket. */
+/** Returns the last part of an ARN: the name of a function, queue or bucket. */
 export const nameOfArn = (value: string): string => value.split(":").at(-1) ?? value;
 
-/** Returns the URL of a queue on the local server. */
 export const queueUrl = (endpoint: string, name: string): string => `${endpoint}/${ACCOUNT}/${name}`;
 
 export function reference(logicalId: string, resource: TemplateResource, sqsEndpoint: string): string {
@@ -44,7 +40,7 @@ export function reference(logicalId: string, resource: TemplateResource, sqsEndp
   return resource.Type === "AWS::SQS::Queue" ? queueUrl(sqsEndpoint, name) : name;
 }
 
-/** Returns the value of an attribute, or undefined if this runtime does not know the attribute. */
+/** Returns the value of `Fn::GetAtt`, or undefined for an unknown attribute. */
 export function attribute(
   logicalId: string,
   resource: TemplateResource,
@@ -72,7 +68,7 @@ export function attribute(
     case "AWS::Lambda::Function.Arn":
       return functionArn(own);
     default:
-      // Any text is a valid ARN here, because ignored resources (roles, log groups, alarms) use such ARNs only among themselves.
+      // Only ignored resources (roles, log groups, alarms) reach this line, so any ARN will do.
       return name === "Arn" ? arn("local", own) : undefined;
   }
 }

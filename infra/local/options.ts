@@ -1,4 +1,4 @@
-/** Reads the options of the local service from the flags and variables of `npm start`, and makes the deployment configuration from them. */
+/** Reads the options of `npm start` from flags and environment variables, and makes the templates for a local start. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { AllowedOrigins, type DeployConfig } from "../config.ts";
@@ -10,36 +10,34 @@ interface TemplateOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
   readonly timeScale: number;
   readonly allowedOrigins?: readonly string[];
-  /** Makes the templates in the order of their deployment. Tests of the local runtime replace this function. */
+  /** Makes the templates in the order of their deployment. Tests pass their own templates. */
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
 }
 
 export interface LocalOptions extends TemplateOptions {
-  /** The port of the service. The value 0 means any free port. */
+  /** The value 0 means any free port. */
   readonly port: number;
   readonly host?: string;
-  /** The directory of the data. If it is undefined, all data is in memory. */
+  /** The data directory. Undefined keeps all data in memory. */
   readonly dataDir?: string | undefined;
-  /** Whether to delete the data of an earlier run before the start. */
+  /** Whether to delete existing data first. */
   readonly fresh?: boolean;
-  /** Whether to load the demo companies into a new table. */
   readonly demo?: boolean;
   /** The number of synthetic prospects to add to the first demo company. */
   readonly seed?: number;
-  /** Whether to refuse everything that the template's policies do not grant, as IAM does. This sends each DynamoDB call through a proxy. */
+  /** Whether to refuse calls that the IAM policies do not allow. This sends each DynamoDB call through a proxy. */
   readonly enforceRights?: boolean;
-  /** Whether to write the functions' output to standard error in addition to the log file. */
+  /** Whether to write the functions' output also to standard error. */
   readonly verbose?: boolean;
-  /** Called with each line that a function or Lambda writes to a log group. */
+  /** Called with each line that a deployed function would write to CloudWatch. */
   readonly onLogLine?: (line: LogLine) => void;
-  /** The URL of a DynamoDB-compatible server to use instead of the bundled one. */
+  /** A DynamoDB-compatible server to use instead of the bundled one. */
   readonly dynamoDbEndpoint?: string | undefined;
 }
 
 export interface LogLine {
-  /** The file of the function, as the template's metadata names it. */
+  /** The function's file below `functions/`. */
   readonly file: string;
-  /** The name of the log group. */
   readonly group: string;
   readonly text: string;
 }
@@ -59,7 +57,7 @@ const Settings = z.object({
   seed: z._default(Count, 0),
 });
 
-/** Reads the options. Throws a LocalError that names the invalid flag or variable. */
+/** Throws a LocalError that names the invalid flag or variable. */
 export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): LocalOptions {
   const flags = readFlags(args);
   const parsed = z.safeParse(Settings, { ...env, seed: flags.seed });
@@ -94,13 +92,10 @@ function readFlags(args: readonly string[]): { fresh: boolean; memory: boolean; 
   }
 }
 
-/**
- * The concurrency of the local service. It has fewer senders than a deployed service, because each sender is a thread that uses some 30
- * MB.
- */
+/** Fewer senders than in a deployment, because each is a thread with some 30 MB. */
 const LOCAL_CAPACITY = { accountConcurrency: 1_000, deliverySenders: 5, jobs: 10, reserved: {}, memoryMb: {} } as const;
 
-/** Makes the templates of a deployment with the settings of one machine. */
+/** Makes the same templates as a deployment, with the settings of one machine. */
 export async function makeTemplates(
   { webhookUrlPolicy, timeScale, allowedOrigins = [], synthesize }: TemplateOptions,
   { issuer }: Pick<Identity, "issuer">,
@@ -116,7 +111,7 @@ export async function makeTemplates(
     capacity: LOCAL_CAPACITY,
     serverTiming: true,
   };
-  // Load the CDK only if it is needed, because loading takes a second.
+  // Loading the CDK takes a second, so load it only when it is needed.
   const make = synthesize ?? (await import("../synth.ts")).templatesInOrder;
   return make(config, outDir);
 }

@@ -1,4 +1,4 @@
-/** The proxy contract between API Gateway and a function, which defines the event and the answer (payload format 1.0). */
+/** Makes the event that API Gateway sends to a function, and reads the function's answer (proxy integration, payload format 1.0). */
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import * as z from "zod/mini";
 import type { Answer } from "./answers.ts";
@@ -15,13 +15,13 @@ export interface Call {
   readonly sourceIp: string;
   readonly stage: string;
   readonly binaryMediaTypes: readonly string[];
-  /** The context of the authorizer, or undefined if the method needs no authorizer. */
+  /** The fields that the authorizer passes on. Undefined for a method without an authorizer. */
   readonly authorizer: AuthorizerContext | undefined;
 }
 
 const API_ID = "local";
 
-/** Returns the ARN that identifies a request to an authorizer and in the authorizer's policy. */
+/** Returns the ARN of a request, to which an authorizer's policy refers. */
 export const methodArn = (stage: string, { verb, path }: RawRequest): string =>
   arn("execute-api", `${API_ID}/${stage}/${verb}${path}`);
 
@@ -70,7 +70,7 @@ function requestContext({ request, match, requestId, sourceIp, stage, authorizer
     extendedRequestId: requestId,
     httpMethod: request.verb,
     identity: { sourceIp, userAgent: header(request, "user-agent") ?? null },
-    // The path does not contain the stage, as with a custom domain.
+    // As with a custom domain, the path does not contain the stage.
     path: request.path,
     protocol: "HTTP/1.1",
     requestId,
@@ -92,14 +92,14 @@ const Head = {
   multiValueHeaders: z.nullish(z.record(z.string(), z.array(Scalar))),
 };
 const Metadata = z.looseObject({ ...Head, cookies: z.optional(z.array(z.string())) });
-/** The schema is strict because API Gateway refuses an answer with any other key. */
+/** Strict, because API Gateway refuses an answer with any other key. */
 const Result = z.strictObject({
   ...Head,
   body: z.nullish(z.string()),
   isBase64Encoded: z.nullish(z.boolean()),
 });
 
-/** Returns the answer, or undefined for what API Gateway calls a malformed proxy response. */
+/** Returns the answer, or undefined if API Gateway would call it malformed and answer 502. */
 export function readResult(payload: string, { request, binaryMediaTypes }: Call): Answer | undefined {
   const parsed = z.safeParse(Result, JSON.parse(payload));
   if (!parsed.success) return undefined;
@@ -139,7 +139,7 @@ function headersOf(head: Pick<z.infer<typeof Result>, "headers" | "multiValueHea
 
 type Header = readonly [name: string, value: string];
 
-/** Headers of a function's answer that API Gateway does not pass to a client (the same table as in request.ts). */
+/** Headers of a function's answer that API Gateway drops, from the same AWS table as in request.ts. */
 const droppedOfAnswer = new Set([
   "expect",
   "host",
@@ -151,7 +151,7 @@ const droppedOfAnswer = new Set([
   "via",
 ]);
 
-/** Headers of a function's answer that API Gateway renames. It sends its own `Date` and `Server`. */
+/** Headers of a function's answer that API Gateway renames to `x-amzn-Remapped-…`. */
 const renamedOfAnswer = new Set([
   "authorization",
   "connection",
@@ -163,7 +163,7 @@ const renamedOfAnswer = new Set([
   "www-authenticate",
 ]);
 
-/** Returns a function's headers as a client receives them. Every answer has a media type. */
+/** Returns a function's headers as a client of API Gateway receives them. A content type is added if there is none. */
 function clientHeaders(headers: readonly Header[]): Header[] {
   const seen = headers
     .filter(([name]) => !droppedOfAnswer.has(name.toLowerCase()))

@@ -1,6 +1,6 @@
 /**
- * An event source on a queue. It receives messages, passes them to a function in a fair order of message groups, and deletes processed
- * messages.
+ * Implements an event source on a queue. It receives messages, passes them to a function in a fair order of message groups, and deletes
+ * processed messages.
  */
 import {
   ChangeMessageVisibilityBatchCommand,
@@ -26,11 +26,11 @@ export interface QueueSource {
 }
 
 const DEFAULT_BATCH_SIZE = 10;
-/** SQS returns at most 10 messages per call, and a call may wait at most 20 s for messages. */
+/** The limits of SQS for one call: 10 messages, and 20 s of waiting. */
 const RECEIVE_LIMIT = 10;
 const WAIT_SECONDS = 20;
 const RETRY_MS = 1_000;
-/** The longest visibility timeout that SQS allows. */
+/** The longest that SQS allows. */
 const MAX_VISIBILITY_SECONDS = 43_200;
 
 export function startQueueSource(source: QueueSource): RunningSource {
@@ -53,8 +53,8 @@ interface Queued {
 interface QueuedMessage extends Queued {
   readonly message: Message;
   /**
-   * Whether the message was received while no invocation was free for it. Such a message gets the longest visibility timeout, so that the
-   * queue does not return it again while it waits.
+   * Whether the message was received while all invocations were busy. Such a message is hidden for the longest possible time, so that it is
+   * not received a second time while it waits here.
    */
   readonly isAhead: boolean;
 }
@@ -81,8 +81,8 @@ class Loop {
   }
 
   /**
-   * Receives messages until the source stops, even while all invocations are busy, because the order is fair only if it considers every
-   * waiting message.
+   * Receives messages until the source stops, even while all invocations are busy, because only an order over all waiting messages is fair
+   * to each message group.
    */
   async run(): Promise<void> {
     const { signal } = this.#stopping;
@@ -106,12 +106,12 @@ class Loop {
     await Promise.all(this.#running);
   }
 
-  /** The number of messages that the free invocations can process. */
+  /** The number of messages that free invocations can process. */
   #free(): number {
     return (this.#source.concurrency - this.#running.size) * this.#size;
   }
 
-  /** Starts an invocation for each full batch, and for a partial batch when the batching window ends. */
+  /** Invokes the function for each full batch, and for a partial batch at the end of the batching window. */
   #dispatch(): void {
     while (!this.#stopping.signal.aborted && this.#queue.size > 0 && this.#running.size < this.#source.concurrency) {
       const openMs = this.#queue.oldestMs + this.#windowMs - Date.now();
@@ -134,8 +134,8 @@ class Loop {
   }
 
   /**
-   * Processes a batch. A message that is not deleted becomes visible again after its visibility timeout, and becomes a dead letter after
-   * too many receives.
+   * Processes a batch and deletes the messages that succeed. The queue returns the others after their visibility timeout, or moves them to
+   * the dead-letter queue.
    */
   async #work(batch: readonly QueuedMessage[]): Promise<void> {
     const { mapping, log } = this.#source;
@@ -165,7 +165,7 @@ class Loop {
     return (await this.#source.queues.sqs.send(command, { abortSignal })).Messages ?? [];
   }
 
-  /** Sets the visibility timeout of messages that were received ahead to the queue's own timeout, counted from now. */
+  /** Sets messages that were received ahead to the queue's own visibility timeout, counted from now, when their processing begins. */
   async #limitVisibility(messages: readonly Message[]): Promise<void> {
     for (const some of chunks(messages)) {
       const Entries = some.map((entry) => ({ ...entry, VisibilityTimeout: this.#visibilitySeconds }));
@@ -193,10 +193,7 @@ interface Entry {
   readonly ReceiptHandle: string | undefined;
 }
 
-/**
- * Yields entries for batch calls, which accept at most ten. A failed entry may be ignored, because it means that the message no longer
- * exists.
- */
+/** Yields the entries of batch calls, ten for each. An entry that fails can be ignored, because its message no longer exists. */
 function* chunks(messages: readonly Message[]): Generator<Entry[]> {
   for (let from = 0; from < messages.length; from += RECEIVE_LIMIT) {
     const some = messages.slice(from, from + RECEIVE_LIMIT);
@@ -204,7 +201,6 @@ function* chunks(messages: readonly Message[]): Generator<Entry[]> {
   }
 }
 
-/** Returns the message in the form in which Lambda passes it to a function. */
 function eventRecord(message: Message, eventSourceARN: string): object {
   const { [GROUP_ATTRIBUTE]: group, ...own } = message.MessageAttributes ?? {};
   const attributes = Object.entries(own).map(([name, { DataType, StringValue, BinaryValue }]) => [
@@ -230,7 +226,7 @@ function eventRecord(message: Message, eventSourceARN: string): object {
   };
 }
 
-/** Orders messages like the fair queues of SQS. The group with the fewest messages in processing is served first. */
+/** Orders messages like the fair queues of SQS: the group with the fewest messages in flight comes first. */
 export class FairQueue<T extends Queued> {
   readonly #groups = new Map<string, T[]>();
   readonly #inWork = new Map<string, number>();
@@ -240,7 +236,7 @@ export class FairQueue<T extends Queued> {
     return this.#size;
   }
 
-  /** The arrival time of the message that has waited for the longest time. */
+  /** The arrival time of the oldest waiting message. */
   get oldestMs(): number {
     return Math.min(...[...this.#groups.values()].map(([first]) => first?.sinceMs ?? Number.POSITIVE_INFINITY));
   }
@@ -253,8 +249,8 @@ export class FairQueue<T extends Queued> {
   }
 
   /**
-   * Returns the next message and counts it as in processing until `done` is called. Among groups with equally many messages in processing,
-   * the group that has waited for the longest time is served first.
+   * Returns the next message, which counts as in flight until `done` is called. Between groups with equally many messages in flight, the
+   * group that has waited longest comes first.
    */
   take(): T | undefined {
     let best: T[] | undefined;

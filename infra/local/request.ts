@@ -1,20 +1,19 @@
-/** Reads the path, the query, the headers and the body of a raw HTTP request as API Gateway does. */
+/** Reads path, query, headers and body of a raw HTTP request in the way API Gateway does. */
 import type { IncomingMessage } from "node:http";
 
 export interface RawRequest {
   readonly verb: string;
   readonly path: string;
-  /** The decoded parts of the path. */
   readonly segments: readonly string[];
   readonly query: ReadonlyMap<string, readonly string[]>;
-  /** The values of each header. A key is the first spelling of the header's name in the request. */
+  /** The values of each header. The key is the header's name as the request spells it first. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The size limit of the API for a request body. */
+/** API Gateway's limit for a request body. */
 export const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Returns the request, or undefined if a percent escape in the path or the query is malformed. */
+/** Returns undefined if a percent escape in the path or the query is malformed. */
 export function readRequest(request: IncomingMessage): RawRequest | undefined {
   const target = originForm(request.url ?? "/");
   const [path = "/", search = ""] = splitOnce(target, "?");
@@ -32,8 +31,8 @@ export function readRequest(request: IncomingMessage): RawRequest | undefined {
 }
 
 /**
- * Returns the path of a request target. Clients send `GET http://host/path` only to proxies, but HTTP requires that servers accept this
- * form too.
+ * Returns path and query of a request target. HTTP requires servers to accept `GET http://host/path` too, although clients send it only to
+ * proxies.
  */
 function originForm(target: string): string {
   if (target.startsWith("/")) return target;
@@ -57,8 +56,8 @@ function readQuery(search: string): Map<string, string[]> {
 }
 
 /**
- * Headers that API Gateway does not pass to a function, according to the table of its "important notes for REST APIs", column `lambda`.
- * The list also has two headers that concern one connection only.
+ * Headers that API Gateway does not pass to a function, from AWS's "important notes for REST APIs", column `lambda`. Two headers that
+ * concern one connection are added.
  */
 const droppedHeaders = new Set([
   "connection",
@@ -71,7 +70,7 @@ const droppedHeaders = new Set([
   "server",
   "te",
   "trailer",
-  // The table says "exception". Drop this header, because the server in front of the function has already joined the chunks.
+  // AWS's table says only "exception". The server in front of the function has already joined the chunks, so the header would be wrong.
   "transfer-encoding",
   "upgrade",
   "www-authenticate",
@@ -101,7 +100,7 @@ export function header(request: RawRequest, name: string): string | undefined {
   return undefined;
 }
 
-/** Returns the body, or undefined if it exceeds the size limit. Throws if the client disconnects. */
+/** Returns undefined if the body exceeds the size limit. Throws if the client disconnects. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > BODY_LIMIT_BYTES) return undefined;
   const chunks: Buffer[] = [];
@@ -115,10 +114,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
   return Buffer.concat(chunks);
 }
 
-/**
- * Whether the list of binary media types includes this media type. An entry may have a star as the subtype, or as both the type and the
- * subtype.
- */
+/** Whether the list of binary media types includes this one. An entry may have a star as subtype, or as type and subtype. */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
   return mediaTypes.some((entry) => {

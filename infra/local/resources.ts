@@ -1,6 +1,6 @@
 /**
- * The schemas of the CloudFormation template and of each resource type that the local runtime hosts. The runtime supports each property of
- * these schemas, or the property has no effect on one machine. A template with any other property is refused.
+ * Defines the schemas of CloudFormation templates and of each resource type that the local service runs. The schemas are strict: a property
+ * that the local service would not honour is an error.
  */
 import * as z from "zod/mini";
 import { logLevels, systemLogLevels } from "./console.ts";
@@ -12,7 +12,7 @@ const Resource = z.strictObject({
   Properties: z._default(Fields, {}),
   Metadata: z._default(Fields, {}),
   Condition: z.optional(z.string()),
-  // The order of creation and the removal have no effect here, because the data directory is not deleted.
+  // These have no effect here, because no resource is ever updated or deleted.
   DependsOn: z.optional(z.unknown()),
   DeletionPolicy: z.optional(z.unknown()),
   UpdateReplacePolicy: z.optional(z.unknown()),
@@ -34,7 +34,7 @@ export const Template = z.strictObject({
   Parameters: z._default(z.record(z.string(), z.looseObject({ Default: z.optional(z.unknown()) })), {}),
   Conditions: z._default(Fields, {}),
   Mappings: z._default(z.record(z.string(), z.record(z.string(), Fields)), {}),
-  // These properties have no effect. Rules check the parameters of a deployment, and metadata and descriptions are for people.
+  // These have no effect: rules check the parameters of a deployment, and the rest is for people.
   Rules: z.optional(z.unknown()),
   Metadata: z.optional(z.unknown()),
   Description: z.optional(z.unknown()),
@@ -43,7 +43,7 @@ export const Template = z.strictObject({
 export type Template = z.infer<typeof Template>;
 export type TemplateResource = Template["Resources"][string];
 
-/** A setting for operation, safety or cost, which has no effect on one machine. */
+/** A property for operation, safety or cost, which has no effect on one machine. */
 export const Ignored = z.optional(z.unknown());
 
 const Seconds = z.int().check(z.minimum(0));
@@ -87,7 +87,7 @@ export const Table = z.strictObject({
   Tags: Ignored,
 });
 
-/** A global table with one replica counts as a table. The replica has only settings for operation. */
+/** A global table with one replica is read as a plain table. The settings of the replica have no effect here. */
 export const GlobalTable = z.strictObject({
   ...table,
   StreamSpecification: z.optional(StreamSpecification),
@@ -110,7 +110,7 @@ export const Queue = z.strictObject({
   Tags: Ignored,
 });
 
-/** A key. The local key server checks the functions' own policies (rights.ts) and ignores the key's policy. */
+/** A KMS key. The local KMS server checks only the functions' policies (rights.ts), not the key's own policy. */
 export const EncryptionKey = z.strictObject({
   Description: Ignored,
   EnableKeyRotation: Ignored,
@@ -120,7 +120,7 @@ export const EncryptionKey = z.strictObject({
   Tags: Ignored,
 });
 
-/** A configuration that sends a message to a queue for each new object. */
+/** Sends a queue message for each new object. */
 const QueueConfiguration = z.strictObject({
   Event: z.literal("s3:ObjectCreated:*"),
   Queue: z.string(),
@@ -131,7 +131,7 @@ const QueueConfiguration = z.strictObject({
   }),
 });
 
-/** A name, or `*` for all names. Patterns with a star inside are not supported. */
+/** A name, or `*` for all names. */
 const NameOrAll = z.string().check(z.regex(/^(?:\*|[^*]+)$/, "patterns are not supported by the local runtime"));
 const CorsRule = z.strictObject({
   AllowedOrigins: z.array(NameOrAll),
@@ -145,7 +145,7 @@ export const Bucket = z.strictObject({
   BucketName: z.optional(z.string()),
   CorsConfiguration: z.optional(z.strictObject({ CorsRules: z.array(CorsRule) })),
   NotificationConfiguration: z.optional(z.strictObject({ QueueConfigurations: z.array(QueueConfiguration) })),
-  // These properties have no effect, because local objects have no lifecycle, no versions and no encryption at rest.
+  // These have no effect, because local objects never expire and have no versions and no encryption at rest.
   BucketEncryption: Ignored,
   LifecycleConfiguration: Ignored,
   OwnershipControls: Ignored,
@@ -165,18 +165,18 @@ export const LambdaFunction = z.strictObject({
   ReservedConcurrentExecutions: z.optional(z.int()),
   DeadLetterConfig: z.optional(z.strictObject({ TargetArn: z.string() })),
   LoggingConfig: z.strictObject({
-    // The log format must be JSON. Lambda's default is text, and no metric filter for JSON matches a line of text.
+    // Lambda's default is text, in which no metric filter for JSON matches a line.
     LogFormat: z.literal("JSON"),
     ApplicationLogLevel: z._default(z.enum(logLevels), "INFO"),
     SystemLogLevel: z._default(z.enum(systemLogLevels), "INFO"),
     LogGroup: z.optional(z.string()),
   }),
-  // The code is not read here, because the metadata names the directory with the code.
+  // The metadata names the directory with the code.
   Code: Ignored,
   Architectures: Ignored,
   Description: Ignored,
   EphemeralStorage: Ignored,
-  // The only allowed value is `Allow`, because the local runtime never ends a chain of invocations.
+  // Only `Allow` is supported, because the local service never stops a function that invokes itself through its queue.
   RecursiveLoop: z.optional(z.literal("Allow")),
   Role: Ignored,
   Tags: Ignored,
@@ -197,7 +197,7 @@ export const EventSourceMapping = z.strictObject({
   BisectBatchOnFunctionError: z._default(z.boolean(), false),
   MaximumRetryAttempts: z._default(z.int(), -1),
   MaximumRecordAgeInSeconds: z._default(z.int(), -1),
-  // The only allowed value is 1, because the local runtime processes one batch of a shard at a time.
+  // Only 1 is supported: the local service processes one batch of a shard at a time.
   ParallelizationFactor: z.optional(z.literal(1)),
   DestinationConfig: z.optional(OnFailure),
   ScalingConfig: z.optional(z.strictObject({ MaximumConcurrency: z.int() })),
@@ -221,7 +221,7 @@ export const Rule = z.strictObject({
       Arn: z.string(),
       Id: z.string(),
       Input: z.optional(z.string()),
-      // The retry policy has no effect, because the invocation of a function on the same machine always arrives.
+      // No effect: an invocation on the same machine always arrives.
       RetryPolicy: Ignored,
       DeadLetterConfig: Ignored,
     }),
@@ -231,7 +231,7 @@ export const Rule = z.strictObject({
   Tags: Ignored,
 });
 
-/** The resource types that have no effect on one machine, such as roles, permissions, alarms and log groups. */
+/** Resource types that have no effect on one machine. */
 export const ignoredTypes: ReadonlySet<string> = new Set([
   "AWS::ApiGateway::Account",
   "AWS::ApiGateway::Deployment",

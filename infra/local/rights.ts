@@ -1,6 +1,6 @@
 /**
- * Enforces the functions' IAM policies on this machine, so that every test of the API also tests the policies. The policies are read from
- * the template. A proxy before the DynamoDB server checks calls to the table, and the S3 and KMS servers call the checks of this file.
+ * Enforces the functions' IAM policies from the template, so that every API test also tests them. A proxy checks the calls to DynamoDB; the
+ * local S3 and KMS servers call the checks of this file.
  */
 import { Agent, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -11,7 +11,6 @@ import { serveOnLoopback } from "./listener.ts";
 import { Template } from "./resources.ts";
 import type { FunctionSpec } from "./stack.ts";
 
-/** A text or a list of texts, because IAM accepts both. */
 const OneOrMany = z.pipe(
   z.union([z.string(), z.array(z.string())]),
   z.transform((value) => (typeof value === "string" ? [value] : value)),
@@ -31,10 +30,7 @@ const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.
 
 type Named = Pick<FunctionSpec, "id" | "name">;
 
-/**
- * Returns the policy statements of each function's role, by the function's name. A function without a role in the templates has no
- * statements.
- */
+/** Returns the policy statements of each function's role, by the function's name. */
 function statementsByFunction(
   templates: readonly unknown[],
   functions: readonly Named[],
@@ -54,13 +50,16 @@ function statementsByFunction(
 }
 
 export interface FileRights {
-  /** Whether the function of this name may perform the action on the object. Callers that are not functions may perform every action. */
+  /** Whether the function may perform the action on the object. Callers that are not functions may do everything. */
   mayDo(name: string, action: string, key: string): boolean;
-  /** Whether S3 answers 404 to this function for a missing object. Without this right S3 answers 403. */
+  /** Whether the function may list the bucket. S3 answers 404 for a missing object only with this right, otherwise 403. */
   mayList(name: string): boolean;
 }
 
-/** Reads the rights to files. For example `s3:GetObject` on `.../uploads/*` grants reading objects whose key begins with `uploads/`. */
+/**
+ * Reads the functions' rights to objects of the bucket. For example `s3:GetObject` on `.../uploads/*` allows reading objects whose key
+ * begins with `uploads/`.
+ */
 export function fileRights(templates: readonly unknown[], functions: readonly Named[]): FileRights {
   const statements = statementsByFunction(templates, functions);
   return {
@@ -76,7 +75,7 @@ export function fileRights(templates: readonly unknown[], functions: readonly Na
   };
 }
 
-/** Returns the action whose right a request on an object needs. */
+/** Returns the IAM action that a request on an object needs. */
 export function fileAction(method: string | undefined, { searchParams }: URL): string {
   if (method === "GET" || method === "HEAD") return "GetObject";
   if (method !== "DELETE") return "PutObject";
@@ -87,8 +86,8 @@ const KeyCondition = z.object({ StringEquals: z.optional(z.record(z.string(), On
 const CONTEXT = "kms:EncryptionContext:";
 
 /**
- * Returns a function that tells why the policies refuse a use of a key. It returns undefined if the policies grant the use, or if the
- * caller is an operator and not a function.
+ * Returns a function that says why the policies refuse a use of a KMS key. It returns undefined if they allow the use, or if the caller is
+ * an operator and no function.
  */
 export function keyRefusal(
   templates: readonly unknown[],
@@ -108,14 +107,14 @@ export function keyRefusal(
   };
 }
 
-/** A policy statement on the table or on an index of the table. */
+/** A policy statement that allows actions on the table or on an index of it. */
 interface Grant {
   readonly actions: ReadonlySet<string>;
   readonly onIndex: boolean;
   readonly patterns: readonly RegExp[];
 }
 
-/** One action of a request, with all partition keys that the action touches. */
+/** One action of a request to DynamoDB, with all partition keys that it touches. */
 interface Use {
   readonly action: string;
   readonly onIndex: boolean;
@@ -126,7 +125,10 @@ export interface RightsGuard {
   readonly endpoint: string;
   /** The calls that were refused since the start, one line each. */
   readonly refusals: readonly string[];
-  /** The grants that each function has used since the start, by the function's file. A grant is a text `action family`. */
+  /**
+   * The grants that each function has used since the start, by the function's file. A grant is an action and a key family, for example
+   * `GetItem prospects`.
+   */
   uses(): Uses;
   stop(): void;
 }
@@ -138,8 +140,8 @@ const TableCondition = z.object({
 });
 
 /**
- * Starts a proxy before the DynamoDB server at `endpoint`. The proxy refuses calls that the policies do not grant, by action and leading
- * key. It identifies a function by the access key, which is the function's name.
+ * Starts a proxy for the DynamoDB server at `endpoint`. It refuses calls that the caller's policy does not allow, by action and partition
+ * keys. The access key of a call is the name of the calling function.
  */
 export async function guardRights(
   endpoint: string,
@@ -186,7 +188,7 @@ const patternOf = (pattern: string): RegExp =>
 
 const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [family, patternOf(pattern)] as const);
 
-/** Returns the family of a key, or an empty text if the key belongs to no family. */
+/** Returns the key family of a partition key (a group of keys with the same rights), or an empty text if it has none. */
 const familyOf = (key: string): string => patternsOfFamilies.find(([, pattern]) => pattern.test(key))?.[0] ?? "";
 
 function grantOf(statement: Statement): Grant {
@@ -198,7 +200,7 @@ function grantOf(statement: Statement): Grant {
   };
 }
 
-/** Whether one statement grants the whole use. As in IAM, two statements that each grant a part of the keys are not enough. */
+/** Whether this one statement allows the whole use. As in IAM, two statements that each allow a part of the keys are not enough. */
 const allows = ({ actions, onIndex, patterns }: Grant, use: Use): boolean =>
   actions.has(use.action) &&
   onIndex === use.onIndex &&
@@ -220,7 +222,7 @@ const Transaction = z.object({
 });
 const BatchGet = z.object({ RequestItems: z.record(z.string(), z.looseObject({ Keys: z.array(Keyed) })) });
 const BatchWrite = z.object({ RequestItems: z.record(z.string(), z.array(z.record(z.string(), Part))) });
-/** A request with the statements that shared/db/batch.ts writes: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
+/** A PartiQL batch as shared/db/batch.ts writes it: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
 const Statements = z.object({
   Statements: z.array(
     z.object({

@@ -1,19 +1,17 @@
 /**
- * Finds the method of a request as API Gateway does, which prefers fixed parts of a path to parameters, and applies the throttles of the
- * stage.
+ * Finds the API method of a request as API Gateway does, which prefers literal parts of a path to parameters. Also applies the throttles of
+ * the stage.
  */
 import { type Api, type ApiMethod, methodSetting, type Stage } from "./api-definition.ts";
 
 export interface Match {
   readonly method: ApiMethod;
-  /** The path in the template, for example `/api/prospects/{id}`. */
+  /** The path with its parameters, for example `/api/prospects/{id}`. */
   readonly resource: string;
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/**
- * Finds a method. `segments` are the decoded parts of the path. Returns undefined if the template has no such path with this HTTP method.
- */
+/** Finds a method. `segments` are the decoded parts of the path. Returns undefined if no path with this method matches. */
 export type Router = (verb: string, segments: readonly string[]) => Match | undefined;
 
 interface Node {
@@ -78,10 +76,10 @@ function childOf(parent: Node, part: string): Node {
 type Setting = Pick<Stage["MethodSettings"][number], "ThrottlingRateLimit" | "ThrottlingBurstLimit">;
 type Settings = readonly (Setting & Pick<Stage["MethodSettings"][number], "HttpMethod" | "ResourcePath">)[];
 
-/** Counts a call of a path of the template. Returns false if the call exceeds the limit. */
+/** Counts a call. Returns false if it exceeds the limit. */
 export type Throttle = (path: string, verb: string) => boolean;
 
-/** Makes the throttle. It has a token bucket for each method with its own settings, and one bucket that all other methods share. */
+/** Makes the throttle. Each method with its own settings has its own token bucket; all other methods share one. */
 export function createThrottle(settings: Settings, now: () => number = Date.now): Throttle {
   const buckets = new Map(
     settings.map((setting) => [`${setting.HttpMethod} ${setting.ResourcePath}`, createBucket(setting, now)]),

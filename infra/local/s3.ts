@@ -1,6 +1,6 @@
 /**
- * A proxy that makes the S3 server behave like a deployed bucket. It checks presigned URLs, rights, checksums and conditional writes,
- * splits large objects, sends notifications of new objects to queues, and answers browsers by the bucket's CORS rules.
+ * Makes the local S3 server behave like a deployed bucket, by a proxy. It checks presigned URLs, rights, checksums and conditional writes,
+ * sends notifications of new objects, and applies the bucket's CORS rules.
  */
 import { createHash, createHmac } from "node:crypto";
 import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
@@ -22,17 +22,16 @@ import type { Stack } from "./stack.ts";
 
 export interface FileServer {
   readonly endpoint: string;
-  /** Sets the buckets. Their notifications and CORS rules are valid from this call on. */
+  /** Sets the buckets. From now on their notifications and CORS rules are applied. */
   configure(buckets: Stack["buckets"]): void;
-  /** Refuses, from this call on, every request that the functions' policies do not grant. */
+  /** From now on, refuses every request that the functions' policies do not allow. */
   enforce(rights: FileRights): void;
   stop(): void;
 }
 
-/** The size of the parts into which large objects are split, because the server accepts bodies of at most 11 MiB. */
+/** Large objects are stored in parts of this size, because the local server accepts at most 11 MiB in one request. */
 const PART_BYTES = 8 * 1024 * 1024;
 
-/** A request to an object. */
 interface Call {
   readonly request: IncomingMessage;
   readonly url: URL;
@@ -119,7 +118,7 @@ class Files {
     return answer;
   }
 
-  /** Answers a preflight, which needs no signature because a browser sends it before it uses the presigned URL. */
+  /** Answers a CORS preflight, which a browser sends without the signature of the presigned URL. */
   #answerPreflight(call: Call): Answer {
     const headers = preflight(this.#bucketOf(call), call.request.headers);
     if (typeof headers !== "string") return { status: 200, headers, body: Buffer.alloc(0) };
@@ -192,7 +191,7 @@ interface Answer {
 
 const isOk = ({ status }: Answer): boolean => status >= 200 && status < 300;
 
-/** Sends a request and returns the answer with its bytes unchanged. It does not decompress the body. */
+/** Sends a request to the local server. Returns the body as it is, without decompressing it. */
 function send(url: string, method: string, headers: IncomingHttpHeaders, body: Buffer): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = sendHttp(url, { method, headers: { ...headers, "content-length": body.length } }, (answer) => {
@@ -204,7 +203,7 @@ function send(url: string, method: string, headers: IncomingHttpHeaders, body: B
   });
 }
 
-/** Returns the event notification that S3 sends for a new object. */
+/** Returns the notification that S3 sends for a new object. */
 const created = (bucket: string, object: { key: string; size: number }, etag: string | undefined): object => ({
   Records: [
     {
@@ -222,13 +221,13 @@ const created = (bucket: string, object: { key: string; size: number }, etag: st
   ],
 });
 
-/** Returns the access key in the signature or in the presigned URL, which is the name of a function. */
+/** Returns the access key of the signature or presigned URL, which is the name of the calling function. */
 function signerOf({ headers }: IncomingMessage, { searchParams }: URL): string {
   const signed = /Credential=([^/]+)\//.exec(headers.authorization ?? "")?.[1];
   return signed ?? searchParams.get("X-Amz-Credential")?.split("/")[0] ?? "";
 }
 
-/** The secret key of every function on this machine. */
+/** The secret key of every local function. */
 const SECRET = "local";
 
 const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
@@ -238,8 +237,8 @@ const escaped = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /**
- * Returns S3's error code for a presigned URL that has expired or that was signed for another method, key or header. Returns undefined if
- * the URL is valid or not presigned.
+ * Returns S3's error code for a presigned URL that has expired, or that was signed for another method, key or header. Returns undefined for
+ * a valid URL and for other requests.
  */
 function linkFault(request: IncomingMessage, url: URL): string | undefined {
   const { searchParams } = url;
@@ -255,7 +254,7 @@ function linkFault(request: IncomingMessage, url: URL): string | undefined {
   return mac(key, toSign).toString("hex") === signature ? undefined : "SignatureDoesNotMatch";
 }
 
-/** Returns the canonical request of Signature Version 4. */
+/** Returns the canonical request of AWS Signature Version 4. */
 function canonical({ method, headers }: IncomingMessage, { pathname, searchParams }: URL): string {
   const query = [...searchParams]
     .filter(([name]) => name !== "X-Amz-Signature")
@@ -266,7 +265,7 @@ function canonical({ method, headers }: IncomingMessage, { pathname, searchParam
   return [method, pathname, query.join("&"), ...lines, "", names.join(";"), "UNSIGNED-PAYLOAD"].join("\n");
 }
 
-/** Returns the milliseconds since the epoch for a text such as `20260601T150405Z`. */
+/** Parses a time such as `20260601T150405Z` to milliseconds since 1970. */
 function instantOf(date: string): number {
   const [, ...parts] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? [];
   const [year = Number.NaN, month = 1, ...rest] = parts.map(Number);
@@ -278,16 +277,16 @@ type Bucket = Stack["buckets"][number];
 type Rule = NonNullable<Bucket["CorsConfiguration"]>["CorsRules"][number];
 type Headers = Readonly<Record<string, string>>;
 
-/** The header Vary prevents caches from serving the answer for one origin to another origin. */
+/** Prevents caches from serving the answer for one origin to another origin. */
 const VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method";
 
-/** Returns the CORS headers of an answer. There are none for a request without an origin, or if no rule allows the origin. */
+/** Returns the CORS headers of an answer. There are none without an origin, or if no rule allows the origin. */
 export function corsHeaders(bucket: Bucket | undefined, method: string, { origin }: IncomingHttpHeaders): Headers {
   const rule = origin === undefined ? undefined : ruleFor(bucket, origin, method, []);
   return rule === undefined || origin === undefined ? {} : headersOf(rule, origin);
 }
 
-/** Returns the headers that answer a browser's preflight request, or the error code of S3. */
+/** Returns the headers of the answer to a CORS preflight, or S3's error code. */
 export function preflight(
   bucket: Bucket | undefined,
   { origin, ...headers }: IncomingHttpHeaders,
@@ -310,7 +309,7 @@ const namesIn = (list: string): string[] =>
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "");
 
-/** Returns the first rule that allows the origin, the method and each header. */
+/** Returns the first CORS rule that allows the origin, the method and all requested headers. */
 const ruleFor = (bucket: Bucket | undefined, origin: string, method: string, asked: readonly string[]) =>
   bucket?.CorsConfiguration?.CorsRules.find(
     ({ AllowedOrigins, AllowedMethods, AllowedHeaders }) =>

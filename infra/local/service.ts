@@ -1,4 +1,4 @@
-/** Runs the whole service in this process: the local servers, the stack from the synthesized templates, and one HTTP port. */
+/** Runs the whole service in this process, from the synthesized templates, on one HTTP port. */
 import { setTimeout as wait } from "node:timers/promises";
 import { openTable } from "#shared/db/table.ts";
 import { documentsAt } from "./clients.ts";
@@ -23,36 +23,28 @@ import { openPositions } from "./stream-source.ts";
 export interface LocalService {
   readonly url: string;
   readonly outputs: Outputs;
-  /** The private key of the issuer as a JWK, with which tests forge tokens. */
+  /** The private key of the issuer as a JWK. Tests forge tokens with it. */
   readonly signingKey: SigningKey;
-  /** Resolves with a reason when the service can no longer work. */
+  /** Resolves with the reason when the service can no longer work. */
   readonly failed: Promise<string>;
-  /** Returns the number of failed invocations since the start. */
   failures(): number;
-  /** Returns the number of invocations of each function since the start, by file. */
+  /** Numbers of invocations since the start, by the function's file. */
   invocations(): Readonly<Record<string, number>>;
-  /** Empties the cache of the API's authorizer. */
   flushAuthorizers(): void;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
-  /** Returns a token, or undefined if no user has this e-mail address. */
+  /** Returns an access token, or undefined if no user has this e-mail address. */
   tokenOf(email: string): Promise<string | undefined>;
-  /**
-   * Invokes a function.
-   * @param file the file below `functions/`, without its extension
-   */
+  /** @param file the file below `functions/`, without its extension */
   invoke(file: string, event: unknown): Promise<unknown>;
   queues(): Promise<Readonly<Record<string, Depth>>>;
-  /** The DynamoDB calls that the policies do not grant, one line each. The list is empty unless rights are enforced. */
+  /** The DynamoDB calls that the policies refused, one line each. Empty unless the policies are enforced. */
   readonly refusals: readonly string[];
-  /** Returns the table grants that functions have used since the start. The result is empty unless rights are enforced. */
+  /** The grants on the table that functions have used since the start. Empty unless the policies are enforced. */
   uses(): Uses;
   stop(): Promise<void>;
 }
 
-/**
- * Starts the service. If the start fails, stops everything that has already started and throws a LocalError for the person who started the
- * service.
- */
+/** Starts the service. If the start fails, it stops everything that has started and throws a LocalError. */
 export async function startLocal(options: LocalOptions): Promise<LocalService> {
   const undo: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
@@ -68,7 +60,7 @@ export async function startLocal(options: LocalOptions): Promise<LocalService> {
 
 type Undo = (() => unknown)[];
 
-/** The time that the invocations of event sources have to finish when the service stops. */
+/** At a stop, invocations of event sources have this time to finish. */
 const DRAIN_MS = 3_000;
 
 async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void>): Promise<LocalService> {
@@ -132,7 +124,7 @@ async function run(parts: Parts): Promise<LocalService> {
     warm,
     log({ name, file, LoggingConfig }, text) {
       options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });
-      // Begin each line with the file of its function, because one log file has the lines of all functions.
+      // One file has the log lines of all functions, so each line begins with the function's file.
       log.write(`${file} ${text}\n`);
     },
     onInvoked(failed) {
@@ -170,9 +162,7 @@ async function run(parts: Parts): Promise<LocalService> {
   };
 }
 
-/**
- * Waits for a limited time until invocations finish. Unfinished invocations end with their environments and are repeated after a restart.
- */
+/** Waits for a limited time until invocations finish. Queue and stream repeat unfinished ones after a restart. */
 async function stopSources(running: readonly RunningSource[]): Promise<void> {
   const stopped = Promise.all(running.map((source) => source.stop()));
   await Promise.race([stopped, wait(DRAIN_MS, undefined, { ref: false })]);

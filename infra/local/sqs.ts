@@ -1,4 +1,4 @@
-/** Starts the server of SQS and S3 on this machine, and creates the template's queues and buckets on it. */
+/** Starts fauxqs, the local server of SQS and S3, and creates the template's queues and buckets on it. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -20,25 +20,22 @@ import type { Stack } from "./stack.ts";
 export interface QueueServer {
   readonly endpoint: string;
   readonly sqs: SQSClient;
-  /** Whether the queues are new, so that they hold no messages of an earlier run. */
+  /** Whether the queues are new, so that earlier messages are lost. */
   readonly isNew: boolean;
   stop(): Promise<void>;
 }
 
-/** The numbers of messages in a queue. */
+/** Numbers of messages in a queue. */
 export interface Depth {
   readonly waiting: number;
   readonly inFlight: number;
   readonly delayed: number;
 }
 
-/** The database file in the server's directory, with the name that fauxqs 2.4 gives it. */
+/** The name that fauxqs 2.4 gives its database file. */
 const DATABASE = "fauxqs.db";
 
-/**
- * @param directory the directory that holds messages and objects, so that they survive restarts and SIGKILL; if it is undefined, they are
- * in memory
- */
+/** @param directory the directory of messages and objects, so that they survive restarts and SIGKILL; undefined keeps them in memory */
 export async function startQueues(directory?: string): Promise<QueueServer> {
   const isNew = directory === undefined || !existsSync(join(directory, DATABASE));
   if (!isNew) releaseInFlight(join(directory, DATABASE));
@@ -53,9 +50,8 @@ export async function startQueues(directory?: string): Promise<QueueServer> {
 }
 
 /**
- * Starts fauxqs. It has no options for its Fastify instance and its database, so this function changes both while fauxqs creates them. By
- * default SQLite would call fsync for each message that is sent, received or deleted, which takes about 4 ms. SIGKILL loses no data
- * without these calls.
+ * Starts fauxqs and changes its Fastify instance and its SQLite database while it creates them, because it has no options for them.
+ * SQLite's default fsync takes about 4 ms for each message that is sent, received or deleted; SIGKILL loses no data without it.
  */
 function start(directory: string | undefined): ReturnType<typeof startFauxqs> {
   const { exec } = DatabaseSync.prototype;
@@ -72,7 +68,7 @@ function start(directory: string | undefined): ReturnType<typeof startFauxqs> {
   }
 }
 
-/** Makes messages that were in flight visible. Their receivers ended with the last process. */
+/** Makes in-flight messages visible at once, because their receivers ended with the last process. */
 function releaseInFlight(file: string): void {
   const messages = new DatabaseSync(file);
   try {
@@ -92,7 +88,7 @@ const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.)/;
 function adapt(message: unknown): void {
   if (!isInitialization(message)) return;
   const { fastify } = message;
-  // Accept connections from this machine only, because the server listens on all network interfaces and checks no signature.
+  // fauxqs listens on all network interfaces and checks no signature, so refuse other machines.
   fastify.server.on("connection", (socket) => {
     if (!LOOPBACK.test(socket.remoteAddress ?? "")) socket.destroy();
   });
@@ -104,8 +100,8 @@ function adapt(message: unknown): void {
 }
 
 /**
- * The name of a message attribute that keeps the group of a message. The server drops the group in standard queues, but fair queueing
- * needs it.
+ * Keeps the message group in a message attribute, because fauxqs drops the group in standard queues and the fair order of messages needs
+ * it.
  */
 export const GROUP_ATTRIBUTE = "local.MessageGroupId";
 
@@ -115,7 +111,7 @@ const Grouped = z.looseObject({
 });
 const Sent = z.looseObject({ ...Grouped.shape, Entries: z.optional(z.array(Grouped)) });
 
-/** Returns the body of a SendMessage or SendMessageBatch request, in which each group is copied into an attribute. */
+/** Copies the group of each message of a SendMessage or SendMessageBatch request into an attribute. */
 function withGroups(body: unknown): unknown {
   const sent = z.safeParse(Sent, body);
   if (!sent.success) return body;
@@ -138,14 +134,14 @@ const settable = [
   "ReceiveMessageWaitTimeSeconds",
 ] as const;
 
-/** Creates the queues of the template, and changes the settings of queues of an earlier run to those of the template. */
+/** Creates the template's queues, and updates the settings of existing ones. */
 export async function createQueues({ endpoint, sqs }: QueueServer, { queues }: Stack): Promise<void> {
   for (const queue of queues) {
     const { name: QueueName, RedrivePolicy } = queue;
     const given = settable.flatMap((name) => (queue[name] === undefined ? [] : [[name, String(queue[name])] as const]));
     const redrive = RedrivePolicy === undefined ? {} : { RedrivePolicy: JSON.stringify(RedrivePolicy) };
     const Attributes = { ...Object.fromEntries(given), ...redrive };
-    // Set the settings with a second call, because CreateQueue refuses settings that differ from those of an existing queue.
+    // CreateQueue refuses settings that differ from those of an existing queue, so set them with a second call.
     await sqs.send(new CreateQueueCommand({ QueueName }));
     await sqs.send(new SetQueueAttributesCommand({ QueueUrl: queueUrl(endpoint, QueueName), Attributes }));
   }

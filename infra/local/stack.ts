@@ -1,4 +1,4 @@
-/** Reads the resources that the local runtime hosts from the synthesized templates, and refuses everything that it does not support. */
+/** Reads the resources that the local service runs from the synthesized templates. Refuses everything that it does not support. */
 import path from "node:path";
 import * as z from "zod/mini";
 import { type Api, methodSetting, RestApi, readDefinition, Stage } from "./api-definition.ts";
@@ -20,12 +20,11 @@ import {
   type TemplateResource,
 } from "./resources.ts";
 
-/** A resource with its logical id, its name on this machine and its resolved properties. */
+/** A resource with its logical id, its local name and its resolved properties. */
 export type Named<S extends z.ZodMiniType> = z.infer<S> & { readonly id: string; readonly name: string };
 export type FunctionSpec = Named<typeof LambdaFunction> & {
-  /** The directory of the function's bundle. */
   readonly directory: string;
-  /** The file below `functions/`, as the template's metadata names it. */
+  /** The function's file below `functions/`. */
   readonly file: string;
 };
 
@@ -40,7 +39,7 @@ export interface Stack {
   readonly rules: readonly Named<typeof Rule>[];
   readonly api: Api;
   readonly stages: readonly Named<typeof Stage>[];
-  /** The outputs of the last template, which is the template of the service stack. */
+  /** The outputs of the service stack. */
   readonly outputs: Readonly<Record<string, string>>;
 }
 
@@ -59,8 +58,8 @@ const schemas: Record<string, z.ZodMiniType> = {
 };
 
 /**
- * Reads the templates. Throws a LocalError that names each logical id and property that is not supported.
- * @param sources the templates in the order of their deployment; each may import values that earlier templates export
+ * Throws a LocalError that names each logical id and property that is not supported.
+ * @param sources the templates in the order of their deployment, because each may import values of earlier ones
  * @param assets the directory to which asset paths are relative
  */
 export function readStack(sources: readonly unknown[], sqsEndpoint: string, assets: string): Stack {
@@ -103,7 +102,7 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
 
 type Resources = readonly (readonly [string, TemplateResource])[];
 
-/** A template, and those resources of the template whose condition is true. */
+/** A template with those of its resources whose condition is true. */
 interface Read {
   readonly scope: Scope;
   readonly present: Resources;
@@ -124,7 +123,7 @@ function addExports(exported: Map<string, unknown>, scope: Scope): void {
   }
 }
 
-/** Logical ids are names on this machine, so they must be unique over all templates, which AWS does not require. */
+/** Logical ids are local names, so they must be unique over all templates. AWS does not require that. */
 function refuseDuplicateIds(read: readonly Read[]): void {
   const seen = new Set<string>();
   const hosted = read.flatMap(({ present }) => present).filter(([, { Type }]) => !ignoredTypes.has(Type));
@@ -140,7 +139,7 @@ function readApi(restApis: readonly Named<typeof RestApi>[]): Api {
   return readDefinition(api.id, api.Body);
 }
 
-/** Refuses a throttle of an unknown method, because it would limit nothing. */
+/** A throttle of an unknown method is probably a mistake, because it would limit nothing. */
 function refuseUnknownMethods({ id, MethodSettings }: Named<typeof Stage>, { methods }: Api): void {
   const known = new Set(["* /*", ...methods.map(({ path: of, verb }) => methodSetting(of, verb))]);
   const [unknown] = MethodSettings.map(({ HttpMethod, ResourcePath }) => `${HttpMethod} ${ResourcePath}`).filter(

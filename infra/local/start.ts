@@ -17,7 +17,7 @@ async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> 
 
 const PARENT_CHECK_MS = 500;
 
-/** Calls `stop` when the parent process is gone. A killed npm does not end its children, so this process would otherwise keep the port. */
+/** Calls `stop` when the parent process has ended. A killed npm does not end its children, so this process would keep the port. */
 function whenAbandoned(stop: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return;
   const parent = process.ppid;
@@ -30,7 +30,7 @@ function whenAbandoned(stop: () => void): void {
 }
 
 async function main(): Promise<void> {
-  // Exit immediately before the service is ready. Nothing needs to finish, because the DynamoDB server ends with this process.
+  // Before the service is ready, nothing needs to finish: the DynamoDB server ends with this process.
   const exitAtOnce = (): never => process.exit(0);
   process.once("SIGINT", exitAtOnce).once("SIGTERM", exitAtOnce);
   const service = await startLocal(readOptions(process.argv.slice(2), process.env));

@@ -1,13 +1,12 @@
 /**
- * Cuts stream records into batches and processes each batch by the rules of its event source, with checkpoints, bisection, retries and the
- * abandonment of records.
+ * Cuts stream records into batches and processes each batch by Lambda's rules: checkpoints, bisection after a failure, retries, and giving
+ * up.
  */
 import { failedItems } from "./event-source.ts";
 
 interface Positioned {
   readonly dynamodb: {
     readonly SequenceNumber: string;
-    /** The time in seconds since the epoch. */
     readonly ApproximateCreationDateTime: number;
   };
 }
@@ -15,22 +14,21 @@ interface Positioned {
 export interface BatchRules {
   readonly bisect: boolean;
   readonly reportsFailures: boolean;
-  /** The maximum number of retries. The value -1 means no limit. */
+  /** The value -1 means no limit. */
   readonly maxRetries: number;
-  /** The maximum age of a record in seconds. The value -1 means no limit. */
+  /** Seconds. The value -1 means no limit. */
   readonly maxAgeSeconds: number;
 }
 
 export interface BatchEffects<R extends Positioned> {
-  /** Returns the function's answer as JSON text. Throws if the invocation failed. */
   invoke(records: readonly R[]): Promise<string>;
-  /** Saves that all records up to this one are processed. The saved position survives a crash. */
+  /** Saves that all records up to this one are processed. A restart continues after them. */
   checkpoint(sequenceNumber: string): Promise<void>;
-  /** Reports abandoned records to the on-failure destination. */
+  /** Sends the positions of abandoned records to the on-failure destination. */
   giveUp(records: readonly R[], reason: GivenUp, invocations: number): Promise<void>;
-  /** Throws if the source is stopping, so that an invocation which a stop interrupts does not count as a failure. */
+  /** Throws if the service is stopping, so that an invocation which the stop interrupted does not count as a failure. */
   assertRunning(): void;
-  /** Waits before a retry. Throws if the source is stopping. */
+  /** Waits before a retry. Throws if the service is stopping. */
   pause(failures: number): Promise<void>;
   now(): number;
 }
@@ -42,7 +40,7 @@ interface Part<R> {
   readonly failures: number;
 }
 
-/** Processes a batch. Resolves when every record is processed or abandoned, in the order of the stream. */
+/** Processes a batch in the order of the stream. Resolves when every record is processed or abandoned. */
 export async function processBatch<R extends Positioned>(
   records: readonly R[],
   rules: BatchRules,
@@ -74,10 +72,7 @@ async function abandonOld<R extends Positioned>(
   return records.slice(old.length);
 }
 
-/**
- * Invokes the function. Returns how many records from the start of the batch are processed, and whether the function threw instead of
- * reporting failures.
- */
+/** Invokes the function. Returns how many records at the start of the batch are processed, and whether the function threw. */
 async function attempt<R extends Positioned>(
   records: readonly R[],
   { reportsFailures }: BatchRules,
@@ -97,7 +92,7 @@ async function attempt<R extends Positioned>(
   return { count: lowest === -1 ? records.length : lowest, threw: false };
 }
 
-/** Returns the parts to process after a failure. A split in halves after an error, or at a reported record, does not count as a retry. */
+/** Returns the parts of a batch to process after a failure. Splitting a batch does not count as a retry. */
 async function partsAfterFailure<R extends Positioned>(
   rest: readonly R[],
   { failures, count, threw }: { failures: number; count: number; threw: boolean },
@@ -132,17 +127,16 @@ async function abandon<R extends Positioned>(
   await effects.checkpoint(last.dynamodb.SequenceNumber);
 }
 
-/** Records that one invocation receives. */
 export interface Batch<R> {
   readonly wanted: readonly R[];
-  /** The last record that the batch covers, which may be an unwanted one. */
+  /** The last record that the batch covers. It may be one that the filter refuses; the checkpoint moves past it anyway. */
   readonly last: R;
 }
 
-/** The maximum size of a batch. It is below the 6 MB limit of an invocation. */
+/** Below Lambda's limit of 6 MB for an event. */
 const BATCH_BYTES = 5_500_000;
 
-/** Cuts the records into batches without changing their order. A batch has at most `size` wanted records and fits into one invocation. */
+/** Cuts the records into batches in their order. A batch has at most `size` records that pass the filter, and fits into one event. */
 export function batchesOf<R>(records: readonly R[], isWanted: (record: R) => boolean, size: number): Batch<R>[] {
   const batches: { wanted: R[]; last: R }[] = [];
   let bytes = 0;

@@ -1,11 +1,7 @@
-/**
- * Reads a stream for all of its event sources. Each record is fetched and parsed one time, even if the sources are at different positions.
- */
+/** Reads a DynamoDB stream once for all of its event sources, even if they are at different positions. */
 import type { AttributeValue, _Record as SdkRecord } from "@aws-sdk/client-dynamodb-streams";
 
-/**
- * A record in the form in which Lambda passes it to a function. Binary values are base64 text, and the time is in seconds since the epoch.
- */
+/** A stream record as Lambda passes it to a function: binary values as base64 text, times in seconds since 1970. */
 export interface StreamRecord extends Readonly<Record<string, unknown>> {
   readonly dynamodb: {
     readonly SequenceNumber: string;
@@ -14,17 +10,15 @@ export interface StreamRecord extends Readonly<Record<string, unknown>> {
   };
 }
 
-/** A position of the stream. */
 export interface StreamEntry {
   readonly sequenceNumber: string;
-  /** The record at this position, or undefined if no source wants it. */
+  /** Undefined if no event source wants the record. */
   readonly record: StreamRecord | undefined;
 }
 
 export interface StreamPage {
-  /** The entries in the order of the stream. */
   readonly entries: readonly StreamEntry[];
-  /** The iterator of the next page, or undefined after the end of the shard. */
+  /** Undefined after the end of the shard. */
   readonly next: string | undefined;
 }
 
@@ -33,33 +27,33 @@ export type GetRecords = (
   limit: number,
 ) => Promise<{ readonly Records?: readonly SdkRecord[] | undefined; readonly NextShardIterator?: string | undefined }>;
 
-/** GetRecords returns at most this many records. */
+/** The limit of GetRecords. */
 const PAGE_RECORDS = 1_000;
-/** The maximum number of cached records with their images. The cache helps sources that are behind the others. */
+/** The maximum number of records in the cache, which helps event sources that are behind the others. */
 export const CACHED_RECORDS = 10_000;
-/** The maximum number of cached entries, including entries without a record. */
+/** The maximum number of entries in the cache. Entries without a record are small. */
 const CACHED_ENTRIES = 100_000;
 
 /**
- * A cache of pages by iterator. It works because the bundled server uses equal iterators for equal positions. With another server the
- * pages are correct, but the cache saves no calls.
+ * Caches pages by their iterator. The bundled server returns equal iterators for equal positions. With other servers the pages are correct,
+ * but the cache saves no calls.
  */
 export class StreamPages {
   readonly #getRecords: GetRecords;
   readonly #isWanted: (record: SdkRecord) => boolean;
   readonly #pending = new Map<string, Promise<StreamPage>>();
-  /** The cache holds no empty page, because the next read at the end of the stream may find records. */
+  /** Never contains an empty page, because the next read at the end of the stream may find records. */
   readonly #cached = new Map<string, StreamPage>();
   #entries = 0;
   #records = 0;
 
-  /** @param isWanted whether any source wants the record */
+  /** @param isWanted whether any event source wants the record */
   constructor(getRecords: GetRecords, isWanted: (record: SdkRecord) => boolean) {
     this.#getRecords = getRecords;
     this.#isWanted = isWanted;
   }
 
-  /** Returns the cached entries from this position on. If there are none, fetches the stream's next page. */
+  /** Returns the cached entries from this position on, or fetches the next page of the stream. */
   async read(iterator: string): Promise<StreamPage> {
     const entries: StreamEntry[] = [];
     let next: string | undefined = iterator;
@@ -72,7 +66,7 @@ export class StreamPages {
     return entries.length > 0 || next === undefined ? { entries, next } : this.#fetch(next);
   }
 
-  /** Fetches a page. Sources that ask for the same page at the same time share one call. */
+  /** Fetches a page. Event sources that ask for the same page at the same time share one call. */
   #fetch(iterator: string): Promise<StreamPage> {
     const pending = this.#pending.get(iterator) ?? this.#call(iterator).finally(() => this.#pending.delete(iterator));
     this.#pending.set(iterator, pending);
@@ -90,7 +84,7 @@ export class StreamPages {
     return page;
   }
 
-  /** Adds a page to the cache and evicts the oldest pages. */
+  /** Caches a page and evicts the oldest ones. */
   #keep(iterator: string, page: StreamPage): void {
     this.#cached.set(iterator, page);
     this.#count(page, 1);

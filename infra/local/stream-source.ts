@@ -1,4 +1,6 @@
-/** An event source on a table's stream. It polls the shards in order, passes the records to a function, and saves its position. */
+/**
+ * Implements an event source on a table's stream. It polls the shards in order, passes the records to a function, and saves its position.
+ */
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
@@ -22,28 +24,27 @@ export interface StreamSource {
   readonly mapping: Stack["eventSources"][number];
   readonly target: LocalFunction;
   readonly streams: DynamoDBStreamsClient;
-  /** Whether the filter of the event source mapping accepts the record. */
+  /** Whether the filter of the event source accepts the record. */
   readonly isWanted: (record: StreamRecord) => boolean;
-  /** The pages of the stream, which all sources of the stream share. */
+  /** Shared by all event sources of the stream. */
   readonly pages: StreamPages;
-  /** The ARN that the server gave the stream. */
   readonly streamArn: string;
   readonly positions: Positions;
-  /** Sends a message to the on-failure destination, if there is one. */
+  /** Sends a message to the on-failure destination, if the event source has one. */
   readonly onFailure: (body: object) => Promise<void>;
   readonly log: (text: string) => void;
 }
 
-/** The pauses between polls of a stream without new records. The pause is short after recent activity and longer after a quiet time. */
+/** The pauses between polls without new records. They are short after recent activity and longer after a quiet time. */
 const POLL_BUSY_MS = 50;
 const POLL_QUIET_MS = 250;
 const QUIET_AFTER_MS = 10_000;
-/** The minimum pause between polls. Under load every poll finds new records, and the pause makes the batches larger. */
+/** The pause after a poll with new records. It makes the batches larger under load. */
 const POLL_GAP_MS = 20;
-/** The pause before a retry, which is doubled after each failure. Lambda's pause grows longer, but tests wait for this one. */
+/** The pause before a retry doubles after each failure. Lambda waits longer, but tests would have to wait too. */
 const RETRY_MS = { first: 100, longest: 1_000 } as const;
 const DEFAULT_BATCH_SIZE = 100;
-/** The saved position of a shard that was read to its end. */
+/** Saved instead of a position when a shard was read to its end. */
 const CLOSED = "closed";
 
 export function startStreamSource(source: StreamSource): RunningSource {
@@ -105,7 +106,7 @@ class Loop {
     clearTimeout(timer);
   }
 
-  /** Reads the shards in the order of their creation, so that a record and its successor never change places. */
+  /** Reads the shards in the order of their creation, because a later shard may have a newer version of the same row. */
   async #readShards(): Promise<number> {
     if (this.#shards.length === 0) this.#shards = await this.#listShards();
     const isWanted = ({ record }: StreamEntry): boolean => record !== undefined && this.#source.isWanted(record);
@@ -136,9 +137,7 @@ class Loop {
     return this.#source.pages.read(this.#iterators.get(shard) ?? (await this.#iterator(shard)));
   }
 
-  /**
-   * Returns an iterator after the saved position. Starts at the beginning of the shard if the stream no longer holds the saved position.
-   */
+  /** Returns an iterator after the saved position, or at the beginning of the shard if the stream no longer has that position. */
   async #iterator(ShardId: string): Promise<string> {
     const { streams, streamArn: StreamArn, positions } = this.#source;
     const SequenceNumber = positions.get(this.#key(ShardId));
@@ -180,7 +179,7 @@ class Loop {
     await wait(pauseMs, undefined, { signal: this.#stopping.signal });
   }
 
-  /** Returns the record for the event, with region and stream ARN of the template in place of those of the server. */
+  /** Returns the record with the region and stream ARN of the template instead of the local server's. */
   #eventRecord(shard: string, record: StreamRecord): object {
     const { mapping } = this.#source;
     const identity = `${this.#source.streamArn}/${shard}/${record.dynamodb.SequenceNumber}`;
@@ -192,7 +191,7 @@ class Loop {
     };
   }
 
-  /** Sends the positions of the records and not the records, as Lambda does, because the stream still holds the records. */
+  /** Sends only the positions of the records, as Lambda does. The stream keeps the records themselves for 24 hours. */
   async #giveUp(shard: string, records: readonly StreamRecord[], reason: GivenUp, invocations: number): Promise<void> {
     const { mapping, target, onFailure } = this.#source;
     const at = (index: number): string =>
@@ -224,7 +223,7 @@ class Loop {
   }
 }
 
-/** The checkpoints of event sources. The key is `source/shard`, and the value is the sequence number of the last processed record. */
+/** The checkpoints of all event sources, by `source/shard`. The value is the sequence number of the last processed record. */
 export interface Positions {
   get(key: string): string | undefined;
   set(key: string, sequenceNumber: string): Promise<void>;
@@ -233,8 +232,8 @@ export interface Positions {
 const Stored = z.record(z.string(), z.string());
 
 /**
- * @param file the file that holds the positions, so that they survive restarts and crashes; if it is undefined, they are in memory
- * @param isNew whether the table and its stream are new, so that saved positions belong to an older stream
+ * @param file the file of the positions, so that they survive restarts and crashes; undefined keeps them in memory
+ * @param isNew whether the table is new, so that saved positions belong to an older stream and are ignored
  */
 export function openPositions(file: string | undefined, isNew: boolean): Positions {
   const positions = new Map(file === undefined || isNew ? [] : Object.entries(readPositions(file)));
@@ -259,7 +258,7 @@ function readPositions(file: string): Record<string, string> {
   }
 }
 
-/** Replaces the file. A crash leaves the complete old file or the complete new file, so at worst a batch is repeated. */
+/** Replaces the file atomically. After a crash it has either the old or the new content, so at worst a batch is repeated. */
 async function replaceFile(file: string, text: string): Promise<void> {
   const handle = await open(`${file}.new`, "w");
   await handle.writeFile(text);

@@ -1,4 +1,4 @@
-/** Makes the stored rows of invented prospects and notes for the demo companies, for the option `--seed` and for the benches. */
+/** Makes stored rows of invented prospects and notes, for the demo companies and the benches. */
 import { nothingUpcoming } from "#shared/prospects/agenda.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
@@ -29,11 +29,11 @@ type ChosenFields =
 export interface Chosen extends Pick<StoredProspect, ChosenFields> {
   readonly source: string;
   readonly status: StoredStatus | undefined;
-  /** The id of the status change. */
+  /** The id of the entry in the status history. */
   readonly changeId: number;
 }
 
-/** Returns a prospect of version 1, as an import creates it. */
+/** Returns a prospect as an import would create it. */
 export function syntheticProspect({ id: companyId, ownerId }: SyntheticCompany, chosen: Chosen): StoredProspect {
   const { status, changeId, ...fields } = chosen;
   const { source, createdAt, assignedToUserId } = fields;
@@ -56,7 +56,7 @@ export function syntheticProspect({ id: companyId, ownerId }: SyntheticCompany, 
   };
 }
 
-/** Returns a note with the creation time and the import id of its prospect. */
+/** Returns a note with its prospect's creation time and import id. */
 export const syntheticNote = (
   { id: prospectId, companyId, createdAt, importId }: StoredProspect,
   chosen: Pick<StoredNote, "id" | "body" | "createdBy">,
@@ -77,5 +77,5 @@ export function pick<T>(from: readonly T[], random: () => number): T {
   return picked;
 }
 
-/** Rounds a coordinate to about a tenth of a metre. */
+/** Rounds degrees to six decimals, about a tenth of a metre. */
 export const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;

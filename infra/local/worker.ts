@@ -1,5 +1,6 @@
 /**
- * The code inside a function environment. It loads the bundle one time and answers one invocation after another, as Lambda's runtime does.
+ * Runs inside the worker thread of a function, like Lambda's runtime. It loads the bundle once and then answers one invocation after
+ * another.
  */
 import module from "node:module";
 import { Writable } from "node:stream";
@@ -11,17 +12,15 @@ import type { FromWorker, Invocation, ToWorker, WorkerData } from "./environment
 type Handler = (event: unknown, context: object) => unknown;
 type StreamHandler = (event: unknown, stream: ResponseStream, context: object) => unknown;
 
-/** The exported handlers that stream their answers. */
+/** The handlers that `awslambda.streamifyResponse` has wrapped. */
 const streaming = new WeakMap<Handler, StreamHandler>();
 
 const isHandler = (value: unknown): value is Handler => typeof value === "function";
 
-/**
- * This data comes from environment.ts. It is not parsed, because loading a schema library would double the start time of an environment.
- */
+/** Comes from environment.ts, so it is not parsed: loading a schema library would double the start time. */
 const data: WorkerData = workerData;
 
-/** The body of a streamed response. Only one chunk is in flight at a time, so that a slow client slows the function down. */
+/** The body of a streamed answer. Only one chunk is in flight at a time, so that a slow client slows the function down. */
 class ResponseStream extends Writable {
   #metadata: string | undefined;
   #pulled: (() => void) | undefined;
@@ -63,7 +62,7 @@ class ResponseStream extends Writable {
   }
 }
 
-/** The global object that Lambda's runtime provides for streaming functions. */
+/** The global object that Lambda's runtime provides for streaming. */
 const awslambda = {
   streamifyResponse(handler: StreamHandler): Handler {
     const marked = (): never => {
@@ -94,7 +93,7 @@ async function serve(port: MessagePort): Promise<void> {
   Object.assign(globalThis, { awslambda });
   if (data.compileCache !== null) module.enableCompileCache(data.compileCache);
   const send = (message: FromWorker): void => port.postMessage(message);
-  // Send log lines as messages over the same port as the answer, so that the lines of an invocation arrive before its answer.
+  // Log lines use the same port as the answer, so that they arrive before it.
   replaceConsole(
     data.logLevel,
     () => requestId,
