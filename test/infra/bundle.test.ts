@@ -66,7 +66,7 @@ const heavy = [
   { modules: /\/zod\/.*\/locales\/(?!en\.)/, functions: /^$/ },
   { modules: /\/zod\/v4\/(?:classic|mini\/external-all)/, functions: /^$/ },
   {
-    modules: /\/csv-(?:parse|stringify)\/|^shared\/csv\//,
+    modules: /^shared\/prospects\/csv\/(?:parse|read|write)/,
     functions: /^(?:prospects\/(?:import|export)|imports\/create|jobs\/)/,
   },
   { modules: /\/(?:@fastify\/)?busboy\/|\/multipart/, functions: /^(?:prospects\/import|imports\/)/ },

@@ -1,10 +1,8 @@
 /** Parses an uploaded CSV file as a stream, with bounded memory. */
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { TextDecoder } from "node:util";
-import { CsvError, type Options, type Parser, parse } from "csv-parse";
 import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
+import { CsvParser } from "#shared/prospects/csv/parse.ts";
 
 export interface CsvRow {
   /** Number of the row as in a spreadsheet, from 1. It counts blank lines but not line breaks inside a cell. */
@@ -55,61 +53,42 @@ function decode(decoder: TextDecoder, encoding: Encoding, bytes: Uint8Array, mor
 
 const delimiters = [",", ";", "\t"] as const;
 
-const options: Options = {
-  bom: false,
-  // Rows of one file may have different line endings.
-  record_delimiter: ["\r\n", "\n", "\r"],
-  // Accept rows with a wrong number of cells here, because `draftOf` reports them.
-  relax_column_count: true,
-  // Treat a quotation mark inside an unquoted cell, as in 6" pipe, as text.
-  relax_quotes: true,
-};
-
 /** Yields the header and all other rows except blank lines. Throws BadFile if a quoted cell or a row does not end. */
 export async function* csvRows(text: AsyncIterable<string>): AsyncGenerator<CsvRow> {
-  const pieces = text[Symbol.asyncIterator]();
-  const beginning = await firstLine(pieces);
-  const parser = acceptingAnyWidth(parse({ ...options, delimiter: delimiterOf(beginning) }));
-  // Ignore the error here: a failed input destroys the parser, and the loop below throws the error.
-  const feeding = pipeline(Readable.from(bounded(beginning, pieces, parser), { objectMode: true }), parser);
-  feeding.catch(() => undefined);
   let row = 0;
   let blank = 0;
-  try {
-    for await (const cells of recordsOf(parser)) {
-      row++;
-      if (cells.length > 1 || cells[0]?.trim() !== "") yield { row, cells };
-      else if (2 * ++blank - row > limits.csvBlankLines) {
-        throw new BadFile(`The file has over ${limits.csvBlankLines} blank lines more than rows.`);
-      }
+  for await (const cells of parsed(text)) {
+    row++;
+    if (cells.length > 1 || cells[0]?.trim() !== "") yield { row, cells };
+    else if (2 * ++blank - row > limits.csvBlankLines) {
+      throw new BadFile(`The file has over ${limits.csvBlankLines} blank lines more than rows.`);
     }
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    const message =
-      error.code === "CSV_QUOTE_NOT_CLOSED"
-        ? `The file ends inside a quoted cell of row ${parser.info.records + 1}.`
-        : `Row ${parser.info.records + 1} is not CSV.`;
-    throw new BadFile(message, { cause: error });
   }
 }
 
-interface ParserState {
-  readonly record: readonly string[];
-}
-
-/**
- * Makes csv-parse accept rows of any width without creating errors. Otherwise it creates an error with a stack for each row of another
- * width, blank lines included, although the option above allows such rows. A file of such rows would be 20 times slower and time out.
- */
-function acceptingAnyWidth(parser: Parser): Parser {
-  const state: ParserState = Reflect.get(parser, "state");
-  Object.defineProperty(state, "expectedRecordLength", { get: () => state.record.length, set: () => undefined });
-  return parser;
-}
-
-/** A record is an array of cells, because the option `columns` is not set. */
-async function* recordsOf(parser: Parser): AsyncGenerator<string[]> {
-  for await (const record of parser) yield record;
+/** Throws BadFile if a row is too long, because the parser keeps a row in memory until it ends. */
+async function* parsed(text: AsyncIterable<string>): AsyncGenerator<string[]> {
+  const pieces = text[Symbol.asyncIterator]();
+  const beginning = await firstLine(pieces);
+  const parser = new CsvParser(delimiterOf(beginning));
+  let row = 1;
+  let pending = 0;
+  for (let piece: string | undefined = beginning; piece !== undefined; ) {
+    pending += piece.length;
+    for (const cells of parser.push(piece)) {
+      yield cells;
+      row++;
+      pending = piece.length;
+    }
+    if (pending > limits.csvRow) {
+      throw new BadFile(`Row ${row} has more than ${limits.csvRow} characters, or its quotes do not end.`);
+    }
+    const next: IteratorResult<string> = await pieces.next();
+    piece = next.done === true ? undefined : next.value;
+  }
+  if (parser.isInQuotes) throw new BadFile(`The file ends inside a quoted cell of row ${row}.`);
+  const last = parser.end();
+  if (last !== undefined) yield last;
 }
 
 /** Returns the beginning of the file, up to the chunk in which the first line that is not blank ends. The delimiter is detected in it. */
@@ -131,21 +110,4 @@ export function delimiterOf(text: string): string {
     .split(/[\r\n]/, 1);
   const counts = delimiters.map((delimiter) => header.split(delimiter).length);
   return delimiters[counts.indexOf(Math.max(...counts))] ?? ",";
-}
-
-/** Passes the text to the parser. Throws BadFile if a row is too long, because the parser keeps a row in memory until it ends. */
-async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser: Parser): AsyncGenerator<string> {
-  let records = 0;
-  let pending = 0;
-  for (let piece: string | undefined = beginning; piece !== undefined; ) {
-    yield piece;
-    if (parser.info.records === records) pending += piece.length;
-    else pending = piece.length;
-    records = parser.info.records;
-    if (pending > limits.csvRow) {
-      throw new BadFile(`Row ${records + 1} has more than ${limits.csvRow} characters, or its quotes do not end.`);
-    }
-    const next: IteratorResult<string> = await pieces.next();
-    piece = next.done === true ? undefined : next.value;
-  }
 }

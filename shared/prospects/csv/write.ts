@@ -1,21 +1,16 @@
 /** Writes CSV text with CRLF line endings. A cell that a spreadsheet would run as a formula gets a leading quote. */
-import { stringify } from "csv-stringify/sync";
 import { guarded } from "#shared/prospects/csv/format.ts";
 
-const options = {
-  record_delimiter: "\r\n",
-  // The library quotes only cells that contain CRLF. Cells with other line breaks need quotes too.
-  quoted_match: /[\r\n]/,
-} as const;
+const needsQuotes = /[",\r\n]/;
+
+const written = (cell: string): string => {
+  const text = guarded(cell);
+  return needsQuotes.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
 
 /** Each row ends with a line break. */
 export const csvText = (rows: readonly (readonly string[])[]): string =>
-  rows.length === 0
-    ? ""
-    : stringify(
-        rows.map((cells) => cells.map(guarded)),
-        options,
-      );
+  rows.map((cells) => `${cells.map(written).join(",")}\r\n`).join("");
 
 /** Writes a number without an exponent, because the formula guard accepts a negative number only as digits. */
 export function decimal(value: number): string {
