@@ -49,7 +49,10 @@ const Content = z.object({
 
 export interface Run extends z.infer<typeof Content> {
   readonly id: string;
-  /** Version overrides of the sorted run (see `Overrides`) if they fit into the run manifest. Larger overrides have separate items. */
+  /**
+   * The version overrides of the sorted run (versions that hide older ones, see `Overrides`), if they are small. Larger overrides are
+   * stored in separate items.
+   */
   readonly fewOverrides?: Uint8Array | undefined;
 }
 

@@ -26,7 +26,7 @@ export class NewestVersions {
     return this.#size;
   }
 
-  /** `age` is the age of the sorted run that contains this version; a higher age means a newer run. It decides between equal versions. */
+  /** `age` is the position of the sorted run that contains this version; higher means newer. It decides between equal versions. */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
     const slot = this.#slotOf(id);
@@ -40,7 +40,10 @@ export class NewestVersions {
     this.#ages[slot] = age;
   }
 
-  /** Whether a newer version of the record exists than this version in the sorted run with this age. */
+  /**
+   * Whether a newer version of the record exists. `age` is the position of the sorted run that contains the given version; higher means
+   * newer.
+   */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id && isOlder(version, age, this.#versions[slot] ?? 0, this.#ages[slot] ?? 0);
@@ -163,7 +166,7 @@ export interface Delta {
 
 /** A note that was flushed separately from its prospect, so that the prospect's row is in another sorted run. */
 export interface LooseNote extends NoteText {
-  /** The age of the sorted run that contains the note. */
+  /** Position of the sorted run that contains the note. Higher means newer. */
   readonly age: number;
 }
 

@@ -34,7 +34,7 @@ export const notes = (companyId: number, first: number, last = first) => ({
   // `$` sorts directly after `#`, so the range includes all notes of the last prospect.
   upTo: `N#${padded(last)}$`,
 });
-/** The number of notes of the prospect. A note from its import is not counted. */
+/** The number of notes of the prospect. A note that came with the prospect's import is not counted. */
 export const noteCount = (companyId: number, prospectId: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `NC#${padded(prospectId)}`,

@@ -1,6 +1,6 @@
 /**
- * Helpers for conditional writes. `optimistic` repeats a read and a conditional write after a conflict. `updateEach` makes those of several
- * updates whose conditions hold.
+ * Helpers for conditional writes. `optimistic` repeats a read and a conditional write after a conflict. `updateEach` makes several updates
+ * and returns those whose conditions fail.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Write } from "#shared/db/expression.ts";

@@ -37,9 +37,12 @@ export const idCounter = (): Key => ({ pk: "IDS", sk: "IDS" });
 
 /** The company and user of a token subject. */
 export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" });
-/** The user with this e-mail address, in lower case. An address belongs to at most one user of the whole service. */
+/**
+ * The user who owns this e-mail address (in lower case) in the whole service. An invited user owns it only if no user of another company
+ * does.
+ */
 export const email = (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" });
-/** The user of this company with this e-mail address. The same address may belong to a user of another company. */
+/** The user of this company with this e-mail address. An invited user has this row even if a user of another company owns the address. */
 export const companyEmail = (companyId: number, email: string): Key => ({
   pk: `E#${email}`,
   sk: `COMPANY#${companyId}`,

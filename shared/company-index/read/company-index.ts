@@ -1,4 +1,4 @@
-/** Reads of the company index. Each read makes one strongly consistent Query, and keeps segments in memory for later reads. */
+/** Reads of the company index. Each read makes one strongly consistent Query. Segments stay in memory for later reads. */
 
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readLongTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -38,8 +38,8 @@ export interface IndexSnapshot {
 
 export interface SnapshotOptions {
   /**
-   * Whether the criteria will contain search words. The long texts of unflushed entries are then read early, if the last snapshot had long
-   * texts. This saves a round trip.
+   * Whether the criteria will contain search words. If the last snapshot had long texts, the long texts of this snapshot are then read in
+   * the same round trip.
    */
   readonly searches?: boolean;
 }

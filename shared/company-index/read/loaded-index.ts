@@ -52,7 +52,7 @@ export class LoadedIndex {
     }
   }
 
-  /** Returns the version overrides of the sorted run. If they are stored in the run manifest, they are decoded at the first use. */
+  /** Returns the versions of the sorted run that hide older ones. If the run manifest contains them, they are decoded at the first use. */
   #overridesOf(run: Run): RunOverrides["overrides"] {
     const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
     this.#overrides.set(run.id, overrides);

@@ -233,8 +233,8 @@ async function newerRuns({ context, companyId, replaced }: Job, { manifest }: He
 }
 
 /**
- * Throws RebuildRefused if an import was completed during the rebuild. An imported sorted run has no version overrides, so the rebuild
- * cannot know which of its rows it has already read.
+ * Throws RebuildRefused if an import was completed during the rebuild. An imported sorted run does not list the versions of its rows, so
+ * the rebuild cannot know which of them it has already read.
  */
 function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
@@ -293,9 +293,9 @@ export interface OtherSources {
 }
 
 /**
- * Returns the version overrides of the new sorted run. Writes continue during the rebuild, so the new run may contain a newer version of a
- * record than a run that was flushed later. It therefore lists its version of each record that the other sources contain. `deletedNotes`
- * has notes that were deleted before the rebuild read them.
+ * Returns the records for which the new sorted run must list its versions, so that reads ignore lower ones. Writes continue during the
+ * rebuild, so the new run may contain a newer version of a record than `others`. `deletedNotes` has notes that were deleted before the
+ * rebuild read them.
  */
 export function overridesToList(
   known: KnownVersions,
@@ -330,9 +330,9 @@ const noteClaims = ({ unflushed, runOverrides }: OtherSources): NoteEntry[] => [
 ];
 
 /**
- * Finds notes that the other sources contain but that were deleted before the rebuild read them, and adds them to `deletedNotes`. A missing
- * row does not prove a deletion, because the entry of a new note can become visible before the note's row. So rows that are missing are
- * read again after a pause.
+ * Finds notes that newer runs or unflushed entries contain but that were deleted before the rebuild read them, and adds them to
+ * `deletedNotes`. A missing row does not prove a deletion, because the entry of a new note can become visible before the note's row. So
+ * missing rows are read again after a pause.
  */
 export async function findDeletedNotes(
   records: Records,

@@ -15,7 +15,7 @@ export class LoadedSegment {
   readonly main: MainColumns;
   geo: GeoColumns | undefined;
   text: SegmentTexts | undefined;
-  /** Whether a read has already used the segment. */
+  /** True after the first read of the segment. Only later reads sort the segment. */
   isRead = false;
   #byId: Uint16Array | undefined;
   #newest: Uint16Array | undefined;
@@ -211,7 +211,7 @@ function rowNumbers(count: number): Uint16Array {
 
 export interface SegmentInView {
   readonly segment: LoadedSegment;
-  /** The age of the sorted run that contains the segment. A higher age means newer. */
+  /** Position of the sorted run that contains the segment. Higher means newer. */
   readonly age: number;
   /** 1 for each row that a newer sorted run or an unflushed entry replaces or deletes. Undefined if there is no such row. */
   readonly dead: Uint8Array | undefined;

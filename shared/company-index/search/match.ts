@@ -95,7 +95,7 @@ class Search {
   }
 
   /**
-   * `at` is the index of the segment in the view. The filter with the fewest rows comes first, because the other filters test only its
+   * `at` is the position of the segment in the view. The filter with the fewest rows comes first, because the other filters test only its
    * rows.
    */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {

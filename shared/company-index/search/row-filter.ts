@@ -86,13 +86,13 @@ export type Wanted = number | string | null;
 /** Postings lists of a column: the row numbers for each value. A filter then reads only the rows of the values that it wants. */
 export interface Postings {
   /**
-   * Codes of the dictionary-encoded column for each value. In the tags column, one code stands for a list of tags and is listed under each
-   * of these tags.
+   * The column is dictionary-encoded, so each row has a code for its value. This map has the codes of each value. In the tags column, one
+   * code stands for a list of tags and is listed under each of these tags.
    */
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
-  /** For each code, the start of its rows in `rows`, followed by the end of the last rows. */
+  /** For each code, the position of its first row in `rows`, followed by the end of the last rows. */
   readonly starts: Uint32Array;
-  /** Row numbers, grouped by code. Within a code they are in list order if `inListOrder` is true. */
+  /** Row numbers, grouped by the code of their value. Within a group they are in list order if `inListOrder` is true. */
   readonly rows: Uint16Array;
   readonly inListOrder: boolean;
 }
@@ -151,7 +151,7 @@ export function codedFilter(
   };
 }
 
-/** Returns the codes of the wanted values. Iterates over the smaller of the two collections. */
+/** Returns the codes of the wanted values in a dictionary-encoded column. Iterates over the smaller of the two collections. */
 function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): readonly number[] {
   const found: (readonly number[])[] = [];
   if (wanted.size <= codes.size) for (const one of wanted) found.push(codes.get(one) ?? []);
@@ -160,7 +160,7 @@ function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): rea
   return more.length === 0 ? first : [...new Set(found.flat())];
 }
 
-/** Returns a test for rows with a chosen code. Builds its lookup table at the first call. */
+/** Returns a test for rows with one of the chosen codes. Builds its lookup table at the first call. */
 function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number) => boolean {
   let isChosen: Uint8Array | undefined;
   return (row) => {

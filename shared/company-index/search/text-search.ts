@@ -50,7 +50,7 @@ export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   return found;
 }
 
-/** The rows of a segment that can still match; undefined if none can. */
+/** The rows of a segment that can still match after the previous words; undefined if none can. */
 type Among = RowSet | "all" | undefined;
 
 /** Finds the matches of one word. `amongIn` returns the rows of the segment with index `at` that can still match. */

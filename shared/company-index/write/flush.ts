@@ -164,7 +164,7 @@ async function withSettledTexts(
   }
 }
 
-/** Replaces the sorted runs from age `from` on by a new run. Returns undefined if another flush was faster. */
+/** Replaces the sorted runs from position `from` on by one new run. Returns undefined if another flush was faster. */
 async function putRun(
   context: IndexContext,
   companyId: number,
@@ -188,7 +188,7 @@ async function putRun(
 export const MERGE_RATIO = 5;
 
 /**
- * Returns the age of the oldest sorted run to merge with all newer runs, or undefined if no merge is due.
+ * Returns the position of the oldest sorted run to merge with all newer runs, or undefined if no merge is due.
  *
  * Run sizes grow sixfold from level to level, as in an LSM tree, with up to five runs on each level. The number of runs therefore stays
  * small, and a row is rewritten once for each level. The oldest run has most of the rows. It is merged when all other runs together have as
@@ -223,7 +223,7 @@ async function merge(
 
 /**
  * Whether an unflushed entry is older than the sorted runs. A flush may have missed the entry, because its Query was not isolated from
- * writes. A merge must then keep the deletion that hides this entry. Otherwise the deleted record would appear again. The next flush
+ * writes. If a deletion hides this entry, a merge must not drop the deletion, because the deleted record would appear again. The next flush
  * removes the entry.
  */
 async function hasRemainders(

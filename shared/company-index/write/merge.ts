@@ -25,7 +25,7 @@ import type { NewRun } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface RunToMerge {
-  /** A higher age means a newer sorted run. */
+  /** Position of the sorted run. Higher means newer. */
   readonly age: number;
   /** Decoders of the segments, in geohash order. Each call decodes the segment again. */
   readonly segments: readonly (() => SegmentColumns)[];
@@ -33,7 +33,7 @@ export interface RunToMerge {
   readonly looseNotes: readonly NoteText[];
 }
 
-/** Returns a sorted run that is not stored. */
+/** Returns new rows in the form of a sorted run, so that a merge can include them before they are stored. */
 export function inMemory({ rows, prospects, notes, looseNotes }: NewRun, age: number): RunToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
@@ -65,8 +65,8 @@ export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRu
 }
 
 /**
- * Returns a map from prospects to their notes that are not stored with the prospect's newest row, and the set of prospects whose newest row
- * is in these sorted runs.
+ * Returns the notes that are stored apart from the newest row of their prospect, by prospect id. Also returns the ids of the prospects
+ * whose newest row is in these sorted runs.
  */
 function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
@@ -115,7 +115,7 @@ function* liveRowsOf(
   return undefined;
 }
 
-/** Reads stored sorted runs for a merge. The first run gets the age 0. */
+/** Reads stored sorted runs for a merge. `runs` must be sorted from oldest to newest. */
 export async function runsToMerge(table: Table, companyId: number, runs: readonly Run[]): Promise<RunToMerge[]> {
   const runOverrides = await readRunOverrides(table, companyId, runs);
   const toMerge: RunToMerge[] = [];

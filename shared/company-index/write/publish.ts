@@ -45,7 +45,10 @@ export interface NewRun {
 export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
   completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
-/** Stores the rows as segments. `rows` must be sorted by geohash. Calls and awaits `between` before it stores a segment. */
+/**
+ * Stores the rows as segments. `rows` must be sorted by geohash. Awaits `between` before it stores each segment, so that a caller can renew
+ * its lease.
+ */
 export async function storeSegments(
   table: Table,
   companyId: number,

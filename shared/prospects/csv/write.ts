@@ -12,7 +12,7 @@ const written = (cell: string): string => {
 export const csvText = (rows: readonly (readonly string[])[]): string =>
   rows.map((cells) => `${cells.map(written).join(",")}\r\n`).join("");
 
-/** Writes a number without an exponent, because the formula guard accepts a negative number only as digits. */
+/** Writes a number without an exponent. Otherwise the protection against formulas would add a quote to a negative number. */
 export function decimal(value: number): string {
   const [digits = "", exponent] = String(value).split("e-");
   if (exponent === undefined) return digits;

@@ -183,7 +183,7 @@ function faultOf(
 /** The records that differ between index and rows. */
 export class Mismatches {
   readonly prospects = new Set<number>();
-  /** The ids of notes and of their prospects. */
+  /** Maps the id of each note to the id of its prospect. */
   readonly notes = new Map<number, number>();
 
   get size(): number {
@@ -194,7 +194,7 @@ export class Mismatches {
     return [...this.notes].map(([noteId, prospectId]) => ({ prospectId, noteId }));
   }
 
-  /** Includes the prospects of the notes. */
+  /** Returns the ids of the prospects, and of the prospects to which the notes belong. */
   prospectIds(): number[] {
     return [...new Set([...this.prospects, ...this.notes.values()])];
   }

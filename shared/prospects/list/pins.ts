@@ -1,7 +1,7 @@
 /**
  * Map pins: id, coordinates and status colour of every matching prospect, streamed as JSON text.
  *
- * The numbers are written digit by digit: with a million pins, one microsecond for each pin adds one second to the request.
+ * The numbers are written digit by digit, because with a million pins, one microsecond for each pin adds one second to the request.
  */
 
 import * as z from "zod/mini";
