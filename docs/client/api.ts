@@ -149,7 +149,7 @@ export interface paths {
         put?: never;
         /**
          * Create a lead status
-         * @description Values are unique in a company without case: a second status with the same value is a conflict. A company may have 200 statuses.
+         * @description Values are unique in a company, ignoring case. A second status with the same value is a conflict. A company may have 200 statuses.
          *
          *     For admins and owners.
          */
@@ -178,7 +178,7 @@ export interface paths {
         post?: never;
         /**
          * Deactivate a lead status
-         * @description Prospects keep the status, but no prospect can get it any more. A patch of `isActive` activates it again.
+         * @description Prospects keep the status, but it can no longer be assigned. A patch with `isActive` true activates it again.
          *
          *     A status of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
@@ -215,7 +215,7 @@ export interface paths {
         put?: never;
         /**
          * Create a tag
-         * @description Values are unique in a company without case: a second tag with the same value is a conflict. A company may have 500 tags.
+         * @description Values are unique in a company, ignoring case. A second tag with the same value is a conflict. A company may have 500 tags.
          *
          *     For admins and owners.
          */
@@ -244,7 +244,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a tag
-         * @description Removes the tag from the list and from every prospect. A new tag can have its value.
+         * @description Removes the tag from the list and from every prospect. Its value may be used for a new tag.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -273,7 +273,7 @@ export interface paths {
         };
         /**
          * List prospects
-         * @description Different filters combine with AND, the values of one comma-separated list with OR. Values are compared without case. `total` is exact, and every write is visible to the next read.
+         * @description Different filters combine with AND. The values of one comma-separated list combine with OR. Comparisons ignore case. `total` is exact, and every write is visible to the next read.
          *
          *     For every signed-in user.
          */
@@ -301,7 +301,7 @@ export interface paths {
         };
         /**
          * List map pins
-         * @description Accepts the filters of the list, without pages. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks: a shorter array is never complete.
+         * @description Accepts the filters of the list, without pages. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client never gets a complete array with missing pins.
          *
          *     For every signed-in user.
          */
@@ -323,7 +323,7 @@ export interface paths {
         };
         /**
          * Export prospects as CSV
-         * @description Takes the filters of the list and streams every match in list order, in batches of 500, gzipped if the client accepts it. Lines end in CRLF, and the first one is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. The export selects its prospects when it begins, and writes each one as it is when its batch is read. A file that ends early means a broken connection.
+         * @description Accepts the filters of the list and streams every match in list order, gzipped if the client accepts it. Lines end in CRLF, and the first one is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. The export selects its prospects when it begins and then reads them in batches of 500. A prospect that changes meanwhile appears as it is when its batch is read. If an error occurs while streaming, the connection breaks, so a client can notice an incomplete file.
          *
          *     For every signed-in user.
          */
@@ -347,7 +347,7 @@ export interface paths {
         put?: never;
         /**
          * Import prospects from CSV
-         * @description Takes one file of at most 10000 data rows and 4000000 bytes, in UTF-8, or in UTF-16 with a byte order mark, with cells separated by commas, semicolons or tabs. The first row names the columns, in upper or lower case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` (an e-mail address), `tags` (separated by semicolons), `notes`. It may hold every column of an export; `id`, `createdBy` and `createdAt` are ignored. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in `errors`, of at most 250 characters: the first faults of the row and the number of the others. All prospects become visible at once. With `dryRun=true` the file is only checked. Send an `Idempotency-Key` to repeat the request safely; `GET /api/prospects/imports/{id}` shows the result again.
+         * @description Accepts one file of at most 10000 data rows and 4000000 bytes, in UTF-8, or in UTF-16 with a byte order mark, with cells separated by commas, semicolons or tabs. The first row names the columns, in upper or lower case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` (an e-mail address), `tags` (separated by semicolons), `notes`. The file may have every column of an export; `id`, `createdBy` and `createdAt` are ignored. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in `errors`, of at most 250 characters: the first faults of the row and the number of the others. All prospects become visible at once. With `dryRun=true` the file is only checked. Send an `Idempotency-Key` to repeat the request safely; `GET /api/prospects/imports/{id}` shows the result again.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -367,7 +367,7 @@ export interface paths {
         };
         /**
          * List imports
-         * @description Newest first, without their errors. `nextCursor` gives the next page; it is null on the last.
+         * @description Newest first, without their errors. `nextCursor` leads to the next page; it is null on the last one.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -375,7 +375,7 @@ export interface paths {
         put?: never;
         /**
          * Begin an import
-         * @description For files of up to 1000000 rows and 200000000 bytes, in the format of `POST /api/prospects/import`. Send the file to `upload` with its method and exactly its headers before `upload.expiresAt`. The link takes one file, once. The import then starts by itself, and `GET /api/prospects/imports/{id}` shows its progress. It checks the whole file before it writes anything, and all prospects become visible at once. With `bytes` or `sha256`, the bucket refuses any other file. A dry run checks the file, reports the result and writes nothing.
+         * @description For files of up to 1000000 rows and 200000000 bytes, in the format of `POST /api/prospects/import`. Send the file to `upload` with its method and exactly its headers before `upload.expiresAt`. The link accepts one upload. The import then starts automatically, and `GET /api/prospects/imports/{id}` shows its progress. It checks the whole file before it writes anything, and all prospects become visible at once. With `bytes` or `sha256`, the bucket refuses any other file. A dry run checks the file, reports the result and writes nothing.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -445,7 +445,7 @@ export interface paths {
         put?: never;
         /**
          * Begin an export
-         * @description Writes the file that `GET /api/prospects/export` streams into the bucket, at any size. The body holds the filters of the list, as texts. `GET /api/prospects/exports/{id}` shows the progress and then the download link. The file is kept for 7 days.
+         * @description Writes the same file as `GET /api/prospects/export`, but to the bucket and for any number of prospects. The body has the filters of the list, as texts. `GET /api/prospects/exports/{id}` shows the progress, and the download link when the file is ready. The file is kept for 7 days.
          *
          *     For every signed-in user.
          */
@@ -500,7 +500,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a prospect
-         * @description Hides the prospect from every list and read. The data is kept.
+         * @description No later request returns the prospect. The service keeps its data.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -561,7 +561,7 @@ export interface paths {
         put?: never;
         /**
          * Create an address
-         * @description Several prospects can share the address by `addressId`. A prospect can also create an address of its own with the field `address`.
+         * @description Several prospects can share the address: each of them refers to it with `addressId`. A prospect with the field `address` gets a separate address instead.
          *
          *     For every signed-in user.
          */
@@ -611,7 +611,7 @@ export interface paths {
         };
         /**
          * List territories
-         * @description All active territories of the company, newest first.
+         * @description All territories of the company, newest first.
          *
          *     For every signed-in user.
          */
@@ -648,7 +648,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a territory
-         * @description Hides the territory from every list and read. The data is kept.
+         * @description No later request returns the territory. The service keeps its data.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -850,7 +850,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an appointment
-         * @description Hides the appointment from every read and emits `appointment.cancelled`.
+         * @description No later request returns the appointment. Emits `appointment.cancelled`.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -997,7 +997,7 @@ export interface paths {
         put?: never;
         /**
          * Resume a webhook
-         * @description The kept deliveries are sent, oldest first, ten each second in addition to new ones.
+         * @description The deliveries that waited are sent, oldest first, at ten a second in addition to new ones.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -1045,7 +1045,7 @@ export interface paths {
         put?: never;
         /**
          * Replay deliveries
-         * @description Sends failed deliveries of events from `from` to `to` again: exhausted deliveries with a new retry plan, and deliveries that wait for a retry immediately. With `deliveries` set to `all`, delivered ones are sent again too. Each keeps its id and its body. The oldest is sent first, ten each second in addition to new deliveries. `count` is the number of these deliveries at the time of the request; a delivery that succeeds by its own retry meanwhile is not sent again. Deliveries without an attempt, cancelled ones and those of deleted registrations are left out. During a replay, the same request again changes nothing, and a different one is a conflict.
+         * @description Sends failed deliveries of events from `from` to `to` again: exhausted deliveries with a new retry plan, and deliveries that wait for a retry immediately. With `deliveries` set to `all`, delivered ones are sent again too. Each keeps its id and its body. They are sent oldest first, at ten a second in addition to new deliveries. `count` is the number of these deliveries at the time of the request; a delivery that succeeds by its own retry meanwhile is not sent again. Deliveries without an attempt, cancelled ones and those of deleted registrations are left out. During a replay, the same request again changes nothing, and a different one is a conflict.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -1740,7 +1740,7 @@ export interface components {
              */
             assignedToUserId?: number | null;
         };
-        /** @description A new user. `sub` is the subject that the user's access tokens name: for deployments whose issuer is not their own user pool, refused by others. */
+        /** @description A new user. `sub` is the subject in the user's access tokens. Send it only to a deployment with an external issuer, because a deployment with its own user pool assigns subjects itself. */
         NewUser: {
             /**
              * Format: email
@@ -2016,7 +2016,7 @@ export interface components {
             /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. */
             secretKey?: string;
         };
-        /** @description A lead status. One that is not active stays on the prospects that have it and cannot be given to others. */
+        /** @description A lead status. An inactive status stays on the prospects that have it, but cannot be assigned to others. */
         Status: {
             /** @description Unique in the whole service. */
             id: number;
@@ -2026,7 +2026,7 @@ export interface components {
             color: string;
             /** @description Position in the list, smallest first. A new status without one comes last. */
             sortOrder: number;
-            /** @description A status that is not active cannot be given to a prospect. */
+            /** @description An inactive status cannot be assigned to a prospect. */
             isActive: boolean;
         };
         /** @description One entry of a prospect's status history: label and colour as they were then. */
@@ -2064,7 +2064,7 @@ export interface components {
             /** @description Hexadecimal, such as `#1D4ED8`. */
             color: string;
         };
-        /** @description A named zone. Its polygon is a ring of `[lng, lat]` points, empty where none was sent. */
+        /** @description A named zone. Its polygon is a ring of `[lng, lat]` points. It is empty if none was sent. */
         Territory: {
             /** @description Unique in the whole service. */
             id: number;
@@ -2104,7 +2104,7 @@ export interface components {
             /** @description An active user of the company, or null for nobody. */
             assignedToUserId?: number | null;
         };
-        /** @description How to send the file: one request with this method, exactly these headers and the file as its body. The link takes one file. */
+        /** @description How to send the file: one request with this method, exactly these headers and the file as its body. The link accepts one upload. */
         Upload: {
             /**
              * @description Method of the request that sends the file.
@@ -2154,7 +2154,7 @@ export interface components {
              */
             updatedAt: string;
             /**
-             * @description Accepted by the user's first request. After an invitation has expired or was withdrawn, nobody can sign in by it.
+             * @description The user's first request accepts the invitation. Nobody can sign in by an invitation that has expired or was withdrawn.
              * @enum {string}
              */
             invitation: "pending" | "accepted" | "expired" | "withdrawn";
@@ -2169,7 +2169,7 @@ export interface components {
             role?: "sales" | "admin" | "owner";
             /** @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. */
             permissions?: ("canViewAllProspects" | "canManageProspects")[];
-            /** @description True enables a disabled user again, and sends an invitation that was withdrawn or has expired once more. */
+            /** @description True enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired. */
             isActive?: boolean;
         };
         /** @description A user as other records show them. */
@@ -3239,7 +3239,7 @@ export interface operations {
                     color?: string;
                     /** @description Position in the list, smallest first. A new status without one comes last. */
                     sortOrder?: number;
-                    /** @description A status that is not active cannot be given to a prospect. */
+                    /** @description An inactive status cannot be assigned to a prospect. */
                     isActive?: boolean;
                 };
             };

@@ -8,7 +8,7 @@ export const handler = endpoint(
   {
     summary: "Create an address",
     description:
-      "Several prospects can share the address by `addressId`. A prospect can also create an address of its own with the field `address`.",
+      "Several prospects can share the address: each of them refers to it with `addressId`. A prospect with the field `address` gets a separate address instead.",
     tag: "Addresses",
     allow: "everyone",
     body: NewAddress,

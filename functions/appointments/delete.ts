@@ -7,7 +7,7 @@ import { deleteAppointment } from "#shared/prospects/appointments.ts";
 export const handler = endpoint(
   {
     summary: "Delete an appointment",
-    description: "Hides the appointment from every read and emits `appointment.cancelled`.",
+    description: "No later request returns the appointment. Emits `appointment.cancelled`.",
     tag: "Appointments",
     allow: "everyone",
     path: IdPath,

@@ -10,7 +10,7 @@ const queue = openJobQueues();
 export const handler = endpoint(
   {
     summary: "Begin an export",
-    description: `Writes the file that \`GET /api/prospects/export\` streams into the bucket, at any size. The body holds the filters of the list, as texts. \`GET /api/prospects/exports/{id}\` shows the progress and then the download link. The file is kept for ${limits.exportKeptDays} days.`,
+    description: `Writes the same file as \`GET /api/prospects/export\`, but to the bucket and for any number of prospects. The body has the filters of the list, as texts. \`GET /api/prospects/exports/{id}\` shows the progress, and the download link when the file is ready. The file is kept for ${limits.exportKeptDays} days.`,
     tag: "Prospects",
     allow: "everyone",
     body: NewExport,

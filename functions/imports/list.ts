@@ -6,7 +6,7 @@ import { ImportPage, ImportQuery } from "#shared/jobs/import/schema.ts";
 export const handler = endpoint(
   {
     summary: "List imports",
-    description: "Newest first, without their errors. `nextCursor` gives the next page; it is null on the last.",
+    description: "Newest first, without their errors. `nextCursor` leads to the next page; it is null on the last one.",
     tag: "Prospects",
     allow: "canManageProspects",
     query: ImportQuery,

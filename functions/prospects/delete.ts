@@ -6,7 +6,7 @@ import { deleteProspect } from "#shared/prospects/write.ts";
 export const handler = endpoint(
   {
     summary: "Delete a prospect",
-    description: "Hides the prospect from every list and read. The data is kept.",
+    description: "No later request returns the prospect. The service keeps its data.",
     tag: "Prospects",
     allow: "everyone",
     path: IdPath,

@@ -6,7 +6,7 @@ export const handler = streamEndpoint(
   {
     summary: "List prospects",
     description:
-      "Different filters combine with AND, the values of one comma-separated list with OR. Values are compared without case. `total` is exact, and every write is visible to the next read.",
+      "Different filters combine with AND. The values of one comma-separated list combine with OR. Comparisons ignore case. `total` is exact, and every write is visible to the next read.",
     tag: "Prospects",
     allow: "everyone",
     query: ListQuery,

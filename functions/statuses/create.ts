@@ -7,7 +7,7 @@ import { createStatus } from "#shared/reference/statuses.ts";
 export const handler = endpoint(
   {
     summary: "Create a lead status",
-    description: `Values are unique in a company without case: a second status with the same value is a conflict. A company may have ${limits.statusesPerCompany} statuses.`,
+    description: `Values are unique in a company, ignoring case. A second status with the same value is a conflict. A company may have ${limits.statusesPerCompany} statuses.`,
     tag: "Statuses",
     allow: "admin",
     body: NewStatus,

@@ -7,7 +7,7 @@ export const handler = endpoint(
   {
     summary: "Deactivate a lead status",
     description:
-      "Prospects keep the status, but no prospect can get it any more. A patch of `isActive` activates it again.",
+      "Prospects keep the status, but it can no longer be assigned. A patch with `isActive` true activates it again.",
     tag: "Statuses",
     allow: "admin",
     path: IdPath,

@@ -7,7 +7,7 @@ import { createTag } from "#shared/reference/tags.ts";
 export const handler = endpoint(
   {
     summary: "Create a tag",
-    description: `Values are unique in a company without case: a second tag with the same value is a conflict. A company may have ${limits.tagsPerCompany} tags.`,
+    description: `Values are unique in a company, ignoring case. A second tag with the same value is a conflict. A company may have ${limits.tagsPerCompany} tags.`,
     tag: "Tags",
     allow: "admin",
     body: NewTag,

@@ -6,7 +6,7 @@ import { deleteTag } from "#shared/reference/tags.ts";
 export const handler = endpoint(
   {
     summary: "Delete a tag",
-    description: "Removes the tag from the list and from every prospect. A new tag can have its value.",
+    description: "Removes the tag from the list and from every prospect. Its value may be used for a new tag.",
     tag: "Tags",
     allow: "admin",
     path: IdPath,

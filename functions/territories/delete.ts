@@ -6,7 +6,7 @@ import { deleteTerritory } from "#shared/territories/territories.ts";
 export const handler = endpoint(
   {
     summary: "Delete a territory",
-    description: "Hides the territory from every list and read. The data is kept.",
+    description: "No later request returns the territory. The service keeps its data.",
     tag: "Territories",
     allow: "everyone",
     path: IdPath,

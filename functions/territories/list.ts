@@ -6,7 +6,7 @@ import { listTerritories, Territory } from "#shared/territories/territories.ts";
 export const handler = streamItems(
   {
     summary: "List territories",
-    description: "All active territories of the company, newest first.",
+    description: "All territories of the company, newest first.",
     tag: "Territories",
     allow: "everyone",
     status: 200,

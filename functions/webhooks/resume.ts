@@ -8,7 +8,7 @@ import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 export const handler = endpoint(
   {
     summary: "Resume a webhook",
-    description: "The kept deliveries are sent, oldest first, ten each second in addition to new ones.",
+    description: "The deliveries that waited are sent, oldest first, at ten a second in addition to new ones.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,

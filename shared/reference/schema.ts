@@ -35,7 +35,7 @@ export const Status = named(
     sortOrder: z.int(),
     isActive: z.boolean(),
   }),
-  "A lead status. One that is not active stays on the prospects that have it and cannot be given to others.",
+  "A lead status. An inactive status stays on the prospects that have it, but cannot be assigned to others.",
 );
 export type Status = z.infer<typeof Status>;
 
@@ -64,7 +64,7 @@ export type StatusPatch = z.infer<typeof StatusPatch>;
     value: VALUE_TEXT,
     color: COLOR_TEXT,
     sortOrder: "Position in the list, smallest first. A new status without one comes last.",
-    isActive: "A status that is not active cannot be given to a prospect.",
+    isActive: "An inactive status cannot be assigned to a prospect.",
   },
 }));
 /* @__PURE__ */ explain([StatusPatch], () => ({ example: { color: "#15803D" } }));

@@ -50,7 +50,7 @@ export const NewUser = named(
     permissions: z._default(Permissions, []),
     sub: z.optional(Subject),
   }),
-  "A new user. `sub` is the subject that the user's access tokens name: for deployments whose issuer is not their own user pool, refused by others.",
+  "A new user. `sub` is the subject in the user's access tokens. Send it only to a deployment with an external issuer, because a deployment with its own user pool assigns subjects itself.",
 );
 export type NewUser = z.output<typeof NewUser>;
 
@@ -77,7 +77,7 @@ export type UserPatch = z.output<typeof UserPatch>;
     permissions: PERMISSIONS_TEXT,
     isActive: "A user who is not active cannot sign in.",
     invitation:
-      "Accepted by the user's first request. After an invitation has expired or was withdrawn, nobody can sign in by it.",
+      "The user's first request accepts the invitation. Nobody can sign in by an invitation that has expired or was withdrawn.",
     invitationExpiresAt:
       "When a pending invitation ends and its e-mail address becomes free again; null unless the invitation is pending.",
   },
@@ -85,7 +85,7 @@ export type UserPatch = z.output<typeof UserPatch>;
 /* @__PURE__ */ explain([UserPatch], () => ({
   fields: {
     isActive:
-      "True enables a disabled user again, and sends an invitation that was withdrawn or has expired once more.",
+      "True enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired.",
   },
   example: { role: "admin" },
 }));
@@ -105,7 +105,7 @@ export const CompanyEmail = z.object({ type: z.literal("companyEmail"), userId: 
 export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowMs: number): boolean =>
   invitedUntil !== undefined && invitedUntil <= nowMs;
 
-/** Holds if nobody has a claim, or if the claim belongs to an expired invitation. */
+/** The condition that nobody has a claim on the address, except an expired invitation. */
 const free = (nowMs: number): Condition => any(absent, atMost("invitedUntil", nowMs));
 
 /** DynamoDB's TTL deletes the claim of an expired invitation after this delay at the earliest. */

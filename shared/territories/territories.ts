@@ -36,7 +36,7 @@ export const Territory = named(
     createdAt: Timestamp,
     updatedAt: Timestamp,
   }),
-  "A named zone. Its polygon is a ring of `[lng, lat]` points, empty where none was sent.",
+  "A named zone. Its polygon is a ring of `[lng, lat]` points. It is empty if none was sent.",
 );
 export type Territory = z.infer<typeof Territory>;
 

@@ -113,7 +113,7 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
   });
 }
 
-/** Holds if no event has joined the window since it was read, and no other window has replaced it. */
+/** The condition that the debounce window is as it was read: no event has joined it, and no other window has replaced it. */
 export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 

@@ -34,7 +34,10 @@ const listEntry = ({ companyId, id }: StoredImport): Write => ({
   put: { ...keys.importEntry(companyId, id), type: "importEntry", id },
 });
 
-/** The writes that complete an import and remove the marks from its id ranges. Add them to the transaction that makes the rows visible. */
+/**
+ * The writes that complete an import and remove its id from its id ranges, so that reads no longer skip them. Add them to the transaction
+ * that adds the prospects to the company index.
+ */
 export function completion(stored: StoredImport, set: Partial<StoredImport> & Item, nowMs: number): Write[] {
   const { companyId, id, prospectBlocks, addressBlocks } = stored;
   const unmarked = { remove: ["importId"] };

@@ -53,7 +53,7 @@ export const Upload = named(
     headers: z.record(z.string(), z.string()),
     expiresAt: Timestamp,
   }),
-  "How to send the file: one request with this method, exactly these headers and the file as its body. The link takes one file.",
+  "How to send the file: one request with this method, exactly these headers and the file as its body. The link accepts one upload.",
 );
 export type Upload = z.infer<typeof Upload>;
 

@@ -58,7 +58,7 @@ export async function asPreviousSecret(
   return { sealed: await secrets.seal(webhook.companyId, keyOf(webhook), plain(secretKey)), until };
 }
 
-/** Holds if the row still has the secret that was read. */
+/** The condition that the row still has the secret that was read. */
 export const hasSecretOf = ({ sealedSecret: sealed, secretKey }: StoredWebhook): Condition =>
   sealed === undefined ? equals("secretKey", secretKey) : equals("sealedSecret", sealed);
 
