@@ -147,7 +147,7 @@ const countOf = {
   appointments: async (context: ApiContext, at: Scene) => (await calendarOf(context, at)).length,
 };
 
-/** Expects new records. Without an idempotency key, each request that took effect may have created one. */
+/** Expects at least `least` new records. Without an idempotency key, each request that took effect may have created one. */
 const counted =
   (count: (context: ApiContext, at: Scene) => Promise<number>, isKeyed: boolean): Operation["done"] =>
   async (context, at, { least, most }) => {

@@ -56,7 +56,7 @@ test("neither other reps' appointments nor past ones cost a rep anything", async
   const read = async () => (await metered(() => calendar(context, mine))).usage.readUnits;
   const before = await read();
   for (let n = 0; n < 60; n++) await add(theirs, n);
-  // 60 and 150 appointments would cost several read units. Fewer ones could hide in the unit that every read costs.
+  // These are enough appointments to cost several read units. Fewer could hide in the one unit that every read costs.
   for (let n = 1; n < 150; n++) await add(mine, -n);
   expect(await read()).toBe(before);
   expect(await calendar(context, mine)).toHaveLength(4);

@@ -109,7 +109,6 @@ test("if a deactivation and a create race, one comes first, and a created prospe
       expect(detail).toMatchObject({ currentStatus: null, statusHistory: [] });
     }
     outcomes.add(given.status);
-    // No prospect gets the status after the deactivation.
     const late = createProspect(context, caller, { currentStatusId: statusId });
     await expect(late).rejects.toMatchObject({ code: "validation_failed" });
   }

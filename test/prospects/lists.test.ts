@@ -184,7 +184,7 @@ async function fortyListed() {
 
 const isOfRows = (body: unknown): boolean => /"C#\d+#P#/.test(JSON.stringify(body));
 
-/** Returns true for the Query that reads the index snapshot. */
+/** Returns true for the Query that reads the snapshot of the company index. */
 function isLook(operation: string, body: Record<string, unknown>): boolean {
   return operation === "Query" && /"C#\d+#X"/.test(JSON.stringify(body));
 }

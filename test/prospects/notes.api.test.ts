@@ -117,7 +117,7 @@ test("note.created contains the note and its prospect; changes of a note emit no
     await as.rep.DELETE("/api/notes/{id}", at(first.id));
     const second = await write(prospect.id, "two");
     await receiver.until(2);
-    // Sorted by time instead of id, because each function instance leases its own block of ids.
+    // The events are sorted by time and not by id, because function instances lease different blocks of ids.
     const told = receiver.receipts.map(({ event }) => event.data).toSorted((a, b) => writtenMs(a) - writtenMs(b));
     expect(told).toEqual([
       { note: first, prospect },

@@ -23,7 +23,7 @@ const pins = async (query: Filters, client = as.rep) =>
 const list = async (query: Filters, client = as.rep) =>
   dataOf(await client.GET("/api/prospects", { params: { query: { pageSize: 500, ...query } } }));
 
-/** Returns the compressed bytes. Not `fetch`, because it decompresses them. */
+/** Returns the compressed bytes. `fetch` is not used, because it decompresses them. */
 async function raw(path: string, acceptEncoding: string | undefined) {
   const token = await tokenOf(as.rep.email);
   return new Promise<{ encoding: string | undefined; vary: string | undefined; bytes: Buffer }>((resolve, reject) => {

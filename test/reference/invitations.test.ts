@@ -126,7 +126,7 @@ describe("an address of another company's user", () => {
       }
       expect(seen[0]).toEqual(seen[1]);
       expect(pool.mails).toEqual([email, `fresh-${email}`, `fresh-${email}`]);
-      // The other company's user still signs in, and the second invitation has not taken the identity.
+      // The other company's user still signs in, so the second invitation has not taken over the identity.
       expect(await lookUpCaller(context, there.sub)).toMatchObject({ companyId: one.companyId, userId: there.id });
     },
   );
@@ -163,7 +163,7 @@ describe("an address of another company's user", () => {
     const { context, clock, pool, one, two, email } = await scene();
     const both = Promise.withResolvers<void>();
     let inviting = 0;
-    // Both invitations find the address unused before either commits, which is the race.
+    // Both invitations find the address unused before either commits.
     const racing: IdentityProvider = {
       ...pool,
       invite: async (address) => {
@@ -345,7 +345,7 @@ test("after a crash at each call of an invitation, withdrawal or first sign-in, 
       await run(contextOn(db.table, stage.clock)).catch(() => undefined);
       isDying = false;
       await run(contextOn(db.table, stage.clock)).catch((error: unknown) => {
-        // The crashed attempt had already completed the withdrawal.
+        // The crashed attempt had already completed the withdrawal, so nothing is left to withdraw.
         expect(error).toMatchObject({ code: "not_found" });
       });
     }

@@ -50,7 +50,7 @@ afterAll(async () => {
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
 const service = () => openKms(ARN, { endpoint: kms.endpoint, region: "us-east-1", credentials });
 let clock = 0;
-/** Returns the secrets of a newly started function, which has no data key in memory. */
+/** Returns the secrets module of a newly started function, which has no data key in memory. */
 const secretsOn = (table: Table): Secrets => openSecrets(table, service, () => clock);
 const worldWith = (table: Table, secrets = secretsOn(table)): ApiContext => ({
   ...contextOn(table),

@@ -30,7 +30,6 @@ async function shown(at: Pipeline) {
   return readDelivery(api(at), at.companyId, at.webhookId, id);
 }
 
-/** Returns the numbers of the attempts that have separate rows. */
 async function rowsOf(at: Pipeline): Promise<unknown[]> {
   const { id } = await only(at);
   const { pk, sk } = keys.delivery(at.companyId, at.webhookId, id);

@@ -17,7 +17,7 @@ export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<
   await publishChanges(context, batchReads(context), changes);
 }
 
-/** Makes the limiter treat the receiver as quick. A batch then needs only one slot (place for concurrent requests to the receiver). */
+/** Makes the limiter of concurrent requests treat the receiver as quick, so that one slot is enough for a whole batch. */
 export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
   const quick = { type: "gate", companyId, webhookId, used: 0, fails: 0, slow: false };
   await db.direct.write({ put: { ...limiterKeys.limiter(companyId, webhookId), ...quick } });

@@ -255,8 +255,8 @@ test("ten events of one webhook cost less than six write units each", async () =
     await drainBatches(at);
   });
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  // For the batch: 1 unit for the expected-deliveries entry and 2 for the limiter's slot. For each delivery: 2 to create it, and 3 to
-  // settle it with its attempt.
+  // The batch costs 1 unit for its entry of expected deliveries and 2 for the limiter's slot. Each delivery costs 2 units to create, and 3
+  // to settle with its attempt.
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 

@@ -151,6 +151,6 @@ async function expectIndexed(companyId: number): Promise<void> {
   const table = serviceTable();
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
-  // Repeated, because a check during a flush can see an entry both before and after it moved.
+  // The check is repeated, because a check during a flush can see an entry twice, before and after the flush moved it.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 20_000 });
 }

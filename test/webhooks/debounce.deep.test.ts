@@ -85,7 +85,7 @@ const Counted = z.object({ eventCount: z.int() });
 const namesIn = ({ events }: z.infer<typeof Body>): string[] => events.map(({ data }) => data.prospect.name);
 const names = (...versions: number[]): string[] => versions.map((version) => `name ${version}`);
 
-/** Expects that each version is in exactly one body, and that reconciliation finds no fault. */
+/** Expects that each version of the prospect is in exactly one body, and that reconciliation finds no fault. */
 async function expectEachOnce(at: Pipeline, versions: readonly number[], label?: string): Promise<void> {
   const found = bodies(at).flatMap(namesIn).toSorted();
   expect(found, label).toEqual(names(...versions).toSorted());
@@ -227,7 +227,7 @@ describe("a kill at each call", () => {
         expect(at.posts.length, label).toBeLessThanOrEqual(4);
         doubled += at.posts.length - 3;
       }
-      // The record of a post needs one or two writes, so up to three kill points can cause a repetition of it.
+      // The result of a post is recorded with one or two writes, so a kill at up to three calls can repeat the post.
       const isCutOff = (number: number) => calm.calls[number - (when === "before" ? 2 : 1)] === "post";
       expect(doubled).toBeGreaterThanOrEqual(struck.filter(isCutOff).length);
       expect(doubled).toBeLessThanOrEqual(3 * 3);

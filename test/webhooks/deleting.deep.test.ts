@@ -118,8 +118,8 @@ async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registrat
 }
 
 /**
- * Deletes the record and processes the queue. If `isKept`, the deliveries wait in the backlog of a paused webhook, which cancels them only
- * on resumption.
+ * Deletes the record and processes the queue. If `isKept`, it also resumes the webhook, because a paused webhook cancels its waiting
+ * deliveries only on resumption.
  */
 async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await remove();

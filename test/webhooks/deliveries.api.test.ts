@@ -230,7 +230,7 @@ test("a resumed webhook gets the deliveries of its pause", async () => {
   expect(receiver.receipts).toEqual([]);
   expect(dataOf(await as.admin.POST("/api/webhooks/{id}/resume", at(webhook.id))).status).toBe("active");
   await receiver.until(3);
-  // Compared as sets, because deliveries that are resumed within one second have no defined order.
+  // The names are compared as sets, because deliveries that are resumed within one second have no defined order.
   const sent = receiver.receipts.map(({ event }) => z.parse(OfProspect, event.data).prospect.name);
   expect(new Set(sent)).toEqual(new Set(names));
   problemOf(await as.otherOwner.POST("/api/webhooks/{id}/pause", at(webhook.id)), 404, "not_found");

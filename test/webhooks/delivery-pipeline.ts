@@ -160,7 +160,6 @@ export async function publishUntilDone(at: Pipeline): Promise<void> {
   }
 }
 
-/** Processes a batch of one message. */
 export async function consume(at: Pick<Pipeline, "context">, message: QueueMessage, isRepeat: boolean): Promise<void> {
   const [end] = await consumeBatch(killable(at.context), [{ message, isRepeat }]);
   if (end?.status === "rejected") throw end.reason;

@@ -70,7 +70,8 @@ test("neither the first nor a repeated publication of an event contains a later 
     post: () => Promise.reject(new Error("this test posts nothing")),
     park: () => Promise.reject(new Error("this test has no poison record")),
   };
-  // Created between the change and its publication. It starts before the first appointment, so newer data would show it as the next one.
+  // This appointment is created between the change and its publication. It starts before the first one, so a body with newer data would
+  // show it.
   await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);

@@ -155,8 +155,8 @@ describe("events", () => {
     await as.rep.POST("/api/prospects", { body: {} });
     await receiver.until(1);
     await as.admin.DELETE("/api/webhooks/{id}", at(webhook.id));
-    // The first delivery of this second webhook fails, and its retry comes later than a retry of the deleted webhook would. When it has
-    // arrived, the test need not wait longer.
+    // The first delivery of this second webhook fails. Its retry comes later than a retry of the deleted webhook would, so after this retry
+    // the test need not wait longer.
     const later = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response, count) => {
       response.writeHead(count === 1 ? 500 : 200).end();
     });

@@ -1,6 +1,6 @@
 /**
- * Tests how the sweeper divides a run. It reads a bounded number of entries and a fair share of every company, and successive runs reach
- * every entry.
+ * Tests how many entries of each company one run of the sweeper reads. The number is bounded and fair to every company, and successive runs
+ * reach every entry.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -81,7 +81,7 @@ describe("a kill at each call", () => {
       const calm = await pipeline(10);
       await publish(calm, 2, 3);
       await expandAll(calm);
-      // Every ninth kill point is enough, because the same calls repeat for each registration.
+      // Killing at every ninth call is enough, because the same calls repeat for each registration.
       const struck = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % 9 === 0);
       expect(struck.length).toBeGreaterThan(5);
       for (const number of struck) {
@@ -124,7 +124,10 @@ function ownIndex({ companyId }: FanOutPipeline): Table {
   };
 }
 
-/** Works like `expandAll`, but a kill loses all messages. */
+/**
+ * Processes the messages of fan-outs (events with many matching registrations). A kill loses all remaining messages, so that only the
+ * sweeper can continue.
+ */
 async function expandOnce(at: FanOutPipeline): Promise<string[]> {
   const queued: string[] = [];
   for (let next = at.queue.shift(); next !== undefined; next = at.queue.shift()) {

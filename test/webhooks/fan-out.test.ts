@@ -38,7 +38,6 @@ async function allDeliveries({ companyId, webhookIds }: FanOutPipeline): Promise
   return found.flat();
 }
 
-/** Adds a registration to the first webhook. */
 const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: FanOutPipeline) =>
   createRegistration(contextOn(db.direct), companyId, webhookId, {
     event: "territory.updated",
@@ -209,7 +208,8 @@ describe("repeats and concurrent changes", () => {
     await expandAll(at);
     const { context, written } = counted(at.context);
     await publish({ context }, change);
-    // Both writes are refused because their rows exist. They are the event's data and its entry of expected deliveries.
+    // The repeated publication writes the event's data and its entry of expected deliveries. Both writes are refused, because the rows
+    // exist.
     expect(written.rows).toBe(2);
     expect(at.queue).toEqual([]);
     expect(await allDeliveries(at)).toHaveLength(150);

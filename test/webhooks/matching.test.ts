@@ -69,7 +69,7 @@ async function setUp(): Promise<Setup> {
   return { companyId, context, time, settle };
 }
 
-/** Simulates a newly started function: a cache belongs to a table object, so a new object has an empty cache. */
+/** Simulates a newly started function. Caches belong to a table object, so a new object has an empty cache. */
 const warmFunction = (table: Table = db.direct): Table => ({ ...table });
 
 const events = ["prospect.created", "prospect.updated"] as const;

@@ -17,7 +17,6 @@ const as = await newTeam();
 const receivers: Receiver[] = [];
 afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())));
 
-/** Returns the visible messages of the dead-letter queue. */
 async function dead(): Promise<string[]> {
   const asked = { QueueUrl: outputs.DeliveriesDeadLettersUrl, MaxNumberOfMessages: 10, VisibilityTimeout: 0 };
   const { Messages = [] } = await sqs.send(new ReceiveMessageCommand(asked));

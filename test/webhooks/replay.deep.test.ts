@@ -35,7 +35,7 @@ const replay = (at: Pipeline, range: Partial<ReplayRange> = {}) =>
 
 type Fate = "delivered" | "exhausted" | "failing";
 
-/** Makes one delivery for each fate, a second apart. Each has had one attempt and has no message in the queue. */
+/** Makes one delivery for each of the given states, a second apart. Each has had one attempt and has no message in the queue. */
 async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
   const at = await newPipeline(db);
   at.answers = (post) => ({ status: fates[prospectIn(post.body) - 1] === "delivered" ? 200 : 500 });
@@ -52,14 +52,14 @@ async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
     const key = keys.delivery(at.companyId, at.webhookId, delivery.id);
     const change = { set: { state: "exhausted", attempt: 10 }, remove: ["dueShard"] };
     await db.direct.write({ update: key, change });
-    // A really exhausted delivery also has the rows of ten failed attempts.
+    // An exhausted delivery also has the rows of ten failed attempts.
     const attempts = Array.from({ length: 10 }, (_, i) => ({
       ...keys.attempt(at.companyId, at.webhookId, delivery.id, i + 1),
       ...failedAttempt(i + 1, delivery),
     }));
     await db.direct.batchPut(attempts);
   }
-  // Without the limiter's row, no delivery waits in the throttled backlog.
+  // Deletes the limiter's row, so that no delivery waits for the limiter.
   await db.direct.batchRemove([limiterKeys.limiter(at.companyId, at.webhookId)]);
   at.posts.length = 0;
   at.queue.length = 0;

@@ -106,7 +106,7 @@ describe("the old secret", () => {
   const body = Buffer.from("{}");
 
   test("signs until the end of its day and not afterwards", () => {
-    // The package compares the timestamp with the machine's clock.
+    // The clock is simulated, because the package compares the timestamp with it.
     vi.useFakeTimers({ now: until - 1 });
     const last = signatureHeaders(rotated, "dlv_1", "{}", until - 1);
     expect(verdicts(last, body, "old")).toEqual(yes);

@@ -53,7 +53,6 @@ export interface Outcome {
   readonly duplicates: number;
   /** Deliveries with more duplicates than the planned faults explain. There must be none. */
   readonly unforced: number;
-  /** The faults that reconciliation finds. */
   readonly faults: readonly string[];
   /** Expected deliveries that reconciliation counts. */
   readonly matched: number;
@@ -77,7 +76,6 @@ interface Stage extends Soak {
   /** By delivery, how often its sender failed after the receiver had accepted it. Each such failure may cause one duplicate. */
   readonly cutOff: Map<string, number>;
   readonly presses: Map<string, number>;
-  /** Posts that were answered with 200. */
   readonly received: Post[];
 }
 
@@ -159,7 +157,7 @@ async function run(stage: Stage): Promise<void> {
     const batch = Array.from({ length: Math.min(BATCH, changes - first) }, (_, i) => changeOf(at, first + i));
     at.clock = Math.max(at.clock, START + (first + BATCH) * 1_000);
     await publishBatch(stage, batch);
-    // Lambda may repeat a whole batch or the rest of it.
+    // Lambda may repeat a whole batch, or its end after a failure.
     if (random() < faults) await publishBatch(stage, batch);
     if (random() < faults) await publishBatch(stage, batch.slice(Math.floor(random() * BATCH)));
     for (let n = first; n < first + batch.length; n += 1) if (n % PRESS_EVERY === 0) await press(stage, n);
