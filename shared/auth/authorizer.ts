@@ -9,7 +9,6 @@ import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
-/** The event that API Gateway sends to an authorizer of the type TOKEN. */
 const TokenEvent = z.object({ type: z.literal("TOKEN"), authorizationToken: z.string(), methodArn: z.string() });
 
 /** API Gateway answers 401 only for an error with exactly this message, and a server error for any other error. */

@@ -25,7 +25,6 @@ const MAX_TOKEN_CHARACTERS = 8_192;
 
 const bearer = new RegExp(BEARER_PATTERN);
 
-/** Returns undefined if the header contains no bearer token. */
 export function bearerToken(authorization: string): string | undefined {
   const token = authorization.slice(authorization.lastIndexOf(" ") + 1);
   return token.length <= MAX_TOKEN_CHARACTERS && bearer.test(authorization) ? token : undefined;
@@ -46,7 +45,6 @@ type Verify = (token: string) => Promise<JwtPayload>;
 
 let own: ((authorization: string) => Promise<string>) | undefined;
 
-/** Verifies the header with the issuer of this deployment. */
 export function verifiedSubject(authorization: string): Promise<string> {
   own ??= subjectOf({ issuer: setting("ISSUER"), audience: setting("AUDIENCE"), jwksUri: setting("JWKS_URI") });
   return own(authorization);

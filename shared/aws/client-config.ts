@@ -16,7 +16,6 @@ export interface ClientSettings {
   readonly connectMs?: number;
   /** Milliseconds until the answer must begin, and maximum pause within the answer. */
   readonly answerMs?: number;
-  /** Number of attempts, including the first. */
   readonly attempts?: number;
 }
 

@@ -15,9 +15,7 @@ export interface UploadHeaders {
   readonly "content-type": string;
   /** `*` makes S3 refuse the upload if the file exists already. */
   readonly "if-none-match": string;
-  /** The length of the file in bytes. */
   readonly "content-length"?: string | undefined;
-  /** The checksum of the file in base64. */
   readonly "x-amz-checksum-sha256"?: string | undefined;
 }
 
@@ -26,7 +24,7 @@ export interface Links {
   upload(key: string, headers: UploadHeaders, seconds: number, nowMs: number): Promise<Link>;
 }
 
-/** Nothing is configured and no connection is opened before the first URL. */
+/** Opens no connection and reads no setting before the first URL. */
 export function openLinks(): Links {
   let client: S3Client | undefined;
   const s3 = (): S3Client => {

@@ -71,7 +71,6 @@ export interface Objects {
   get(key: string): Promise<Uint8Array>;
   /** Streams the file. Throws FileGone if the file is missing or has another etag. */
   read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
-  /** Returns undefined if the file does not exist. */
   info(key: string): Promise<FileInfo | undefined>;
   remove(key: string): Promise<void>;
   /** Begins a multipart upload and returns its id. The file becomes visible when the upload completes. */
@@ -86,10 +85,9 @@ export interface Objects {
   abortParts(key: string, upload: string): Promise<void>;
 }
 
-/** Nothing is configured and no connection is opened before the first call. */
+/** Opens no connection and reads no setting before the first call. */
 export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PART_TIMEOUT_MS })): Objects {
   let client: S3Client | undefined;
-  /** Converts every S3 error to FileGone or BucketUnavailable. */
   async function call<T>(send: (s3: S3Client, Bucket: string) => Promise<T>): Promise<T> {
     client ??= open();
     try {

@@ -30,19 +30,16 @@ export interface DeliveryQueue {
 
 const BATCH = 10;
 const TRIES = 3;
-/** Maximum number of concurrent batches in one call. */
 const PARALLEL = 8;
 
 let made: DeliveryQueue | undefined;
 
-/** The delivery queue of this deployment. */
 export function deliveryQueue(): DeliveryQueue {
   made ??= openQueue(setting("DELIVERY_QUEUE_URL"));
   return made;
 }
 
 export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): DeliveryQueue {
-  /** Sends a batch, and repeats the call for the refused entries. */
   async function sendBatch(entries: readonly Queued[]): Promise<void> {
     let left = entries.map((entry, index) => ({
       Id: String(index),
@@ -99,14 +96,13 @@ export const oneJob = (kind: JobMessage["kind"]) =>
 
 export interface JobQueue {
   send(message: JobMessage): Promise<void>;
-  /** Makes a received message visible again after this number of seconds. */
   returnIn(kind: JobMessage["kind"], receiptHandle: string, seconds: number): Promise<void>;
 }
 
 /** Imports and exports have separate queues, so that neither delays the other and each function bundles the code of one kind only. */
 const queueSettings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL" } as const;
 
-/** Reads no setting and opens no connection before the first message. */
+/** Opens no connection and reads no setting before the first message. */
 export function openJobQueues(open: () => SQSClient = sqsClient): JobQueue {
   let client: SQSClient | undefined;
   const sqs = (): SQSClient => {

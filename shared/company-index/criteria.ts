@@ -117,7 +117,6 @@ export interface Criteria {
   readonly cities?: ReadonlySet<string> | undefined;
   /** If true, only rows with both coordinates pass. */
   readonly onMap?: boolean | undefined;
-  /** The row must match every word. */
   readonly words: readonly SearchWord[];
 }
 

@@ -28,7 +28,7 @@ export interface Unflushed {
  * searches read.
  */
 const TEXT_BYTES = 256;
-/** Every 1 024 bytes of an entry, its text included, add 1 to its weight. */
+/** Every 1 024 bytes of an entry, its text included, add 1 to its weight. The total weight of the entries decides when to flush. */
 const ENTRY_BYTES = 1_024;
 
 /** The `type` attribute of a delta entry. The event filter of the flush function selects stream records by this value. */

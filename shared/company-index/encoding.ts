@@ -159,7 +159,6 @@ export function writeCoded<T>(
   });
   into.integer(distinct.length);
   for (const value of distinct) writeValue(value);
-  // A column with a single distinct value needs no codes.
   if (distinct.length > 1) for (const code of column) into.integer(code);
 }
 

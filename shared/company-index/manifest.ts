@@ -94,7 +94,6 @@ export const HEAD_TYPE = "indexHead";
 const Head = z.object({
   /** Increases with each change of the list of sorted runs, for optimistic locking. 0 means that the company has no index yet. */
   version: z._default(z.int(), 0),
-  /** Ids of the current sorted runs, oldest first. */
   manifest: z._default(z.array(z.string()), []),
   /** Number of changes of statuses, tags and users so far. A reader compares it with the version of the names in its memory. */
   dictionaryVersion: z._default(z.int(), 0),
@@ -171,7 +170,6 @@ const RunManifestItem = z.object({
   fewOverrides: z.optional(z.instanceof(Uint8Array)),
 });
 
-/** The key is the run id. */
 export type RunManifests = ReadonlyMap<string, RunManifest>;
 
 export const runManifestItem = (companyId: number, { runId, fewOverrides, ...rest }: RunManifest): Key & Item => ({
@@ -201,7 +199,6 @@ export async function readRunManifests(
   return runManifests;
 }
 
-/** Run manifests and sorted runs that the caller has already read. */
 export interface AtHand {
   readonly runManifests?: RunManifests | undefined;
   readonly known?: readonly Run[];

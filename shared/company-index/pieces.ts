@@ -23,7 +23,6 @@ export const newPieceId = (): string => randomBytes(9).toString("base64url");
 
 /** One binary object of a segment or sorted run. `parts` is the number of table items that store it. */
 export interface Piece {
-  /** Id of the segment or sorted run. */
   readonly owner: string;
   readonly name: string;
   readonly parts: number;

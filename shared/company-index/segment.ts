@@ -205,7 +205,6 @@ export function readTexts(from: ByteReader, count: number): { bytes: Buffer; sta
 
 export const column = <T, K extends keyof T>(rows: readonly T[], field: K): T[K][] => rows.map((row) => row[field]);
 
-/** Yields the rows in stored order, each with its notes from this segment. */
 export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithNotes> {
   let entry = 0;
   for (let row = 0; row < main.count; row++) {
@@ -235,7 +234,6 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
   }
 }
 
-/** Returns the text without its line break. */
 const textOf = ({ bytes, starts }: TextColumns, entry: number): string =>
   bytes.toString("utf8", starts[entry], (starts[entry + 1] ?? 1) - 1);
 

@@ -49,7 +49,6 @@ export class NewestVersions {
     return this.#ids[slot] === id && isOlder(version, age, this.#versions[slot] ?? 0, this.#ages[slot] ?? 0);
   }
 
-  /** Returns 0 for an unknown record. */
   versionOf(id: number): number {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id ? (this.#versions[slot] ?? 0) : 0;
@@ -158,7 +157,6 @@ export function addAll(into: NewestVersions, { ids, versions }: Versions, age: n
   for (const [i, id] of ids.entries()) into.add(id, versions[i] ?? 0, age);
 }
 
-/** The newest unflushed entry of each prospect and note, by id. */
 export interface Delta {
   readonly prospects: ReadonlyMap<number, IndexEntry>;
   readonly notes: ReadonlyMap<number, NoteEntry>;

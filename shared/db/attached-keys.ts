@@ -10,7 +10,6 @@ const locatorPartition = (companyId: number, id: number): string => `C#${company
 const calendarPartition = (companyId: number, month: string): string => `C#${companyId}#K#${month}`;
 const agendaPartition = (companyId: number, assignee: number | null): string => `C#${companyId}#KA#${assignee ?? 0}`;
 
-/** The prospects of one block of 128 ids with all their notes. */
 export const prospectsAndNotes = (companyId: number, blockNumber: number) => ({
   pk: prospectBlock(companyId, blockNumber).pk,
   from: "N#",
@@ -39,7 +38,6 @@ export const noteCount = (companyId: number, prospectId: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `NC#${padded(prospectId)}`,
 });
-/** All appointments and all past status changes of the prospect. */
 export const details = (companyId: number, prospectId: number): { pk: string; begins: string } => ({
   pk: partitionOf(companyId, prospectId),
   begins: `D#${padded(prospectId)}#`,

@@ -34,7 +34,6 @@ export interface BatchTarget {
   readonly pace: Pace;
 }
 
-/** Returns the existing items in no particular order. */
 export async function batchGet(
   { client, tableName, pace }: BatchTarget,
   keys: readonly Key[],
@@ -152,7 +151,6 @@ const PATIENCE_MS = 5_000;
 /** If the caller has a deadline: the call fails this long before it, in milliseconds, so that the caller can still answer. */
 const RESERVE_MS = 2_000;
 
-/** Sends one batch of entries and returns the unprocessed ones. */
 export type SendChunk<T> = (chunk: readonly T[]) => Promise<readonly T[]>;
 
 /**

@@ -18,9 +18,7 @@ export const above = (field: string, value: unknown): Condition => ({ op: ">", f
 export const all = (...parts: readonly Condition[]): Condition => ({ op: "AND", parts });
 export const any = (...parts: readonly Condition[]): Condition => ({ op: "OR", parts });
 
-/** True if the item does not exist yet. */
 export const absent: Condition = missing("pk");
-/** True if the item exists. */
 export const present: Condition = exists("pk");
 
 export interface Change {

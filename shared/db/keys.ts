@@ -32,7 +32,6 @@ const territoryPartition = (companyId: number): string => `C#${companyId}#T`;
 const indexPartition = (companyId: number): string => `C#${companyId}#X`;
 const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
-/** The global counter from which blocks of ids are reserved. */
 export const idCounter = (): Key => ({ pk: "IDS", sk: "IDS" });
 
 /** The company and user of a token subject. */
@@ -95,7 +94,6 @@ export const prospectSpan = (companyId: number, first: number, last: number) => 
   upTo: `P#${padded(last)}`,
 });
 
-/** The stored answer to a request with this idempotency key. */
 export const idempotency = (companyId: number, userId: number, digest: string): Key => ({
   pk: `C#${companyId}#IK#${userId}`,
   sk: `I#${digest}`,
@@ -112,9 +110,7 @@ export const addressBlock = (companyId: number, blockNumber: number): { pk: stri
   pk: addressPartition(companyId, blockNumber),
 });
 
-/** The state of an import. */
 const importRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#M#${id}`, sk: "IMPORT" });
-/** The list of the company's imports. */
 export const importList = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#ML` });
 export const importEntry = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#ML`, sk: `M#${padded(id)}` });
 /** The imports before this one, or all imports if the id is undefined. */
@@ -122,7 +118,6 @@ export const importsBefore = (id: number | undefined) => ({
   from: "M#",
   upTo: `M#${id === undefined ? "~" : padded(id - 1)}`,
 });
-/** The state of an export. */
 const exportRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#E#${id}`, sk: "EXPORT" });
 /** Returns the import or export to which a row belongs, or undefined for any other row. */
 export const jobAt = ({ pk }: Key): { kind: "import" | "export"; companyId: number; id: number } | undefined => {
@@ -186,7 +181,6 @@ export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${com
 /** The run manifests of the company index. Each one lists the segments of one sorted run. */
 export const runManifests = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` });
 export const runManifest = (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId });
-/** One part of the binary data of a segment or sorted run of the company index. */
 export const indexPart = (companyId: number, owner: string, piece: string, part: number): Key => ({
   pk: `C#${companyId}#XS#${owner}`,
   sk: `${piece}#${part}`,
@@ -194,7 +188,6 @@ export const indexPart = (companyId: number, owner: string, piece: string, part:
 /** All binary data of a segment or sorted run of the company index. */
 export const indexParts = (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` });
 
-/** All webhooks of the company with their registrations. */
 export const webhooks = (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) });
 /** The number of the company's webhooks. Writes check the limit with a condition on this row. */
 export const webhookCount = (companyId: number): Key => ({ pk: webhookPartition(companyId), sk: "COUNT" });

@@ -21,7 +21,6 @@ export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; u
   return { result, usage };
 }
 
-/** Returns undefined outside `metered`. */
 export const usageSoFar = (): Usage | undefined => current.getStore();
 
 /**

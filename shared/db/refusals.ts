@@ -55,7 +55,6 @@ const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefi
 
 const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling|ThrottlingException|.*Throttled.*)/;
 
-/** Whether DynamoDB throttled the whole call. */
 export const isThrottled = (error: unknown): boolean => error instanceof Error && throttling.test(error.name);
 
 /** Exponential backoff with full jitter, at most 800 ms. */

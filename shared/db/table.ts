@@ -38,7 +38,6 @@ export interface QuerySpec {
   readonly newestFirst?: boolean;
   /** Items per page. The iteration still covers all pages. */
   readonly pageItems?: number;
-  /** Maximum number of items to read. */
   readonly limit?: number;
   /** Fields of each item to return. The read still costs the units of the whole item. */
   readonly fields?: readonly string[];
@@ -51,11 +50,9 @@ export interface Table {
   get(key: Key): Promise<Item | undefined>;
   /** Returns the existing items in no particular order. */
   batchGet(keys: readonly Key[], how?: HowToGet): Promise<Item[]>;
-  /** Writes the items without conditions and without a transaction. */
   batchPut(items: readonly (Key & Item)[]): Promise<void>;
   /** Writes each item whose key is free, without a transaction. Returns the items whose key exists already. */
   insert<T extends Key & Item>(items: readonly T[]): Promise<T[]>;
-  /** Without conditions and without a transaction. */
   batchRemove(keys: readonly Key[]): Promise<void>;
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
   /** Returns the changed item for an update. Throws ConditionFailed. */

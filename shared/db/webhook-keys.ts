@@ -26,7 +26,6 @@ const debounceKey = (kind: string, { companyId, webhookId, registrationId, recor
   sk: `${kind}#${padded(registrationId)}#${padded(recordId)}`,
 });
 
-/** Keys of debounce windows, of the events in them, and of manual triggers. */
 export const debounceKeys = {
   /**
    * The open debounce window of a record, for a registration with a delay. The row names the delivery that the next event joins. Without
@@ -48,7 +47,7 @@ export const debounceKeys = {
   shard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
     pk: debouncePartition(companyId, webhookId, shard),
   }),
-  /** The last manual trigger for a record: its time and the delivery that it created. */
+  /** The last manual trigger for a record (a user requested a delivery): its time and the delivery that it created. */
   manualTrigger: (record: RegisteredRecord): Key => debounceKey("M", record),
 } as const;
 
@@ -90,7 +89,6 @@ export const expectedKeys = {
   day: (companyId: number, day: string): { pk: string } => ({ pk: dayPartition(companyId, day) }),
 } as const;
 
-/** Keys of replays, and of the deliveries that a replay reads. */
 export const replayKeys = {
   /** The state of the current or last replay of a webhook. */
   replay: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#REPLAY`, sk: "REPLAY" }),

@@ -84,7 +84,6 @@ function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
   return { put: { ...keys.address(address.companyId, address.id), ...address }, when: absent };
 }
 
-/** Finds the address in its separate row or in the packed row of its import. */
 export async function findAddress(
   { table }: ApiContext,
   companyId: number,
@@ -187,7 +186,7 @@ export async function updateAddress(
 
 interface Changed {
   readonly address: Address;
-  /** True if some copies may still be outdated. */
+  /** True if copies of the address in some prospects may still be outdated. */
   readonly isSpreading: boolean;
 }
 

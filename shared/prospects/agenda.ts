@@ -19,7 +19,6 @@ import { Id } from "#shared/schema.ts";
 
 export interface AgendaEntry {
   readonly id: number;
-  /** Milliseconds since the epoch. */
   readonly startMs: number;
   /** True only if the status of the appointment is `scheduled`. */
   readonly isScheduled: boolean;
@@ -105,7 +104,6 @@ export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: un
   return until === undefined ? [] : [{ remove: attachedKeys.agenda(companyId, assignedToUserId, until, id) }];
 }
 
-/** Returns the writes that move the agenda row to the partition of a new assignee. */
 export async function agendaMoves(table: Table, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);

@@ -186,7 +186,6 @@ type PlainFields = Pick<
   "title" | "startAt" | "endAt" | "allDay" | "status" | "location" | "notes" | "assignedToUserId"
 >;
 
-/** Fields that the patch does not contain come from `otherwise`. */
 function givenFields(patch: AppointmentPatch, otherwise: PlainFields): PlainFields {
   const { title = otherwise.title, startAt = otherwise.startAt, endAt = otherwise.endAt } = patch;
   const { allDay = otherwise.allDay, status = otherwise.status, location = otherwise.location } = patch;

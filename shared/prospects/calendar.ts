@@ -171,7 +171,6 @@ async function* readCalendar(
   }
 }
 
-/** `YYYY-MM` for each month that overlaps the range. */
 function monthsOf({ from, to }: Range): string[] {
   const [first, last] = [monthNumber(from), monthNumber(to)];
   return Array.from({ length: last - first + 1 }, (_, i) => {

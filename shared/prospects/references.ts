@@ -71,7 +71,10 @@ export async function requireReferences(
   return { dictionary, checks: checks.length < 2 ? checks : [dictionaryUnchanged(companyId, dictionary)] };
 }
 
-/** A check of the version of all names replaces several checks of single rows, because each check costs two write units. */
+/**
+ * One check of the dictionary version (of all statuses, tags and users) replaces several checks of rows, because each check costs two write
+ * units.
+ */
 const dictionaryUnchanged = (companyId: number, { version }: Dictionary): Write => ({
   check: keys.company(companyId),
   when: version === 0 ? missing("dictionaryVersion") : equals("dictionaryVersion", version),
@@ -125,7 +128,6 @@ export async function resolveAddress(
   return { address: null, links: await unlinkOf(context, companyId, current) };
 }
 
-/** Returns the writes that unlink a prospect from its current address. */
 async function unlinkOf(
   context: ApiContext,
   companyId: number,

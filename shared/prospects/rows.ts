@@ -69,7 +69,6 @@ export const locatorWrite = (key: Key, prospectId: number): Write => ({
   when: absent,
 });
 
-/** Returns the id of the prospect, or undefined if no such note or appointment exists. */
 export async function findLocator(table: Table, key: Key): Promise<number | undefined> {
   const found = await table.get(key);
   return found === undefined ? undefined : Locator.parse(found).prospectId;
@@ -88,7 +87,6 @@ export const noteLocatorWrite = ({ companyId, id, prospectId, createdAt }: Store
   when: absent,
 });
 
-/** The id of a note and the id of its prospect. */
 const PackedLocator = z.tuple([Id, Id]);
 const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
@@ -106,7 +104,10 @@ export const packNoteLocators = (
     return { ...attachedKeys.noteLocators(companyId, block), type: "notePlaces", createdAt, bytes };
   });
 
-/** Returns, by note id, what the keys of the notes need. A note from a packed row may have been deleted since. */
+/**
+ * Returns, by note id, the prospect and the creation time of a note, which its key contains. A note from a packed row may have been deleted
+ * since.
+ */
 export async function findNoteLocators(
   table: Table,
   companyId: number,

@@ -37,7 +37,6 @@ export const StoredNote = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   createdBy: z.nullable(Id),
-  /** Number of writes of this row, for optimistic locking and for event ids. */
   version: z.int(),
   /** The id of the import, only for imported notes. They emit no events. */
   importId: z.optional(z.string()),
@@ -50,7 +49,6 @@ export const StoredAppointment = z.object({
   companyId: Id,
   assignedToUserId: z.nullable(Id),
   createdBy: z.nullable(Id),
-  /** Number of writes of this row, for optimistic locking and for event ids. */
   version: z.int(),
   /** The row is kept after the deletion, because the event `appointment.cancelled` is made from it. */
   deletedAt: z.optional(Timestamp),

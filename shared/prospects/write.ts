@@ -191,7 +191,6 @@ const emptyFields = {
 
 type PlainFields = Pick<StoredProspect, keyof typeof emptyFields>;
 
-/** Fields that the input does not contain come from `otherwise`. */
 function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields): PlainFields {
   const { customFieldData: custom } = input;
   return {

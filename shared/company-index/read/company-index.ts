@@ -51,20 +51,18 @@ export interface NamesSource<Names extends { readonly version: number }> {
 }
 
 export interface Found<Names> {
-  /** At least as new as the snapshot. */
   readonly names: Names;
   readonly criteria: Criteria;
   readonly matches: Matches;
 }
 
 export interface CompanyIndex {
-  /** Estimated memory of the cached segments, in bytes. */
   readonly cachedBytes: number;
   /** Reads the current state of a company's index. Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /**
-   * Reads the names and the index concurrently, and repeats the read while the snapshot is stale. Throws IndexUnreadable, and TableBusy
-   * after too many stale snapshots.
+   * Reads the names of statuses, tags and users and the index concurrently, and repeats the read while the snapshot is stale. Throws
+   * IndexUnreadable, and TableBusy after too many stale snapshots.
    */
   find<Names extends { readonly version: number }>(
     companyId: number,
@@ -86,7 +84,6 @@ export function companyIndex(table: Table): CompanyIndex {
 const ownCacheBytes = (): number => cacheBytesOf(Number(process.env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE ?? USUAL_MB));
 
 export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): CompanyIndex {
-  /** The indexes in memory by company id, least recently used first. */
   const cache = new Map<number, LoadedIndex>();
 
   /**
@@ -127,7 +124,9 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     return new LoadedIndex(companyId, manifest, cached);
   }
 
-  /** A function that does not have the index in memory reads the head row and all run manifests in the same round trip. */
+  /**
+   * Reads the head row. A function that does not have the index in memory reads all run manifests at the same time, to save a round trip.
+   */
   async function snapshot(companyId: number, { searches = false }: SnapshotOptions = {}): Promise<IndexSnapshot> {
     const isCold = !cache.has(companyId);
     const [unflushed, runManifests, texts] = await Promise.all([
@@ -199,7 +198,10 @@ const MB = 2 ** 20;
 const RESERVED_MB = 460;
 /** Share of the remaining memory that the cache may fill. Fragmentation and garbage need the rest. */
 const SHARE = 0.85;
-/** Memory of a company of 100 000 prospects with its texts. With a smaller cache, each search would load all texts again. */
+/**
+ * Minimum size of the cache: the memory of a company of 100 000 prospects with its texts. With a smaller cache, each search would load all
+ * texts again.
+ */
 const LEAST_BYTES = 20 * MB;
 
 /** Returns the cache size in bytes. `memoryMb` is the memory of the function, from `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. */

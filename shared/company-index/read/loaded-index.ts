@@ -59,13 +59,11 @@ export class LoadedIndex {
     return overrides;
   }
 
-  /** Whether the index has exactly the sorted runs with these ids. */
   consistsOf(manifest: readonly string[]): boolean {
     const { runs } = this.manifest;
     return runs.length === manifest.length && runs.every(({ id }, age) => id === manifest[age]);
   }
 
-  /** Estimated memory in bytes. */
   get bytes(): number {
     this.#bytes ??= this.#countBytes();
     return this.#bytes;
@@ -109,7 +107,6 @@ export class LoadedIndex {
     if (grew || this.#makesWords) this.#bytes = undefined;
   }
 
-  /** Loads everything that the criteria need and that is not in memory yet. */
   async load(table: Table, criteria: Criteria): Promise<void> {
     if (criteria.words.length > 0) this.#countWords();
     const isMore = await loadAll(table, this.#companyId, this.#missing(criteria));

@@ -21,7 +21,6 @@ export interface Inspection {
   readonly runs: number;
   readonly segments: number;
   readonly unflushed: number;
-  /** One sentence for each contradiction within the index. */
   readonly faults: readonly string[];
   readonly isReadable: boolean;
 }

@@ -51,7 +51,6 @@ export interface Rebuilt {
   readonly prospects: number;
   readonly notes: number;
   readonly segments: number;
-  /** Number of old sorted runs that the new run replaced. */
   readonly replaced: number;
   /** Number of sorted runs that were flushed during the rebuild and remain in the index. */
   readonly staying: number;
@@ -108,7 +107,6 @@ const keptChanging = (companyId: number): RebuildRefused =>
   new RebuildRefused(`the index of company ${companyId} kept changing`);
 
 interface Lease {
-  /** Throws RebuildRefused if another rebuild has taken the lock. */
   check(): void;
   stop(): Promise<void>;
 }
@@ -178,7 +176,6 @@ interface Job {
   readonly known: KnownVersions;
   /** Ids of notes that were deleted before the rebuild could read them. */
   readonly deletedNotes: Set<number>;
-  /** The unflushed entries when the rebuild began. */
   readonly before: Unflushed;
   readonly segments: SegmentEntry[];
   readonly settleMs: number;

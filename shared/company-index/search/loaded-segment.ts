@@ -102,12 +102,11 @@ export class LoadedSegment {
  * row.
  */
 export class SegmentTexts {
-  /** The row number of each text. */
   readonly rowOf: Uint16Array;
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   #texts: PlainTexts | Words;
-  /** The phone digits of each row, one word for each phone number. */
+  /** The phone digits of each row. A phone number counts as one word. */
   #digits: PlainTexts | Words;
   #isSearched = false;
 
@@ -159,7 +158,6 @@ export class SegmentTexts {
 /** Doubles represent whole numbers of up to 53 bits exactly. */
 const EXACT_BITS = 53;
 
-/** Row numbers sorted by prospect id. */
 export const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, rowNumbers(ids.length));
 
 /** Row numbers in list order: newest first, and the higher id first among equal creation times. 16-bit numbers save memory. */
@@ -219,7 +217,6 @@ export interface SegmentInView {
 
 export interface IndexView {
   readonly segments: readonly SegmentInView[];
-  /** The newest flushed version of each note. */
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
   readonly delta: Delta;

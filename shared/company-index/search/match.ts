@@ -30,9 +30,7 @@ export interface SegmentMatches {
 
 export interface Matches {
   readonly segments: readonly SegmentMatches[];
-  /** The order is undefined. */
   readonly unflushed: readonly IndexRow[];
-  /** Exact number of matches in `segments` and `unflushed`. */
   readonly total: number;
   /** Number of rows that a search with a bounding box examined. Benchmarks report it. */
   readonly looked: number;
@@ -78,7 +76,6 @@ function sortSome({ segments }: IndexView): void {
   }
 }
 
-/** Applies the criteria to one segment after the other. */
 class Search {
   readonly #criteria: Criteria;
   readonly #words: readonly WordHits[];
@@ -116,7 +113,6 @@ class Search {
     return { inView, rows, inListOrder: narrowest?.inListOrder === true };
   }
 
-  /** Returns undefined if all rows with coordinates are inside the box. */
   #bboxFilterIn({ geo, entry }: LoadedSegment): BboxFilter | undefined {
     const { box } = this.#criteria;
     if (box === undefined || withinBox(entry.zone, box)) return undefined;
@@ -151,7 +147,6 @@ function keepCreated(rows: Uint16Array, { main, entry }: LoadedSegment, criteria
   });
 }
 
-/** Drops rows without coordinates if the criteria require coordinates. */
 function keepOnMap(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
   if (box === undefined && onMap !== true) return rows;
   if (geo === undefined) throw coordinatesMissing();

@@ -15,7 +15,6 @@ export class PlainTexts {
     return this.bytes.byteLength + this.starts.byteLength;
   }
 
-  /** Calls `visit` once for each text that contains the bytes. */
   visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
     const { bytes, starts } = this;
     let text = 0;
@@ -69,7 +68,6 @@ export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   let end = 0;
   for (let word = 0; word + 1 < starts.length; word++) {
     const from = end;
-    // The last byte of each word is a line break.
     const last = (starts[word + 1] ?? 0) - 1;
     for (let at = starts[word] ?? 0; at < last; at++) {
       const byte = bytes[at] ?? BLANK;
@@ -91,7 +89,7 @@ const GRAM = 3;
  * the word. Like a Bloom filter, it has false positives, because several trigrams share a bucket.
  */
 export class Grams {
-  /** A bit mask of parts for each bucket, stored as two numbers. */
+  /** For each bucket of trigrams, a bit mask of the parts that contain one of them, stored as two numbers. */
   readonly #masks: Uint32Array;
   readonly #buckets: number;
 

@@ -43,7 +43,6 @@ export class RowSet implements RowFilter {
   readonly #rows: number[] = [];
   #bits: Uint32Array | undefined;
 
-  /** `count` is the number of rows in the segment. */
   constructor(count: number) {
     this.#count = count;
   }
@@ -131,7 +130,6 @@ function codesOf(values: readonly Value[]): Map<Wanted, number[]> {
 
 const isList = (value: Value): value is readonly number[] => typeof value === "object" && value !== null;
 
-/** Returns undefined if every row passes. */
 export function codedFilter(
   { values, codes }: Coded<Value>,
   postings: Postings,
@@ -201,7 +199,6 @@ export class BboxFilter implements RowFilter {
     this.size = this.#spans.reduce((sum, [first, end]) => sum + end - first, 0);
   }
 
-  /** Number of rows that were compared with the box so far. */
   get compared(): number {
     return this.#compared;
   }

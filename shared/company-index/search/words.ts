@@ -22,7 +22,9 @@ export class Words {
   readonly #grams: Grams;
   /** Number of words in each part of the trigram filter. */
   readonly #wordsOfPart: number;
-  /** The second index, over the letter sequences of single-text words. Undefined in the second index itself. */
+  /**
+   * The second index, which contains the letter sequences of the words that occur in a single text. Undefined in the second index itself.
+   */
   readonly #runs: Words | undefined;
 
   constructor(texts: PlainTexts, areRuns = false) {
@@ -47,7 +49,6 @@ export class Words {
     return own.reduce((sum, part) => sum + (part?.byteLength ?? 0), 0);
   }
 
-  /** May call `visit` several times with the same text. */
   visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
     const byRuns = this.#runs !== undefined && areLetters(wanted);
     this.#visitWords(byRuns ? this.#shared : this.#starts.length - 1, wanted, visit);
@@ -61,7 +62,6 @@ export class Words {
     return this.#textStarts.length - 1;
   }
 
-  /** Searches among the first `size` words. */
   #visitWords(size: number, wanted: Buffer, visit: (text: number) => void): void {
     const [low, high] = this.#grams.partsWith(wanted);
     if (low === 0 && high === 0) return;
@@ -138,7 +138,6 @@ function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { o
   return { order, shared: counts.reduce((sum, count) => sum + (count === 1 ? 0 : 1), 0) };
 }
 
-/** Stable sort by one byte of each word. */
 function sortedBy(words: Uint32Array, byteOf: (word: number) => number): Uint32Array {
   const bytes = new Uint8Array(words.length);
   const next = new Uint32Array(257);
@@ -209,7 +208,7 @@ const NO_TEXT = 0xffffffff;
  */
 export class WordList {
   readonly #bytes: Uint8Array;
-  /** Word number in each slot. At least half of the slots are free. */
+  /** Word number in each slot of the hash table. At least half of the slots are free. */
   #slots: Uint32Array;
   #size = 0;
   /** For each word: the byte position of its first occurrence, its length, and the last text that contains it. */
@@ -237,7 +236,6 @@ export class WordList {
     return this.#size;
   }
 
-  /** Adds the words between two byte positions as words of the text with number `text`. */
   addText(from: number, to: number, text: number): void {
     const bytes = this.#bytes;
     let first = from;
@@ -258,7 +256,6 @@ export class WordList {
     return this.#froms[word] ?? 0;
   }
 
-  /** Returns the length in bytes. */
   lengthOf(word: number): number {
     return this.#lengths[word] ?? 0;
   }

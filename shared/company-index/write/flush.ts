@@ -24,7 +24,6 @@ import { errorFields, log, withLogContext } from "#shared/log.ts";
  */
 export const FLUSH_ENTRIES = 128;
 
-/** Maximum number of attempts to read a text that is not visible yet. */
 const TEXT_TRIES = 5;
 
 /**
@@ -102,7 +101,6 @@ async function putNewRun(
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
 
-/** Repeats merges until none is due. Returns the number of merges. */
 async function mergeAll(context: IndexContext, companyId: number, before: IndexState): Promise<number> {
   let state: IndexState | undefined = before;
   for (let merges = 0; ; merges++) {
@@ -123,7 +121,6 @@ interface BuiltRun extends NewRun {
   readonly rows: readonly RowWithNotes[];
 }
 
-/** Returns undefined if all entries have already been flushed. */
 async function newRun(
   table: Table,
   companyId: number,
@@ -276,7 +273,6 @@ export function flushStream(
   };
 }
 
-/** Returns the total weight of the entries that were not flushed. */
 async function flushCompany(context: IndexContext, companyId: number): Promise<number> {
   const { left, ...done } = await flush(context, companyId);
   if (done.entries > 0) log.info("index flushed", done);

@@ -6,7 +6,7 @@ import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from 
 
 /** Maximum number of rows in a segment. Row numbers then fit into 16 bits, and a column group usually fits into one table item. */
 export const SEGMENT_ROWS = 4_096;
-/** Maximum number of characters of all texts in a segment. */
+/** Maximum number of characters of all texts in a segment, to limit memory. A segment with long texts has fewer rows. */
 const SEGMENT_TEXT = 2_000_000;
 
 /** Returns -1 for a row without coordinates, so that such rows come first. */
@@ -116,7 +116,7 @@ export const atGeohash = (entry: RowWithNotes): RowAtGeohash => ({
 
 /** Number of rows that are sorted in memory together. They need some tens of megabytes. */
 const CHUNK_ROWS = 32_768;
-/** Maximum number of characters of all texts in a chunk of rows. */
+/** Maximum number of characters of all texts that are sorted in memory together. */
 const CHUNK_TEXT = 16_000_000;
 
 type Packed = Record<Group, Uint8Array>;

@@ -90,7 +90,6 @@ export async function completeRun(
   return { id, rows, overrides, looseNotes, segments, fewOverrides: isInline ? encoded.overrides : undefined };
 }
 
-/** Returns the number of table items that store the bytes. */
 async function storePiece(
   table: Table,
   companyId: number,
@@ -130,7 +129,6 @@ async function wasPublished(table: Table, companyId: number, { manifest }: Head,
   return retiredIn(manifest, await readRunManifests(table, companyId, "strong")).has(runId);
 }
 
-/** Removes the data of a sorted run that is not in the index and never will be. */
 export async function discardRun(table: Table, companyId: number, run: Run): Promise<void> {
   await removePieces(table, companyId, piecesOf({ runs: [run] }));
   await table.batchRemove([keys.runManifest(companyId, run.id)]);

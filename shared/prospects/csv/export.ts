@@ -133,7 +133,6 @@ function* batchesOf({ ids, versions }: Order, from: number): Generator<Wanted[],
   return undefined;
 }
 
-/** Counts the remaining prospects in each block of 128 ids. */
 function countsByBlock({ ids }: Order, from: number): Map<number, number> {
   const counts = new Map<number, number>();
   for (const id of ids.subarray(from)) counts.set(blockOf(id), (counts.get(blockOf(id)) ?? 0) + 1);

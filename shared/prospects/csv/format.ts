@@ -68,7 +68,6 @@ export const MappingText = z.pipe(
 export interface Header {
   /** The number of cells that every row must have. */
   readonly width: number;
-  /** The position in the file for each known column, from 0. */
   readonly positions: Readonly<Partial<Record<Column, number>>>;
 }
 

@@ -25,7 +25,6 @@ export class CsvParser {
     return this.#place === "quoted";
   }
 
-  /** Yields the rows that end in this piece. */
   *push(piece: string): Generator<string[], void, undefined> {
     for (let at = 0; at < piece.length; ) {
       if (this.#place === "quoted") at = this.#readQuoted(piece, at);

@@ -24,7 +24,6 @@ const MOST_COMPARED_AGAIN = 10_000;
 
 export interface VerifyOptions {
   readonly pauseMs?: number;
-  /** Called with the number of prospects compared so far. */
   readonly progress?: (prospects: number) => void;
 }
 
@@ -35,7 +34,6 @@ export interface Verdict {
   readonly segments: number;
   readonly runs: number;
   readonly unflushed: number;
-  /** One sentence for each fault. */
   readonly faults: readonly string[];
   /** Number of differing records that were not compared again, because there were too many. */
   readonly unexamined: number;
@@ -148,7 +146,6 @@ async function compareAgain(
   return { inspection, mismatches: left, faults };
 }
 
-/** Undefined if there is no row. */
 type RowState = Fingerprint | "deleted" | undefined;
 
 function rowsIn({ prospects, notes }: SomeRecords) {
@@ -180,7 +177,6 @@ function faultOf(
   return entry.hash === after.hash ? "fine" : "has different content in the index and in its row";
 }
 
-/** The records that differ between index and rows. */
 export class Mismatches {
   readonly prospects = new Set<number>();
   /** Maps the id of each note to the id of its prospect. */
@@ -224,7 +220,7 @@ export const fingerprintOf = (record: IndexEntry | NoteText): Fingerprint => ({
 /** The fields are sorted, so equal records have equal texts. */
 const canonical = (record: IndexEntry | NoteText): string => JSON.stringify(Object.entries(record).sort());
 
-/** Collects fingerprints of the records in the index, or only of the records in `only`. */
+/** Collects fingerprints of all records in the index, or only of the records in `only`. */
 export class IndexedRecords implements RecordVisitor {
   readonly prospects = new Map<number, Fingerprint>();
   readonly notes = new Map<number, Fingerprint>();

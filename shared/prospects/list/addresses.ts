@@ -19,7 +19,7 @@ const MOST_BLOCKS_AT_ONCE = 32;
 
 export interface AddressPage {
   readonly addresses: readonly Address[];
-  /** The last id that was checked; undefined if there are no more addresses. */
+  /** The last id that was checked, where the next page begins. Undefined if there are no more addresses. */
   readonly after: number | undefined;
 }
 
