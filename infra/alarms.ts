@@ -1,4 +1,7 @@
-/** Alarms with a text on their impact, the metrics that some alarms read from logs, and the topic that mails alarms to an operator. */
+/**
+ * Makes the alarms with a text on their impact, the metrics that some alarms read from logs, and the topic that mails alarms to an
+ * operator.
+ */
 import { Alarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -14,9 +17,9 @@ import { accept } from "./rules.ts";
 export interface AlarmSpec {
   readonly metric: Metric;
   readonly above: number;
-  /** A text for operators that says what the alarm means for users and what to do. */
+  /** Tells operators what the alarm means for users and what to do. */
   readonly impact: string;
-  /** The number of consecutive periods that must exceed the threshold. The default is 1. */
+  /** The number of consecutive periods above the threshold. The default is 1. */
   readonly periods?: number;
 }
 
@@ -31,40 +34,40 @@ export function alarm(scope: Construct, id: string, { metric, above, impact, per
   });
 }
 
-/** Reports three consecutive minutes with errors as an outage. A single error is no alarm, because a retry may succeed. */
+/** Goes off after three consecutive minutes with errors. A single error is no outage, because a retry may succeed. */
 export function errorAlarm(watched: LambdaFunction, impact: string): void {
   const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Errors", { metric, above: 0, periods: 3, impact });
 }
 
-/** Reports that Lambda refused invocations in three consecutive minutes. The account's quota or the function's reservation is too small. */
+/**
+ * Goes off when Lambda refused invocations in three consecutive minutes, because the account's quota or the function's reservation is too
+ * small.
+ */
 export function throttleAlarm(watched: LambdaFunction, impact: string): void {
   const metric = watched.metricThrottles({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Throttled", { metric, above: 0, periods: 3, impact });
 }
 
-/** Watches the age of the records that a function reads from a stream. */
+/** Goes off when a function reads records of the stream later than this. */
 export function lagAlarm(watched: LambdaFunction, seconds: number, impact: string): void {
   const metric = watched.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
   alarm(watched, "Behind", { metric, above: seconds * 1_000, periods: 5, impact });
 }
 
-/** A field of the service's log lines (shared/log.ts), which Lambda's JSON log format stores below `message`. */
+/** A field of the service's log lines (shared/log.ts). Lambda's JSON format puts them below `message`. */
 type LogField = `$.message.${string}`;
 
 export interface LogMetricSpec {
-  /** The value of the field `event` in the log lines. */
   readonly event: string;
-  /** The field whose value becomes the metric, or 1 to count the log lines. */
+  /** The field whose value becomes the metric, or 1 to count lines. */
   readonly value: "1" | LogField;
   /**
-   * Fields with few different values. Each value becomes a metric, and CloudWatch disables a filter that makes 1 000 metrics within an
-   * hour.
+   * Use only fields with few different values: each value is a metric, and CloudWatch disables a filter that makes 1 000 within an hour.
    */
   readonly dimensions?: Readonly<Record<string, LogField>>;
 }
 
-/** Makes a metric from log lines. Its namespace is the name of the stack. */
 export function logMetric(scope: Construct, metricName: string, logGroup: ILogGroup, spec: LogMetricSpec): Metric {
   const metricNamespace = Stack.of(scope).stackName;
   const { event, value, dimensions } = spec;
@@ -83,7 +86,7 @@ const UNREADABLE = "IndexUnreadable";
 
 /** Counts log lines that report a missing or damaged part of a company index. */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup): void {
-  // Both fields hold the name of an error class. A request that fails for this error logs another error and puts this one into `cause`.
+  // Both fields contain an error's name. A request that fails because of a damaged index logs another error, with this one as its cause.
   const fields: LogField[] = ["$.message.error", "$.message.cause"];
   new MetricFilter(scope, UNREADABLE, {
     logGroup,
@@ -104,10 +107,10 @@ export function unreadableAlarm(stack: Stack): Alarm {
   });
 }
 
-/** The alarm goes off above this share of the account's concurrency, because a little more load would be throttled. */
+/** Above this share, a little more load would be throttled. */
 const CONCURRENCY_SHARE = 0.8;
 
-/** Alarms on the metrics of Lambda without a function's name, which count all functions of the account in the region. */
+/** Makes the alarms on Lambda's metrics of the whole account and region, which have no function name. */
 export function accountAlarms(scope: Stack, accountConcurrency: number): void {
   const accountMetric = (metricName: string, statistic: string): Metric =>
     new Metric({ namespace: "AWS/Lambda", metricName, period: Duration.minutes(1), statistic });
@@ -129,16 +132,16 @@ export function accountAlarms(scope: Stack, accountConcurrency: number): void {
   });
 }
 
-/** Creates the topic. SNS first asks the e-mail address for its consent and sends no alarm before the consent. */
+/** SNS asks the e-mail address for consent and sends no alarm before it. */
 export function createAlarmTopic(scope: Stack, email: string | undefined): Topic {
   const key = new Key(scope, "AlarmKey", {
     description: "Encrypts alarms in the topic that mails them",
     enableKeyRotation: true,
-    // The key can be deleted with the stack, because the topic stores nothing that is encrypted with it.
+    // The topic stores nothing that is encrypted with the key, so the key can be deleted with the stack.
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
-  // The topic needs its own key, because CloudWatch may not use the AWS managed key and the policy of that key cannot be changed.
+  // CloudWatch may not use the AWS managed key, whose policy cannot be changed, so the topic has its own.
   const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com");
   const sameAccount = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
   key.addToResourcePolicy(
@@ -171,7 +174,6 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
   return topic;
 }
 
-/** Sends every alarm in the construct tree below `home` to the topic. */
 export function sendAlarms(home: IConstruct, topic: Topic): void {
   const action = new SnsAction(topic);
   for (const child of home.node.findAll()) if (child instanceof Alarm) child.addAlarmAction(action);

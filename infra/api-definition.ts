@@ -1,6 +1,6 @@
 /**
- * The REST API as one OpenAPI document with API Gateway's extensions. With such a document an endpoint adds no resource to the stack,
- * whose number of resources is limited.
+ * Defines the REST API as one OpenAPI document with API Gateway's extensions. So an endpoint adds no method resource to the stack, which
+ * may have 500 resources.
  */
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
 import * as limits from "#shared/limits.ts";
@@ -10,22 +10,18 @@ import type { Route } from "./routes/route.ts";
 export interface Endpoint {
   readonly route: Route;
   readonly functionArn: string;
-  /** The number of seconds that API Gateway waits for the function. Undefined means API Gateway's own limit of 29 s. */
+  /** Seconds that API Gateway waits for the function. Undefined means its default of 29 s. */
   readonly waitSeconds?: number;
 }
 
 export interface DefinitionSpec {
-  /**
-   * The title of the document and the name of the API in CloudWatch, because API Gateway reads the name from the document and not from the
-   * resource.
-   */
+  /** Also the name of the API in CloudWatch, because API Gateway reads the name from the document and not from the resource. */
   readonly title: string;
   readonly endpoints: readonly Endpoint[];
-  /** The ARN of the function that verifies callers. */
   readonly authorizerArn: string;
-  /** The ARN of the function that answers a method which the path does not have. */
+  /** The function that answers 405 to methods which a path does not have. */
   readonly otherMethodsArn: string;
-  /** The ARN of the role by which API Gateway calls the functions. */
+  /** The role with which API Gateway calls the functions. */
   readonly invokerArn: string;
   readonly partition: string;
   readonly region: string;
@@ -33,8 +29,8 @@ export interface DefinitionSpec {
 }
 
 /**
- * API Gateway compresses buffered answers of at least this size if the caller accepts compression. Compression could enlarge smaller
- * answers. Functions compress their streamed answers themselves, because API Gateway does not compress a stream.
+ * API Gateway compresses buffered answers from this size on, because compression can enlarge smaller ones. It does not compress streamed
+ * answers; their functions do.
  */
 const COMPRESSED_BYTES = 1_024;
 
@@ -45,7 +41,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
     info: { title: spec.title, version: "1", description: "Canvassing service" },
     paths: Object.fromEntries([...paths].map(([path, endpoints]) => [path, pathItem(path, endpoints, spec)])),
     components: { securitySchemes: { [CALLER]: authorizer(spec) } },
-    // With this setting the function gets the bytes of a file unchanged, as base64.
+    // The function gets the bytes of an uploaded file unchanged, as base64.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
     "x-amazon-apigateway-gateway-responses": gatewayResponses(spec.allowedOrigins),
@@ -83,8 +79,8 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
 const CALLER = "caller";
 
 /**
- * The answer 401 must come from API Gateway, because it renames the header `WWW-Authenticate` in the answer of a function. A missing or
- * malformed Authorization header starts no function. API Gateway caches the policy of a token for all methods, and does not cache errors.
+ * API Gateway itself answers 401, because it renames the header `WWW-Authenticate` in a function's answer. It caches a token's policy for
+ * all methods, and caches no errors.
  */
 const authorizer = ({ authorizerArn, invokerArn, partition, region }: DefinitionSpec): object => ({
   type: "apiKey",
@@ -103,7 +99,7 @@ const authorizer = ({ authorizerArn, invokerArn, partition, region }: Definition
 const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "region">, action: string): string =>
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
-/** Streaming uses another action of Lambda's API. Both actions need the same right `lambda:InvokeFunction`. */
+/** Streaming uses another URI, but both need the same right `lambda:InvokeFunction`. */
 function lambdaProxy(
   {
     functionArn,

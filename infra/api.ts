@@ -1,4 +1,4 @@
-/** The REST API, with a function for each route and one API definition that calls these functions. */
+/** Makes the REST API: a function for each route, and one definition that calls these functions. */
 import {
   AccessLogFormat,
   ApiDefinition,
@@ -27,16 +27,16 @@ import { accept } from "./rules.ts";
 
 export const STAGE = "live";
 
-/** The timeout of a function. It is below API Gateway's limit of 29 s, so that the function answers before API Gateway gives up. */
+/** Below API Gateway's limit of 29 s, so that a slow function can still answer. */
 export const API_TIMEOUT_SECONDS = 25;
 
-/** The timeout of a streaming function: the time for the work before the first byte, plus the time for the body. */
+/** The time for the work before the first byte, plus the time for the body. */
 export const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
-/** API Gateway waits this much longer than the function may run. */
+/** API Gateway waits this much longer than the function's timeout. */
 const GATEWAY_GRACE_SECONDS = 4;
 
-/** The throttle of all tenants together. A tenant of 200 reps with one request per second each uses a fifth of it. */
+/** Limits all companies together. A company of 200 reps with one request a second each uses a fifth of it. */
 const THROTTLE = { throttlingRateLimit: 1_000, throttlingBurstLimit: 2_000 } as const;
 
 const LOGGED = {
@@ -56,7 +56,7 @@ export function createApi(
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  // All routes share one log group. The names of its log streams contain the names of the functions.
+  // All routes share one log group, in which the names of the log streams contain the functions' names.
   const logGroup = functionLogs(home, table);
   const made = table.map((route) => ({
     route,
@@ -97,11 +97,11 @@ function createRestApi(
   const api = new SpecRestApi(scope, "Api", {
     restApiName,
     apiDefinition: ApiDefinition.fromInline(definition),
-    // In this mode a deployment removes everything that the definition no longer contains.
+    // A deployment then also removes what the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
     cloudWatchRole: true,
-    // Keep the role when the stack is deleted. All APIs of the account use it, and the account must not name a deleted role.
+    // All APIs of the account log with this role, so it must outlive the stack.
     cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN,
     deployOptions: {
       stageName: STAGE,
@@ -114,16 +114,16 @@ function createRestApi(
     },
   });
   const resource = api.node.defaultChild;
-  // In mode overwrite, API Gateway reads the endpoint's type from this parameter. The default type is edge-optimized.
+  // With OVERWRITE, API Gateway takes the endpoint type from this parameter. Its default is edge-optimized.
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
-  // Remove the construct's own output of the address, because the stack's output ApiUrl replaces it.
+  // The stack's output ApiUrl replaces the construct's own.
   api.node.tryRemoveChild("Endpoint");
   keepExecutionLog(api);
   accept(api, acceptedFindings);
   return api;
 }
 
-/** The throttles of single methods. Each repeats the stage's settings, because a method with its own settings does not inherit them. */
+/** Each throttle of a single method repeats the stage's other settings, because a method with its own settings does not inherit them. */
 function ownThrottles(table: readonly Route[]): Record<string, MethodDeploymentOptions> {
   const limited = table.flatMap((route) => {
     if (route.rate === undefined) return [];
@@ -142,7 +142,10 @@ const acceptedFindings = {
     "The role belongs to the account and serves all its APIs, and API Gateway requires this policy.",
 } as const;
 
-/** The fields of the access log. The path contains neither ids nor a query, and the log holds no header and no address of the caller. */
+/**
+ * The path is the route's pattern without ids and query, and there is no header or address of the caller, because the log must hold no
+ * personal data.
+ */
 const accessLogFields = {
   requestId: "$context.requestId",
   time: "$context.requestTimeEpoch",
@@ -153,11 +156,11 @@ const accessLogFields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
-  // The log lines of the authorizer contain only this id.
+  // Needed to find the authorizer's log lines, which contain only this id.
   authorizationId: "$context.authorizer.requestId",
 } as const;
 
-/** Makes the log group of the API's execution log. API Gateway would otherwise make it without a retention time. */
+/** Makes the log group of the API's execution log, because API Gateway would create it without a retention time. */
 function keepExecutionLog(api: SpecRestApi): void {
   const log = new LogGroup(api, "ExecutionLog", {
     logGroupName: Fn.join("", ["API-Gateway-Execution-Logs_", api.restApiId, "/", STAGE]),
@@ -167,7 +170,7 @@ function keepExecutionLog(api: SpecRestApi): void {
   api.deploymentStage.node.addDependency(log);
 }
 
-/** The role by which API Gateway calls exactly these functions. One role replaces a permission resource for each function. */
+/** The role with which API Gateway may call exactly these functions. It replaces one permission resource for each function. */
 function createInvoker(home: Construct, functions: readonly LambdaFunction[]): Role {
   const arns = functions.map(({ functionArn }) => functionArn);
   return new Role(home, "Invoker", {

@@ -1,4 +1,4 @@
-/** The entry point of the CDK command line. It reads the context, makes the stacks and checks them with cdk-nag. */
+/** Makes the stacks from the CDK context and checks them with cdk-nag. The command `cdk` runs this file. */
 import { join } from "node:path";
 import { bundle } from "./build/bundle.ts";
 import { readConfig } from "./config.ts";

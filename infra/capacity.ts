@@ -1,27 +1,27 @@
 /**
- * Presets for the concurrency of an AWS account. The preset `small` fits a new account, and `production` reserves concurrency for
+ * Divides an AWS account's concurrency between functions. The preset `small` fits a new account; `production` reserves concurrency for
  * background work.
  */
 
 export const presets = ["small", "production"] as const;
 export type Preset = (typeof presets)[number];
 
-/** Lambda requires that at least this much of an account's concurrency is unreserved. */
+/** Lambda requires this many unreserved executions in an account. */
 const UNRESERVED = 100;
 
 export interface Capacity {
   /** The account's quota of concurrent executions. */
   readonly accountConcurrency: number;
-  /** The maximum number of concurrent delivery senders. Each sends up to ten messages. */
+  /** The maximum number of concurrent senders of webhook deliveries. Each sends up to ten. */
   readonly deliverySenders: number;
-  /** The maximum number of concurrent import jobs, and also of concurrent export jobs. */
+  /** The maximum number of concurrent imports, and also of concurrent exports. */
   readonly jobs: number;
   /**
-   * The reserved concurrency of functions, by file. Other functions cannot use it, and the function cannot exceed it. A small account has
-   * none.
+   * The reserved concurrency of functions, by file. Other functions cannot use it, and the function cannot exceed it. Empty in a small
+   * account.
    */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
-  /** The memory of functions that cache many company indexes, by file. `npm run bench:cache` computes the values. */
+  /** Memory of functions that cache company indexes, by file. The values come from `npm run bench:cache`. */
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
 }
 
@@ -33,21 +33,22 @@ interface Plan {
   readonly memoryMb: Capacity["memoryMb"];
 }
 
-/** Lambda requires that the event source of a queue has a concurrency of at least two. */
+/** A job count below 2 is impossible, because Lambda requires a maximum concurrency of at least 2 for a queue. */
 const plans: Record<Preset, Plan> = {
-  /** A new account has a concurrency of 10, which must be unreserved. Four senders and two jobs leave the rest for requests. */
+  /**
+   * A new account has 10 concurrent executions and may reserve none. Four senders and two jobs of each kind leave the rest for requests.
+   */
   small: {
     accountConcurrency: 10,
     deliverySenders: 4,
     jobs: 2,
     reserved: {},
-    // A new account allows functions at most 3 008 MB of memory.
+    // A new account allows at most 3 008 MB for a function.
     memoryMb: { "prospects/list": 2_048, "prospects/pins": 2_048 },
   },
   /**
-   * `publish` and `flush` run one time for each shard of the stream, and 20 shards accept about 20 000 writes a second. The authorizer
-   * needs 20 ms for each caller each minute, so a concurrency of 50 admits 2 500 callers a second. A streamed export lasts as long as the
-   * client reads, and an import lasts up to 25 s. For these two functions the reservation is needed as an upper bound.
+   * `publish` and `flush` run once per stream shard, and 20 shards accept some 20 000 writes a second. The authorizer takes 20 ms for each
+   * caller and minute, so 50 admit 2 500 callers a second. Exports and imports take long, so for them the reservation is an upper bound.
    */
   production: {
     accountConcurrency: 1_000,
@@ -70,12 +71,12 @@ export interface CapacityChoice {
   readonly deliverySenders?: number | undefined;
 }
 
-/** Throws an error that names the context key if Lambda would refuse the deployment, or if the senders would use all concurrency. */
+/** Throws an error that names the context key if Lambda would refuse the reservations, or if the senders would use all concurrency. */
 export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // Reserve the concurrency of the function's event source, because a lower reservation would throttle the function.
+  // The senders' reservation equals the concurrency of their event source; a lower one would throttle them.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
   const sum = Object.values(reserved).reduce<number>((total, one = 0) => total + one, 0);

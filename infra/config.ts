@@ -1,38 +1,33 @@
-/** The settings of a deployment, which are read from the CDK context (`-c issuer=...`). Error messages name the context key. */
+/** Reads the settings of a deployment from the CDK context (`-c issuer=...`). Error messages name the context key. */
 import * as z from "zod/mini";
 import { type Capacity, capacityOf, presets } from "./capacity.ts";
 
-/** The name of the deployed service stack. It is in this file because operators' commands need it and must not load the CDK. */
+/** Here and not in stack.ts, because operators' commands need it and must not load the CDK. */
 export const STACK_NAME = "Canvassing";
 
-/** Returns the name of the stack that holds the data of the service stack with this name. */
 export const dataStackName = (stackName: string): string => `${stackName}-Data`;
 
 export interface DeployConfig {
-  /** The URL of the OpenID Connect issuer. If it is undefined, the stack makes a Cognito user pool. */
+  /** The URL of the OpenID Connect issuer. Undefined: the stack makes a Cognito user pool. */
   readonly issuer?: string;
-  /** The URL of the issuer's public keys. If it is undefined, the authorizer first reads it from the issuer's discovery document. */
+  /** The URL of the issuer's public keys. Undefined: the authorizer finds it in the issuer's discovery document. */
   readonly jwksUri?: string;
-  /** The accepted client ids or audiences of access tokens, in addition to the client of the stack's own user pool. */
+  /** Accepted client ids or audiences of access tokens, besides the client of the stack's own user pool. */
   readonly audience: readonly string[];
-  /**
-   * The user pool sends its mail from this address by SES. If it is undefined, Cognito sends the mail, but only about 50 mails a day for
-   * the account.
-   */
+  /** The user pool's sender in SES. Undefined: Cognito itself sends, at most about 50 mails a day for the account. */
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
-  /** The names of resources that an earlier deployment left. The stacks use these resources instead of new, empty ones. */
+  /** Names of resources of an earlier deployment, which the stacks use instead of new ones. */
   readonly adopted?: Adopted;
-  /** `local` also permits webhook receivers with http or a loopback address. It is meant for development only. */
+  /** `local` also allows webhook URLs with http and loopback addresses, for development. */
   readonly webhookUrlPolicy: "public" | "local";
-  /** Delays, retry intervals and debounce windows are divided by this factor. */
+  /** Webhook delays, retry intervals and debounce windows are divided by this factor, for rehearsals. */
   readonly timeScale: number;
-  /** The concurrency of the functions. It bounds the connections to webhook receivers and leaves some concurrency for requests. */
   readonly capacity: Capacity;
-  /** The e-mail address that gets mail about alarms. */
+  /** The e-mail address that gets the alarms. */
   readonly alarmEmail?: string;
-  /** The browser origins that may call the API. An empty list turns CORS off. */
+  /** Browser origins that may call the API. An empty list turns CORS off. */
   readonly allowedOrigins: readonly string[];
-  /** True adds a header `Server-Timing` to each answer, with its table units and table calls. It is meant for development only. */
+  /** Whether each answer has a header `Server-Timing` with its costs at the table. For development only. */
   readonly serverTiming: boolean;
 }
 
@@ -40,12 +35,11 @@ export interface Adopted {
   readonly table?: string;
   readonly bucket?: string;
   /**
-   * The ARN of the key that wraps the data keys. It is required with an adopted table, whose secrets cannot be read without it. The stack
-   * does not change the key.
+   * The ARN of the KMS key of the webhook secrets. Required with an adopted table, because its secrets can only be decrypted with this key.
    */
   readonly secretsKey?: string;
   /**
-   * The user pool of an earlier deployment. The stack does not change it, because CloudFormation cannot import a resource whose id AWS
+   * The user pool of an earlier deployment. The stack only refers to it, because CloudFormation cannot import a resource whose id AWS
    * chooses.
    */
   readonly userPool?: { readonly id: string; readonly clientId: string };
@@ -72,7 +66,7 @@ export const contextKeys = [
   "serverTiming",
 ] as const;
 
-/** A list as one comma-separated text, as on the command line, or as a JSON list, as in cdk.json. */
+/** Accepts a comma-separated text, as on the command line, or a JSON list, as in cdk.json. */
 const List = z.pipe(
   z.union([z.string(), z.array(z.string())]),
   z.transform((value) =>
@@ -82,7 +76,6 @@ const List = z.pipe(
 
 const isOrigin = (text: string): boolean => text === "*" || (URL.canParse(text) && new URL(text).origin === text);
 
-/** The browser origins as a comma-separated text or a list. The default is none. */
 export const AllowedOrigins = z._default(
   z.pipe(
     List,
@@ -97,10 +90,7 @@ export const AllowedOrigins = z._default(
   [],
 );
 
-/**
- * The patterns of a sender's mail address, with or without a name, and of the ARN of an SES identity. The last part of this ARN is the
- * address or the domain that SES has verified.
- */
+/** A sender's address with or without a name, and the ARN of an SES identity, which ends with the verified address or domain. */
 const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
 const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
 
@@ -136,7 +126,7 @@ const Context = z.object({
   serverTiming: z._default(z.union([z.boolean(), z.stringbool()]), false),
 });
 
-/** Reads the settings. `read` returns the context value of a key. Throws an error that names each invalid key. */
+/** Throws an error that names each invalid context key. `read` returns the value of a key. */
 export function readConfig(read: (key: string) => unknown): DeployConfig {
   const given = contextKeys.map((key) => [key, read(key)] as const).filter(([, value]) => value !== undefined);
   const parsed = z.safeParse(Context, Object.fromEntries(given));
@@ -162,7 +152,7 @@ export function readConfig(read: (key: string) => unknown): DeployConfig {
   return config;
 }
 
-/** Returns the settings of mail. Both context keys are needed together, and SES sends only for the verified identity. */
+/** The two context keys of mail are only valid together, because SES sends only for a verified identity. */
 function mailOf(from: string | undefined, sesIdentity: string | undefined): DeployConfig["mail"] {
   if (from === undefined && sesIdentity === undefined) return undefined;
   if (from === undefined) throw new Error("context key mailFrom: needed with sesIdentity");
@@ -193,7 +183,7 @@ function adoptedOf(
   return Object.keys(adopted).length === 0 ? undefined : adopted;
 }
 
-/** Checks settings that depend on each other. Throws an error that names the invalid keys. */
+/** Checks settings that depend on each other. Throws an error that names the invalid context keys. */
 export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, webhookUrlPolicy }: DeployConfig): void {
   if (issuer !== undefined && mail !== undefined) {
     throw new Error(
@@ -222,5 +212,5 @@ export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, web
   }
 }
 
-/** Whether the URL has a loopback address. The local service may be its own issuer under any webhook policy. */
+/** Loopback issuers may use http, because the local service is its own issuer. */
 const isLoopback = (url: string): boolean => ["127.0.0.1", "[::1]", "localhost"].includes(new URL(url).hostname);

@@ -1,6 +1,6 @@
 /**
- * The stack whose data must not be lost. It holds the table, the bucket, the user pool, the key of the webhook secrets, and the queue to
- * which the bucket sends notifications. The service stack can be destroyed and deployed again while this stack stays.
+ * Makes the stack whose data must not be lost: table, bucket, user pool, key of the webhook secrets, and the queue to which the bucket
+ * sends notifications. The service stack can be destroyed and deployed again without it.
  */
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Effect, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -36,7 +36,7 @@ export interface Data {
   readonly secretsKey: IKey;
   readonly identity: Identity;
   /**
-   * The topic is in this stack because a new service stack then needs no new consent to its mail, and because this stack has alarms too.
+   * In this stack, because its subscribers then need not consent again after a new service stack, and because this stack has alarms too.
    */
   readonly alarms: Topic;
 }
@@ -49,7 +49,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const table = createTable(stack, config.adopted?.table);
   const importQueue = createImportQueue(stack);
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
-    // Keep a queue that CloudFormation replaces, because it may still hold messages.
+    // A replaced queue may still contain messages.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
   const bucket = createBucket(stack, importQueue, config.allowedOrigins, config.adopted?.bucket);
@@ -62,7 +62,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   return data;
 }
 
-/** @param tableName the name of a table that an earlier deployment left; if it is undefined, CloudFormation makes and names a table */
+/** @param tableName the table of an earlier deployment; undefined makes a new one */
 function createTable(scope: Construct, tableName: string | undefined): Table {
   const table = new Table(scope, "Table", {
     ...(tableName !== undefined && { tableName }),
@@ -85,12 +85,11 @@ function createTable(scope: Construct, tableName: string | undefined): Table {
 }
 
 /**
- * The lifetimes of files in days. Files of imports are kept as long as the history of a delivery. A file of an export is kept a day longer
- * than its link is given.
+ * Days until files are deleted. Imported files are kept as long as deliveries; exported files one day longer than the API shows their link.
  */
 const lifetimeDays: Record<Folder, number> = { uploads: 30, imports: 30, exports: limits.exportKeptDays + 1 };
 
-/** Lets web pages of these origins use the links that the API returns, with the headers that the links need. */
+/** Lets web pages of these origins upload and download by presigned URLs. */
 const corsRule = (origins: readonly string[]): CorsRule => ({
   allowedOrigins: [...origins],
   allowedMethods: [HttpMethods.PUT, HttpMethods.GET, HttpMethods.HEAD],
@@ -101,7 +100,7 @@ const corsRule = (origins: readonly string[]): CorsRule => ({
 
 /**
  * @param uploads the queue that gets a message for each file in the folder `uploads`
- * @param bucketName the name of a bucket that an earlier deployment left
+ * @param bucketName the bucket of an earlier deployment
  */
 function createBucket(
   scope: Construct,
@@ -128,7 +127,7 @@ function createBucket(
     ],
   });
   const resource = bucket.node.defaultChild;
-  // Set the property of the resource directly, because the construct's own method would deploy a function that sets it.
+  // The construct's own method would deploy a function for this.
   if (resource instanceof CfnBucket) resource.notificationConfiguration = uploadNotifications(uploads);
   accept(bucket, {
     "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
@@ -147,8 +146,8 @@ const uploadNotifications = (queue: Queue) => ({
 });
 
 /**
- * Allows S3 to send to the queue. S3 tests the queue when the bucket gets its notifications, so this policy must exist before the bucket.
- * Therefore the policy names the account and not the bucket.
+ * Lets S3 send to the queue. S3 tests this when the bucket gets its notifications, so the policy must exist before the bucket. It therefore
+ * names the account and not the bucket.
  */
 function allowNotifications(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);
@@ -163,7 +162,7 @@ function allowNotifications(bucket: Bucket, queue: Queue): void {
   bucket.node.addDependency(queue);
 }
 
-/** The actions that manage the key. None of these actions decrypts, and none creates a grant. */
+/** Actions for administrators. None of them decrypts or creates a grant. */
 const keyAdministration = [
   ...["kms:DescribeKey", "kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListResourceTags", "kms:ListKeyPolicies"],
   ...["kms:PutKeyPolicy", "kms:UpdateKeyDescription", "kms:EnableKey", "kms:DisableKey"],
@@ -172,8 +171,8 @@ const keyAdministration = [
 ];
 
 /**
- * Makes the key that wraps the data keys of the companies. The service cannot sign a webhook without this key, so the key is kept when the
- * stack is deleted, as the table is.
+ * Makes the KMS key that encrypts the companies' data keys. Without it no webhook can be signed, so it is retained like the table when the
+ * stack is deleted.
  */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
@@ -190,7 +189,8 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
           actions: keyAdministration,
           resources: ["*"],
         }),
-        // With the account as principal, IAM policies decide who may use the key. The condition admits only roles with the tag.
+        // The account as principal means that IAM policies decide who may use the key. The condition further limits this to roles with the
+        // tag.
         new PolicyStatement({
           sid: "SigningFunctions",
           effect: Effect.ALLOW,
@@ -207,8 +207,8 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
 }
 
 /**
- * Exports these values even if the service stack does not import them. Otherwise the CDK removes an export together with its last use, and
- * CloudFormation refuses the removal, because the deployed service stack is updated later and still imports the value.
+ * Exports these values permanently. The CDK's automatic export disappears with its last use, and CloudFormation then refuses to remove it,
+ * because the deployed service stack is updated later and still imports it.
  */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,
@@ -224,7 +224,7 @@ function keepExports(
     importQueue.queueArn,
     importQueue.deadLetterQueue?.queue.queueUrl,
     alarms.topicArn,
-    // The names of an adopted key or user pool are literal texts, which need no export.
+    // An adopted key or user pool is a literal name, which needs no export.
     ...(config.adopted?.secretsKey === undefined ? [secretsKey.keyArn] : []),
     ...(userPool === undefined || config.adopted?.userPool !== undefined
       ? []

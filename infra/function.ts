@@ -1,7 +1,4 @@
-/**
- * Makes each Lambda function of the stacks with its runtime, log group, role and rights, and with the environment variables that match the
- * rights.
- */
+/** Makes a Lambda function with its runtime, log group, role, rights, and the environment variables that belong to the rights. */
 import { join } from "node:path";
 import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import {
@@ -24,16 +21,15 @@ import { allow, folderFindings, type Resources, SECRETS_TAG, statements } from "
 import type { Access, Setting } from "./routes/route.ts";
 import { accept } from "./rules.ts";
 
-/** Below 1 769 MB, Lambda gives a function a part of one CPU in proportion to its memory. */
+/** Also decides the CPU: Lambda gives one CPU at 1 769 MB and a proportional part below. */
 const MEMORY_MB = 1024;
 
-/** The resources that functions use. */
 export interface Platform extends Resources {
-  /** The directory of the bundles, with one subdirectory for each function. */
+  /** The directory of the bundles, with a subdirectory for each function. */
   readonly bundles: string;
   readonly issuer: string;
   readonly audience: string;
-  /** The URL of the issuer's public keys, if the deployment knows it. */
+  /** Undefined if the deployment does not know it. */
   readonly jwksUri: string | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
   readonly capacity: Capacity;
@@ -43,19 +39,16 @@ export interface FunctionSpec {
   readonly file: string;
   readonly access: Access;
   readonly timeoutSeconds: number;
-  /** Rights that an event source needs in addition to `access`. */
+  /** Rights that the event source needs, besides `access`. */
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
-  /**
-   * The reason why the function may send to the queue that invokes it. Without such a permission Lambda stops the chain after 16
-   * invocations.
-   */
+  /** Why the function may send to the queue that invokes it. Without this permission Lambda stops such a chain after 16 invocations. */
   readonly recursion?: string;
-  /** The log group of the function. By default the function gets a separate group. */
+  /** By default the function gets its own log group. */
   readonly logGroup?: LogGroup;
 }
 
-/** Makes a log group that functions of one kind share. */
+/** Makes a log group that these functions share. */
 export function functionLogs(scope: Construct, functions: readonly { readonly access: Access }[]): LogGroup {
   const logGroup = new LogGroup(scope, "Logs", {
     retention: RetentionDays.THREE_MONTHS,
@@ -79,7 +72,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,
-    // The text format would prefix each line with time, id and level, so no metric filter would find a field in the line.
+    // In the text format each line begins with time, id and level, so no metric filter could read its JSON.
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
     systemLogLevelV2: SystemLogLevel.INFO,
@@ -115,12 +108,12 @@ function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { l
   return role;
 }
 
-/** Returns the construct id of a function. For example `events/publish` becomes `EventsPublish`. */
+/** For example `events/publish` becomes `EventsPublish`. */
 export function constructId(file: string): string {
   return file.replace(/(?:^|[/-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Returns the environment variables that match the rights. */
+/** Returns the environment variables that belong to the rights. */
 function variables(access: Access, platform: Platform): Record<string, string> {
   const settings = (access.settings ?? []).map((name) => [name, platform.settings[name]] as const);
   return {

@@ -1,6 +1,4 @@
-/**
- * The answers that API Gateway gives without a function. They are its own errors, as problem bodies, and the answers to CORS preflights.
- */
+/** Defines the answers of API Gateway without a function: its own errors as problem bodies, and CORS preflights. */
 import type { ProblemCode } from "#shared/errors.ts";
 import { problems } from "#shared/http/problem.ts";
 import * as limits from "#shared/limits.ts";
@@ -22,10 +20,7 @@ const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem
   ...more,
 });
 
-/**
- * The throttle refills every second, so a client may retry after one second. There are no usage plans, so API Gateway never reports an
- * exceeded quota.
- */
+/** The throttle refills every second. Only usage plans have a longer quota, and this API has none. */
 const RETRY_AFTER = { "Retry-After": "1" } as const;
 const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
 
@@ -36,19 +31,18 @@ const unverified = problem("unavailable", problems.unavailable.title, { headers:
 const forbidden = problem("permission_denied", "The request was refused.");
 
 /**
- * The text of the error 413 for all routes. API Gateway accepts bodies of up to 10 MB, but the event of a function holds at most 6 MB, and
- * API Gateway refuses a body between the two limits before it calls a function. A form may have only about 4.4 MB, because its body
+ * The text of every 413. API Gateway accepts 10 MB, but the event of a function holds 6 MB, and a form grows by a third because its body
  * becomes base64.
  */
 const TOO_LARGE =
   `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +
   `${limits.importBytes}. For larger files make an import job: POST /api/prospects/imports.`;
 
-/** The problem for each response type of API Gateway. Every type needs an entry, because API Gateway would otherwise use its own body. */
+/** The problem for each error of API Gateway. Every type needs an entry, because API Gateway would otherwise use its own body. */
 const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   ACCESS_DENIED: forbidden,
   API_CONFIGURATION_ERROR: fault,
-  // The authorizer failed, so the token may be valid. The answer 401 would sign users out.
+  // The authorizer failed, so the token may be valid. A 401 would sign users out.
   AUTHORIZER_CONFIGURATION_ERROR: unverified,
   AUTHORIZER_FAILURE: unverified,
   BAD_REQUEST_BODY: problem("validation_failed", "The body of the request is not valid."),
@@ -60,7 +54,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
   INVALID_API_KEY: forbidden,
   INVALID_SIGNATURE: badToken,
-  // API Gateway uses this response type for a path that no route has.
+  // API Gateway's error for a path without a route.
   MISSING_AUTHENTICATION_TOKEN: noRoute,
   QUOTA_EXCEEDED: problem("rate_limited", "The quota is used up.", { headers: RETRY_AFTER }),
   REQUEST_TOO_LARGE: problem("payload_too_large", TOO_LARGE),
@@ -71,7 +65,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   WAF_FILTERED: forbidden,
 };
 
-/** Returns the gateway responses by response type. Each has a problem body, the request's id and the headers of the problem. */
+/** Returns the gateway responses by type of error. */
 export function gatewayResponses(allowedOrigins: readonly string[]): Record<string, object> {
   const entries = Object.entries(gatewayProblems).map(([type, problem]) => {
     const headers = { ...problem.headers, ...originHeaders(allowedOrigins) };
@@ -88,7 +82,7 @@ export function gatewayResponses(allowedOrigins: readonly string[]): Record<stri
   return Object.fromEntries(entries);
 }
 
-/** Returns a body template of API Gateway. Its only variable is the request's id. */
+/** Returns the body template of a problem. API Gateway fills in the request's id. */
 function problemTemplate({ status, code, detail }: GatewayProblem): string {
   const { title } = problems[code];
   return JSON.stringify({
@@ -103,14 +97,13 @@ function problemTemplate({ status, code, detail }: GatewayProblem): string {
 }
 
 /**
- * Answers a browser's preflight with a mock, so that no function is called. A preflight has neither a body nor a media type, and the mock
- * treats it as JSON.
+ * Answers CORS preflights by a mock integration, without invoking a function. A preflight has no media type, which the mock treats as JSON.
  */
 export function preflight(methods: readonly Method[], allowedOrigins: readonly string[]): object {
   const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };
   const declared = ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]);
   return {
-    // Declare the headers, because an integration can set only headers that its operation declares.
+    // API Gateway lets an integration set only headers that the operation declares.
     responses: { 204: { description: "204", headers: Object.fromEntries(declared) } },
     "x-amazon-apigateway-integration": {
       type: "mock",
@@ -130,7 +123,7 @@ export function preflight(methods: readonly Method[], allowedOrigins: readonly s
   };
 }
 
-/** Browsers may cache a preflight for ten minutes. Chromium never caches one for more than two hours. */
+/** Browsers may cache a preflight for ten minutes, so a removed origin keeps working that long. */
 const methodHeaders = (methods: readonly Method[]) => ({
   "Access-Control-Allow-Methods": methods.join(","),
   "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key",
@@ -138,8 +131,8 @@ const methodHeaders = (methods: readonly Method[]) => ({
 });
 
 /**
- * Returns the headers that name the allowed origins. A static answer cannot choose one of several origins, so it contains `*` if there are
- * several. This is safe, because only the configured origins can read the answers of functions, and because the API uses no cookies.
+ * A static answer cannot choose one of several origins, so for several it contains `*`. This is safe: only the configured origins can read
+ * the answers of functions, and the API uses no cookies.
  */
 function originHeaders(allowedOrigins: readonly string[]): Record<string, string> {
   const [first, ...more] = allowedOrigins;
@@ -147,7 +140,7 @@ function originHeaders(allowedOrigins: readonly string[]): Record<string, string
   return { "Access-Control-Allow-Origin": more.length === 0 ? first : "*", Vary: "Origin" };
 }
 
-/** Puts the values into single quotes, because API Gateway treats a quoted value as a literal. */
+/** API Gateway treats a value in single quotes as a literal. */
 function prefixed(prefix: string, headers: Texts): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [`${prefix}${name}`, `'${value}'`]));
 }

@@ -1,4 +1,4 @@
-/** The issuer of access tokens, which is a configured OpenID Connect issuer, an adopted Cognito user pool, or a new user pool. */
+/** Chooses the issuer of access tokens: a configured OpenID Connect issuer, an adopted Cognito user pool, or a new one. */
 import {
   AccountRecovery,
   CfnUserPool,
@@ -16,9 +16,8 @@ import { accept } from "./rules.ts";
 
 export interface Identity {
   readonly issuer: string;
-  /** The accepted audiences, separated by commas. */
   readonly audience: string;
-  /** The URL of the issuer's public keys. If it is undefined, the authorizer reads it from the issuer's discovery document. */
+  /** Undefined: the authorizer finds the issuer's public keys by its discovery document. */
   readonly jwksUri: string | undefined;
   readonly userPool?: { readonly id: string; readonly arn: string; readonly clientId: string };
 }
@@ -38,13 +37,13 @@ function identityOf(pool: IUserPool, issuer: string, clientId: string, audience:
   return {
     issuer,
     audience: audience.length === 0 ? clientId : Fn.join(",", [clientId, ...audience]),
-    // This path is documented by Amazon Cognito for every user pool.
+    // Amazon Cognito documents this path for every user pool.
     jwksUri: `${issuer}/.well-known/jwks.json`,
     userPool: { id: pool.userPoolId, arn: pool.userPoolArn, clientId },
   };
 }
 
-/** Makes the user pool. Users cannot sign up themselves, because such a user would belong to no company. */
+/** Makes the user pool. Nobody can sign up without an invitation, because such a user would belong to no company. */
 function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool {
   const pool = new UserPool(scope, "UserPool", {
     featurePlan: FeaturePlan.ESSENTIALS,
@@ -52,7 +51,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     signInCaseSensitive: false,
     selfSignUpEnabled: false,
     autoVerify: { email: true },
-    // The old e-mail address stays valid until the new one is verified, because the address decides who can reset the password.
+    // The old address stays valid until the new one is verified, because whoever reads its mail can reset the password.
     keepOriginal: { email: true },
     passwordPolicy: {
       minLength: 12,
@@ -78,7 +77,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
   return pool;
 }
 
-/** Sets the ARN of the SES identity on the resource, because the construct's own option cannot name an identity of another region. */
+/** Sets the SES identity on the resource, because the construct's option does not accept one in another region. */
 function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
   const resource = pool.node.defaultChild;
   if (mail === undefined || !(resource instanceof CfnUserPool)) return;
@@ -86,14 +85,14 @@ function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
 }
 
 /**
- * The attributes that users may change with only their access token. Without a list, Cognito lets users write every standard attribute,
- * including the e-mail address, and it treats an empty list as no list. Therefore the list names one attribute that nothing reads.
+ * What users may change with only their access token. Without a list Cognito lets them change every standard attribute, the e-mail address
+ * included, and an empty list counts as none. So the list names one attribute that nothing reads.
  */
 const writable = new ClientAttributes().withStandardAttributes({ locale: true });
 
 /**
- * Makes the client of the apps. Apps on phones can keep no secret, so they sign in by SRP, which never sends the password. The password
- * flow is the one for administrators, which also needs AWS credentials. The smoke test uses this flow, so that it needs no SRP library.
+ * Makes the client of the apps. Apps can keep no secret, so they sign in by SRP, which never sends the password. The administrators'
+ * password flow also needs AWS credentials; the smoke test uses it, because it needs no SRP library.
  */
 function createClient(pool: UserPool): UserPoolClient {
   const client = pool.addClient("Client", {
@@ -107,7 +106,7 @@ function createClient(pool: UserPool): UserPoolClient {
     idTokenValidity: Duration.hours(1),
     refreshTokenValidity: Duration.days(30),
   });
-  // Keep the client, because every installed app contains its id.
+  // Every installed app contains this client's id, so it must survive.
   client.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   return client;
 }

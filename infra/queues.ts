@@ -1,7 +1,4 @@
-/**
- * The queues of the service. Each queue has a dead-letter queue, a redrive policy, and an alarm with a text on the meaning of a dead
- * letter.
- */
+/** Makes the queues. Each has a dead-letter queue, a redrive policy, and an alarm that says what a dead letter means. */
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { CfnOutput, Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
@@ -9,23 +6,19 @@ import { alarm } from "./alarms.ts";
 import { eventFunctions } from "./routes/routes.ts";
 import { accept } from "./rules.ts";
 
-/** The longest time for which SQS can keep a message. */
+/** The longest that SQS allows. */
 const DEAD_LETTER_DAYS = 14;
-/**
- * The time for which a queue keeps a message. It is shorter than that of a dead-letter queue, because a message keeps its age when it
- * moves there.
- */
+/** Shorter than in a dead-letter queue, because a message keeps its age when it moves there. */
 const QUEUE_DAYS = 4;
-/** After this many failed attempts the cause is a fault of the service, so the message moves to the dead-letter queue. */
+/** Failed deliveries do not count as failed receives, so after this many the cause is a fault of the service. */
 const MAX_RECEIVES = 5;
 
 /**
- * The visibility timeout is this many times the function's timeout, as AWS recommends. SQS then does not return a message that is being
- * processed or throttled.
+ * The queue's visibility timeout in function timeouts, as AWS recommends, so that SQS does not return a message that is being processed or
+ * throttled.
  */
 const VISIBILITY_TIMEOUTS = 6;
 
-/** `enforceSSL` gives each queue a separate policy, because SQS allows a policy only for a single queue. */
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
 
 /** @param consumer the function that reads the queue */
@@ -49,7 +42,7 @@ function createQueue(
   return queue;
 }
 
-/** Makes a queue that keeps failed messages for 14 days, with an alarm while the queue has any message. */
+/** Makes a queue that keeps failed messages for 14 days. Its alarm is on while it has any message. */
 export function createDeadLetterQueue(scope: Construct, id: string, impact: string, name = id): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
   const reason = "An operator handles the messages of this queue, so they need no further queue.";
@@ -60,7 +53,7 @@ export function createDeadLetterQueue(scope: Construct, id: string, impact: stri
   return queue;
 }
 
-/** Adds the stack output by which `npm run dead-letters` finds the queue. */
+/** `npm run dead-letters` finds the queue by this stack output. */
 function nameUrl(queue: Queue, name: string): void {
   new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
 }
@@ -78,12 +71,13 @@ export function createDeliveryQueue(scope: Construct): Queue {
 }
 
 /**
- * Makes the queue of stream records that `publish` could not turn into events. The queue is also the on-failure destination of the stream.
+ * Makes the queue of poison records: stream records that `publish` could not turn into events. It is also the on-failure destination of the
+ * stream.
  */
 export function createPoisonRecords(scope: Construct): Queue {
   return createDeadLetterQueue(
     scope,
-    // Deployed queues have this id. With another id CloudFormation would replace the queue.
+    // Deployed queues have this older id. Another one would make CloudFormation replace the queue.
     "ParkedRecords",
     "Changes of records could not be turned into events, so their webhooks were not sent. A message holds the change " +
       "itself or, if the function gave no answer, stream positions that can be read for 24 hours.",

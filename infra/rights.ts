@@ -9,7 +9,6 @@ import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
 import { PURPOSE } from "#shared/secrets/secrets.ts";
 import { type Access, folderNames, type TableAction } from "./routes/route.ts";
 
-/** The resources that functions can get rights to. */
 export interface Resources {
   readonly table: Table;
   readonly bucket: Bucket;
@@ -18,7 +17,7 @@ export interface Resources {
   readonly importQueue: Queue;
   readonly exportQueue: Queue;
   readonly secretsKey: IKey;
-  /** The user pool that invites new users. It is undefined if the issuer is outside of the deployment. */
+  /** The user pool that invites users. Undefined with an external issuer. */
   readonly userPool: { readonly id: string; readonly arn: string } | undefined;
 }
 
@@ -52,8 +51,8 @@ const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
 };
 
 /**
- * Makes one statement for each set of key families, with the actions that are allowed on exactly this set. IAM evaluates a batch or
- * transaction that touches several families as one request, and the whole request must match a single statement.
+ * Makes one statement for each set of key families (groups of partition keys), with the actions allowed on exactly this set. IAM evaluates
+ * a batch or transaction over several families as one request, and a single statement must allow all of it.
  */
 function tableStatements(access: NonNullable<Access["table"]>, resource: string): PolicyStatement[] {
   const byFamilies = new Map<string, { patterns: string[]; actions: TableAction[] }>();
@@ -68,7 +67,7 @@ function tableStatements(access: NonNullable<Access["table"]>, resource: string)
       [resource],
     );
     statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": patterns });
-    // `ForAllValues` is true for a request without the condition key, so this second condition refuses such a request.
+    // `ForAllValues` alone is also true for a request without keys, such as a Scan. This condition refuses those.
     statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
     return statement;
   });
@@ -84,10 +83,7 @@ function patternsByAction(access: NonNullable<Access["table"]>): Map<TableAction
   return patterns;
 }
 
-/**
- * The order of families in a statement. The order is fixed, so that the template does not change if a route lists its families in another
- * order.
- */
+/** A fixed order, so that the template does not change if a route lists its families in another order. */
 const familyNames = [
   "ids",
   "identity",
@@ -128,8 +124,8 @@ function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): 
 const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
 
 /**
- * Returns the findings of cdk-nag's rules about the wildcards of `folderStatements`, with the reason to accept them. The rules name the
- * bucket by its stack's export.
+ * Returns cdk-nag's findings about the wildcards of `folderStatements`, with the reason to accept them. cdk-nag names the bucket by its
+ * export.
  */
 export function folderFindings(
   { stack, bucketArn }: Bucket,
@@ -141,16 +137,13 @@ export function folderFindings(
   return Object.fromEntries(folders.map((folder) => [`AwsSolutions-IAM5[Resource::${name}/${folder}/*]`, reason]));
 }
 
-/** The tag of a role that may use the key. The role of an operator needs this tag for `npm run webhooks -- encrypt-secrets`. */
+/** The tag of roles that may use the KMS key. An operator's role needs it for `npm run webhooks -- encrypt-secrets`. */
 export const SECRETS_TAG = { name: "webhook-secrets", value: "use" } as const;
 
-/** The encryption context of the data keys. With this condition a right to the key is valid for no other use of the key. */
+/** Limits the right to the KMS key to the data keys of webhook secrets, by their encryption context. */
 export const secretsCondition = { "kms:EncryptionContext:purpose": PURPOSE } as const;
 
-/**
- * Makes the statements for the key. Only a function that makes secrets can need a new data key. Other functions only decrypt existing data
- * keys.
- */
+/** Only a function that creates secrets may create data keys. The others only decrypt existing ones. */
 function secretsStatements(secrets: Access["secrets"], { keyArn }: IKey): PolicyStatement[] {
   if (secrets === undefined) return [];
   const actions = ["kms:Decrypt", ...(secrets === "make" ? ["kms:GenerateDataKey"] : [])];

@@ -1,4 +1,6 @@
-/** The service stack. It holds the workers and the API, which use the data stack, and the outputs that clients and operators need. */
+/**
+ * Makes the two stacks and their connections. The service stack contains the workers, the API and the outputs for clients and operators.
+ */
 import { CfnOutput, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
@@ -16,7 +18,7 @@ export interface Stacks {
   readonly service: Stack;
 }
 
-/** @param bundles the directory that `bundle()` wrote, for the routes of `table` and the event functions */
+/** @param bundles the directory that `bundle()` wrote */
 export function createStacks(
   scope: Construct,
   config: DeployConfig,
@@ -27,7 +29,7 @@ export function createStacks(
   const { bucket, importQueue, secretsKey, identity } = data;
   const service = new Stack(scope, STACK_NAME, {
     description: "Multi-tenant canvassing backend",
-    // Leave out the indentation, because CloudFormation accepts a template of at most one megabyte.
+    // CloudFormation accepts at most one megabyte, indentation included.
     suppressTemplateIndentation: true,
   });
   const platform: Platform = {
@@ -57,7 +59,7 @@ export function createStacks(
   accountAlarms(service, config.capacity.accountConcurrency);
   sendAlarms(service, data.alarms);
   outputs(service, {
-    // The URL has no slash at the end, because clients append the paths of the OpenAPI document.
+    // Without a slash at the end, because clients append the paths of the OpenAPI document.
     ApiUrl: `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`,
     TableName: data.table.tableName,
     BucketName: bucket.bucketName,
@@ -70,7 +72,7 @@ export function createStacks(
       UserPoolId: identity.userPool.id,
       UserPoolClientId: identity.userPool.clientId,
     }),
-    // These outputs let operators find the queues of both stacks.
+    // `npm run dead-letters` finds the queues of both stacks by these outputs.
     ImportsUrl: importQueue.queueUrl,
     ...(importQueue.deadLetterQueue !== undefined && {
       ImportsDeadLettersUrl: importQueue.deadLetterQueue.queue.queueUrl,

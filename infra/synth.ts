@@ -1,4 +1,4 @@
-/** Bundles the functions and synthesizes the stacks in this process, for the local runtime, for the tests and for the command `cdk`. */
+/** Bundles the functions and synthesizes the stacks in this process, for the local service, the tests and the command `cdk`. */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
@@ -29,26 +29,22 @@ export const CloudFormationTemplate = z.looseObject({
 });
 export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
 
-/**
- * Feature flags of aws-cdk-lib, which are the same for the CDK command line and for this process. They are the flags that the library
- * recommends, with two changes.
- */
+/** The feature flags that aws-cdk-lib recommends, with two changes. The command `cdk` and this process use the same ones. */
 const featureFlags = {
   ...recommendedFlags,
   "aws:cdk:enable-asset-metadata": true,
-  // "strong" makes references between the stacks by exports, so that CloudFormation refuses to replace or remove a resource that the other
-  // stack uses. The library recommends "weak".
+  // "strong" makes references between the stacks by exports, so that CloudFormation refuses to remove a resource that the other stack uses.
+  // The library recommends "weak".
   "@aws-cdk/core:defaultCrossStackReferences": "strong",
 } as const;
 
-/** The templates in the order of their deployment. */
 export interface Templates {
   readonly data: CloudFormationTemplate;
   readonly service: CloudFormationTemplate;
 }
 
 /**
- * Writes the cloud assembly into `outDir`, where it replaces an earlier one, and returns the parsed templates.
+ * Writes the cloud assembly into `outDir` and returns the parsed templates. An earlier assembly is replaced.
  * @param build makes the bundles; a test that reads only the templates needs none
  */
 export async function synthesize(
@@ -64,12 +60,12 @@ export async function synthesize(
     outdir: outDir,
     treeMetadata: false,
     analyticsReporting: false,
-    // Turn off CloudFormation's own rules, because they take 1.5 s to load. The command line and a test apply them.
+    // CloudFormation's own rules take 1.5 s to load. The command `cdk` and a test apply them.
     builtinCloudFormationValidation: false,
-    // Do not copy the bundles. The CDK copies them for an upload, and this process uploads nothing.
+    // The CDK copies bundles for an upload, and this process uploads nothing.
     context: {
       "aws:cdk:disable-asset-staging": true,
-      // Leave out this report. It prints warnings about a deployment, which do not concern a local start.
+      // This report warns about deployments, which does not concern a local start.
       "@aws-cdk/core:annotationsInValidationReport": false,
     },
   });
@@ -80,7 +76,7 @@ export async function synthesize(
   return { data: read(data), service: read(service) };
 }
 
-/** Returns the templates in the order of their deployment, because each may import values of an earlier one. */
+/** In the order of their deployment, because each may import values of an earlier one. */
 export async function templatesInOrder(config: DeployConfig, outDir: string): Promise<CloudFormationTemplate[]> {
   const { data, service } = await synthesize(config, outDir);
   return [data, service];
@@ -90,7 +86,7 @@ export function createApp(props: AppProps = {}): App {
   return new App({ ...props, context: { ...featureFlags, ...props.context } });
 }
 
-/** Returns the files of all functions, which are those of routes and event sources, the authorizer, and the function that answers 405. */
+/** Returns the files of all functions: of routes and event sources, the authorizer, and the one that answers 405. */
 export function functionFiles(table: readonly Route[] = routes): string[] {
   return [...table, authorizer, methodNotAllowed, ...Object.values(eventFunctions)].map(({ file }) => file);
 }

@@ -1,6 +1,6 @@
 /**
- * The functions behind the API with their event sources. `publish` and `flush` read the stream, `deliver` and the jobs read queues, and
- * the sweeper runs on a schedule.
+ * Makes the functions that no route calls, with their event sources. `publish` and `flush` read the table's stream, `deliver` and the jobs
+ * read queues, and the sweeper runs on a schedule.
  */
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { CfnRule } from "aws-cdk-lib/aws-events";
@@ -18,19 +18,13 @@ import type { EventFunction } from "./routes/route.ts";
 import { eventFunctions } from "./routes/routes.ts";
 import { accept } from "./rules.ts";
 
-/** The number of retries of a failing stream batch. Seven retries are enough to isolate one bad record of 100 by bisection. */
+/** Seven retries isolate one bad record of 100 by bisection; the others are for transient faults. */
 const STREAM_RETRIES = 10;
-/**
- * The number of retries of a failing flush. It is small because a failing flush blocks its shard for other companies. The company's next
- * write starts another flush.
- */
+/** Few, because a failing flush blocks its shard for other companies. The company's next write starts another flush. */
 const FLUSH_RETRIES = 3;
-/** The sweeper finds every delivery without a message within half of this time. */
+/** The sweeper needs at most half of this time to replace a lost message, so an older delivery means a fault. */
 const OVERDUE_SECONDS = 900;
-/**
- * The maximum age of a stream record. It is an hour below the 24 hours of the stream, so that an operator can still read a failed record
- * by its position.
- */
+/** An hour below the stream's 24 hours, so that an operator can still read a failed record by its position. */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
 
 export function createEvents(scope: Construct, platform: Platform): void {
@@ -58,7 +52,7 @@ function createPublisher(scope: Construct, platform: Platform): void {
   lagAlarm(publish, 60, "Events are published more than a minute after the change: webhooks are late.");
 }
 
-/** Makes the function `flush`. The records of the stream only start it, and it reads the entries to flush from the table. */
+/** Makes the function `flush`. Stream records only start it; it reads what to flush from the table. */
 function createFlusher(scope: Construct, platform: Platform): void {
   const impact =
     "A company's index was not flushed. Its reads stay exact, but they cost more with every write until the index is " +
@@ -89,7 +83,7 @@ const readsStream = (table: Table): PolicyStatement =>
     [streamOf(table)],
   );
 
-/** Reads the stream in order, from its oldest record. Records that the event source abandons go to the queue `failed`. */
+/** Reads the stream in order, from its oldest record. Abandoned records go to the queue `failed`. */
 const streamSource = (target: LambdaFunction, table: Table, failed: Queue) => ({
   functionName: target.functionName,
   eventSourceArn: streamOf(table),
@@ -112,8 +106,8 @@ function streamOf(table: Table): string {
 function createDeliverer(scope: Construct, platform: Platform): void {
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    // Each chain of invocations ends with the delay of the delivery, with its last attempt, or when its receiver has no more waiting
-    // deliveries.
+    // Why the function may invoke itself through its queue: each such chain ends, at the latest with a delivery's last attempt or an empty
+    // backlog.
     recursion:
       "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
     statements: [readsQueue(platform.deliveryQueue)],
@@ -154,8 +148,7 @@ function createSweeper(scope: Construct, platform: Platform): void {
     sourceArn: rule.attrArn,
   });
   const event = "deliveries waiting";
-  // This metric counts every due delivery, including those of paused webhooks and failing receivers. The metric of the alarm leaves these
-  // out.
+  // Includes paused webhooks and failing receivers. The alarm uses another metric, without them.
   logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
   const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
   const impact =
@@ -177,7 +170,8 @@ export function createJobs(scope: Construct, platform: Platform): void {
 function createJob(home: Construct, platform: Platform, spec: EventFunction, queue: Queue): void {
   const job = createFunction(home, platform, {
     ...spec,
-    // Each chain of invocations ends with the end of the file, because a run resumes at the place where the previous run ended.
+    // Why the function may invoke itself through its queue: each invocation continues where the last one ended, so the chain ends with the
+    // file.
     recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
     statements: [readsQueue(queue)],
   });
@@ -190,7 +184,7 @@ const readsQueue = ({ queueArn }: Queue): PolicyStatement =>
     [queueArn],
   );
 
-/** Reads a queue without a batching window. Lambda passes on the messages that it finds and does not wait for a full batch. */
+/** Without a batching window, Lambda passes messages on at once and does not wait for a full batch. */
 function readQueue(
   reader: LambdaFunction,
   { queueArn }: Queue,

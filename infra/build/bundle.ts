@@ -1,4 +1,4 @@
-/** Bundles all functions with one esbuild call. Each function gets a directory with one ES module `index.mjs`. */
+/** Bundles all functions with one esbuild call. Each function gets a directory with one ES module, `index.mjs`. */
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,15 +9,14 @@ import { docsPage } from "./docs-page.ts";
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface Bundle {
-  /** The size of the minified bundle in bytes. */
+  /** After minification. */
   readonly bytes: number;
-  /** Paths of the source files that have code in the bundle. */
   readonly modules: readonly string[];
 }
 
 /**
- * The largest sizes of minified bundles in bytes, because a larger bundle makes a cold start too slow. `table` is for bundles with only
- * the DynamoDB client, `others` for bundles with further AWS clients.
+ * Limits of the bundles' sizes, because larger bundles make cold starts too slow. `table` is for functions with only the DynamoDB client,
+ * `others` for those with further AWS clients.
  */
 export const BUNDLE_BUDGET_BYTES = { table: 300 * 1024, others: 500 * 1024 } as const;
 
@@ -25,8 +24,8 @@ export const budgetGroup = ({ modules }: Bundle): keyof typeof BUNDLE_BUDGET_BYT
   modules.some((path) => /@aws-sdk\/client-(?!dynamodb\/)/.test(path)) ? "others" : "table";
 
 /**
- * Leaves out modules that the SDK imports dynamically and that these functions never load. They are credential providers for environments
- * without credentials, which a Lambda function always has, and event streams, which no call of the service uses.
+ * Leaves out modules that the SDK loads dynamically and these functions never need: credential providers other than Lambda's environment,
+ * and event streams.
  */
 const neverLoaded: Plugin = {
   name: "never-loaded",
@@ -39,7 +38,7 @@ const neverLoaded: Plugin = {
   },
 };
 
-/** Defines `require` in the bundle. CommonJS dependencies call it for the modules of Node.js, and an ES module has no `require`. */
+/** CommonJS dependencies call `require` for modules of Node.js, and an ES module has none. */
 const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";const require=requireFrom(import.meta.url);`;
 
 /**
@@ -75,10 +74,10 @@ export async function bundle(files: readonly string[], outDir: string): Promise<
   return new Map(bundles);
 }
 
-/** The OpenAPI document in the repository, which `npm run openapi` writes. */
+/** Written by `npm run openapi`. */
 export const OPENAPI_FILE = join(root, "docs/openapi.json");
 
-/** Puts the files that functions serve next to their bundles. */
+/** Puts files next to the bundles of the functions that serve them. */
 function addDocuments(outDir: string): void {
   const page = join(outDir, "docs/page");
   if (existsSync(page)) writeFileSync(join(page, "page.json"), JSON.stringify(docsPage()));
@@ -90,7 +89,7 @@ function addDocuments(outDir: string): void {
 
 const Described = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
-/** The methods of each path in the document, in capital letters. */
+/** Returns the methods of each path in capital letters. */
 function methodsByPath(): Record<string, string[]> {
   const { paths } = Described.parse(JSON.parse(readFileSync(OPENAPI_FILE, "utf8")));
   const methods = Object.entries(paths).map(([path, item]) => [

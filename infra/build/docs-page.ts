@@ -1,6 +1,5 @@
 /**
- * Makes the API reference page. It is one HTML text with the script and the style of Swagger UI, and its content security policy allows
- * only these two.
+ * Makes the API reference page: one HTML text with the script and style of Swagger UI. Its content security policy allows no other script.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -9,7 +8,7 @@ import { createRequire } from "node:module";
 const asset = createRequire(import.meta.url).resolve;
 const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${name}`), "utf8");
 
-/** The URL `openapi.json` is relative, so that the page also works below the path of a stage. */
+/** The URL is relative, so that the page also works below the path of a stage. */
 const START = `SwaggerUIBundle({url:"openapi.json",dom_id:"#reference",deepLinking:true,validatorUrl:null,supportedSubmitMethods:["get","post","put","patch","delete"]})`;
 
 export interface DocsPage {
@@ -38,8 +37,8 @@ ${scripts.map((text) => `<script>${text}</script>`).join("\n")}
 }
 
 /**
- * The content security policy of the page. It allows inline styles and data URLs, because Swagger UI uses them for its layout and its
- * icons. It allows no other host.
+ * Returns the page's content security policy. Swagger UI needs inline styles and data URLs for its layout and icons. No other host is
+ * allowed.
  */
 function policy(scriptHashes: readonly string[]): string {
   return [
@@ -55,8 +54,8 @@ function policy(scriptHashes: readonly string[]): string {
 }
 
 /**
- * Escapes `<!--`, `<script` and `</script`, which have a meaning inside a script element of HTML. The bundle contains them only in string
- * and regular expression literals, where an escaped `<` means the same.
+ * Escapes `<!--`, `<script` and `</script`, which HTML would read as markup. They occur only in string and regular expression literals,
+ * where an escaped `<` means the same.
  */
 function escapeScript(source: string): string {
   return source.replace(/<(?=!--|\/?script)/gi, "\\x3c").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");

@@ -5,7 +5,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
-/** The work of a command. It returns the exit code, which is 0 without faults and 1 with faults. */
+/** The work of a command. It returns the exit code: 0, or 1 if it found faults. */
 export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;
 
 const Input = z.object({
@@ -17,8 +17,8 @@ const Input = z.object({
 class WrongUsage extends Error {}
 
 /**
- * Runs the command and sets the exit code of the process. The exit code is that of the command, 2 for wrong usage or an unknown company,
- * or 3 for any other error.
+ * Runs the command and sets the exit code of the process: the command's own, 2 for wrong usage or an unknown company, or 3 for any other
+ * error.
  */
 export async function companyCommand(usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> {
   try {

@@ -29,14 +29,14 @@ const Input = z.object({
   sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
 });
 
-/** The table of the new company, and the identity provider that creates the token subject of its owner. */
+/** The table, and the identity provider that creates the owner's token subject. */
 interface Target {
   readonly label: string;
   readonly table: Table;
   readonly identities: IdentityProvider;
 }
 
-/** The option `--sub` means a deployed stack. The local service needs no subject, because its issuer signs in every user without one. */
+/** Returns where to create the company. `--sub` means a deployed stack, because the local service signs in every user without a subject. */
 async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
   if (sub !== undefined) {
     const identities = { ...directoryOnly, invite: async () => ({ sub }) };

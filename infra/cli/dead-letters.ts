@@ -1,5 +1,5 @@
 /**
- * `npm run dead-letters -- list | redrive QUEUE`: counts the messages of the dead-letter queues, or repeats their work after the cause is
+ * `npm run dead-letters -- list | redrive QUEUE`: counts the messages of the dead-letter queues, or processes them again after the cause is
  * fixed.
  */
 import { setTimeout as wait } from "node:timers/promises";
@@ -26,7 +26,7 @@ import { STACK_NAME } from "../config.ts";
 import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
-/** The stack outputs of each dead-letter queue: its URL, and either its source queue or the consumer of the table's stream. */
+/** The stack outputs of each dead-letter queue: its URL, and where its messages come from, which is a queue or the stream. */
 const queues = {
   deliveries: { url: "DeliveriesDeadLettersUrl", source: "DeliveriesUrl" },
   imports: { url: "ImportsDeadLettersUrl", source: "ImportsUrl" },
@@ -71,7 +71,6 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-/** Reads the command line. Returns undefined for wrong usage. */
 function readInput(): { queue: string | undefined; stack: string | undefined } | undefined {
   try {
     const { positionals, values } = parseArgs({ allowPositionals: true, options: { stack: { type: "string" } } });
@@ -99,8 +98,8 @@ interface Redrive {
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
 /**
- * Returns the redrives of the queues. A message with a source queue is sent back to that queue. A stream record is passed to its consumer
- * in this process.
+ * Returns how to process the messages of each queue again. A queue message is sent back to its queue. A stream record is passed to its
+ * consumer, which runs in this process.
  */
 function redrivesOf({ outputs, table }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
   const output = (name: string): string => z.parse(z.string(), outputs[name]);
@@ -121,8 +120,7 @@ function redrivesOf({ outputs, table }: TableInUse, sqs: SQSClient, streams: Dyn
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, output("TableName"), Body);
-    // A record that the stream no longer holds needs no flush. The table still holds the unflushed rows, and the company's next write
-    // flushes them.
+    // Nothing is lost if the stream no longer has the record: the table has the unflushed rows, and the company's next write flushes them.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");
@@ -146,16 +144,16 @@ const sendBack =
     await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: Body, MessageGroupId }));
   };
 
-/** SQS accepts at most this many messages per call. */
+/** SQS's limit for one call. */
 const BATCH = 10;
-/** The seconds of a long poll. A long poll asks all servers of the queue, while a short poll may miss messages. */
+/** Seconds. A long poll asks all servers of the queue; a short poll may miss messages. */
 const POLL_SECONDS = 1;
-/** Hides a received message from other consumers for this time. A message whose work failed is visible again afterwards. */
+/** A received message is hidden from other consumers for this time. If its processing fails, it becomes visible again afterwards. */
 const VISIBILITY_SECONDS = 120;
 
 /**
- * Repeats the work of all messages that were sent before the start of the command, so that a message that fails again is not repeated
- * endlessly. A message whose deletion fails is processed twice, which all consumers tolerate.
+ * Processes all messages that were sent before the command started, so that messages that fail again cause no endless loop. A message that
+ * cannot be deleted is processed twice, which all consumers tolerate.
  */
 async function redrive(sqs: SQSClient, { url, work }: Redrive): Promise<{ done: number; failed: number }> {
   const begun = Date.now();
@@ -187,7 +185,7 @@ async function receive(sqs: SQSClient, QueueUrl: string): Promise<readonly Messa
   return z.array(Message).parse((await sqs.send(command)).Messages ?? []);
 }
 
-/** Returns the number of messages as estimated by SQS. The number includes messages that have just failed again. */
+/** Returns SQS's estimate, which includes messages that have just failed again. */
 async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> {
   const { Attributes = {} } = await sqs.send(
     new GetQueueAttributesCommand({

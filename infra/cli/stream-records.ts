@@ -1,5 +1,5 @@
 /**
- * Reads the stream records of a dead letter. The dead letter holds either a poison record or the positions of records, as Lambda reports
+ * Reads the stream records of a dead letter. It contains either a poison record itself, or only positions in the stream, as Lambda reports
  * them.
  */
 import {
@@ -15,10 +15,10 @@ import {
 import type { DynamoDBRecord, AttributeValue as StreamValue } from "aws-lambda";
 import * as z from "zod/mini";
 
-/** The record in the message that the publisher writes for a poison record. */
+/** The record that the publisher could not turn into an event. */
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
 const Parked = z.object({ v: z.literal(1), record: AnyRecord });
-/** The message that Lambda sends to the on-failure destination of a stream. */
+/** Lambda's message to the on-failure destination of a stream. */
 const Positions = z.object({
   DDBStreamBatchInfo: z.object({
     shardId: z.string(),
@@ -28,7 +28,7 @@ const Positions = z.object({
 });
 const Body = z.union([Parked, Positions]);
 
-/** Returns the records of a dead letter, or undefined if the stream no longer holds one of them. A stream keeps records for 24 hours. */
+/** Returns undefined if the stream no longer has one of the records, which it keeps for 24 hours. */
 export async function streamRecords(
   streams: DynamoDBStreamsClient,
   tableName: string,
@@ -73,7 +73,7 @@ async function readPositions(
   return found;
 }
 
-/** Converts a record to the form in which Lambda passes it to a function, with binary values as base64. */
+/** Converts a record of the SDK to Lambda's form, which has binary values as base64. */
 export function lambdaRecord({ dynamodb: { OldImage, NewImage, SequenceNumber } = {} }: SdkRecord): DynamoDBRecord {
   return {
     dynamodb: {

@@ -1,4 +1,4 @@
-/** Finds the table for an operator's command, which is the table of the running local service or of a deployed stack. */
+/** Finds the table for an operator's command: that of the running local service or of a deployed stack. */
 import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
@@ -11,18 +11,16 @@ import { STACK_NAME } from "../config.ts";
 import { serviceUrl } from "../local/address.ts";
 
 export interface TableInUse {
-  /** A name of the deployment for messages to the user. */
+  /** Names the deployment in messages. */
   readonly label: string;
   readonly table: Table;
-  /** The outputs of the stack. */
   readonly outputs: Readonly<Record<string, unknown>>;
-  /** The settings of AWS clients for the same deployment. */
+  /** Settings for further AWS clients of the same deployment. */
   readonly dynamoDb: ClientSettings;
   readonly sqs: ClientSettings;
-  /** Creates the access to the encrypted secrets of webhooks. */
   readonly secrets: () => Secrets;
   readonly isLocal: boolean;
-  /** The id of the user pool, or undefined for an external identity provider. */
+  /** Undefined with an external identity provider. */
   readonly userPoolId: string | undefined;
 }
 
@@ -31,10 +29,10 @@ const LocalKeys = z.object({ SecretsKeyArn: z.string(), KmsEndpoint: z.string() 
 const StackKeys = z.object({ SecretsKeyArn: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
-/** Client settings with long timeouts. A command can wait, and its many concurrent calls may be slow. */
+/** Long timeouts: a command can wait, and its many concurrent calls may be slow. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
-/** Finds the table of the named stack. Without a name it uses the local service if one runs, and the default stack otherwise. */
+/** Finds the table of the named stack. Without a name it uses the local service if one is running, otherwise the default stack. */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
   try {
@@ -45,10 +43,8 @@ export async function tableInUse(stackName: string | undefined): Promise<TableIn
   }
 }
 
-/** The credentials that the local servers accept. */
 const operator = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } } as const;
 
-/** Returns the table of the local service, or undefined if no local service runs. */
 async function localTable(): Promise<TableInUse | undefined> {
   const base = serviceUrl();
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
@@ -71,7 +67,7 @@ export async function deployedTable(stackName: string): Promise<TableInUse> {
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const outputs: Record<string, unknown> = Object.fromEntries(listed);
   const { TableName, UserPoolId } = StackOutputs.parse(outputs);
-  // Share the credentials, so that all clients use those that the first client found.
+  // Share the credentials, so that each client does not look for its own.
   const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
   const table = openTable(TableName, dynamoClient(settings));
   const calls = { dynamoDb: settings, sqs: settings };
@@ -93,7 +89,7 @@ async function describe(cloud: CloudFormationClient, StackName: string): Promise
   }
 }
 
-/** Returns a text that says what to do, in place of an error text of the SDK that does not. */
+/** Returns what to do about an error of the SDK whose own text does not say it. */
 function missingOf({ name, message }: Error): string | undefined {
   if (message === "Region is missing") return "an AWS region: set AWS_REGION";
   if (name !== "CredentialsProviderError") return undefined;

@@ -1,4 +1,7 @@
-/** `npm run webhooks -- reconcile | encrypt-secrets --company N`: checks that no delivery is lost, or encrypts plain secrets. */
+/**
+ * `npm run webhooks -- reconcile | encrypt-secrets --company N`: checks that no delivery is lost, or encrypts webhook secrets of an older
+ * release.
+ */
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -15,7 +18,7 @@ npm run webhooks -- encrypt-secrets --company N
     [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
 exit code 0: no faults, 1: faults, 2: wrong usage or no such company, 3: any other error`;
 
-/** A fault is checked again this many times, because a change in progress looks like a fault for a short time. */
+/** A change in progress looks like a fault for a moment, so a fault counts only after this many further checks. */
 const RECHECKS = 3;
 const BETWEEN_CHECKS_MS = 3_000;
 

@@ -1,4 +1,4 @@
-/** Example answers of the API reference, one for each component. They show the same records, so that the examples are consistent. */
+/** Defines the example answers of the API reference, one for each component. All examples show the same records. */
 
 const times = { createdAt: "2026-06-01T15:04:05.678Z", updatedAt: "2026-06-01T15:04:05.678Z" };
 
@@ -150,7 +150,6 @@ const Delivery = {
 };
 const Attempt = { number: 1, startedAt: times.createdAt, latencyMs: 87, status: 200, error: null, answer: "" };
 
-/** The examples of components, by name of the component. */
 const components: Readonly<Record<string, unknown>> = {
   User,
   Me,
@@ -190,10 +189,7 @@ const components: Readonly<Record<string, unknown>> = {
   Deleted: { id: 1030 },
 };
 
-/**
- * The examples of functions, by file. A function is in this list if the example of its component is wrong for it, or if its answer has no
- * component.
- */
+/** Examples by function, for an answer without a component, or one for which the component's example is wrong. */
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/page": "<!doctype html>",
@@ -218,10 +214,7 @@ const answers: Readonly<Record<string, unknown>> = {
   "webhooks/create": withSecret("6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a"),
 };
 
-/**
- * Returns the example answer of a function. This is the function's own example, or the example of its component, which is put into a list
- * if the answer is a list.
- */
+/** Returns a function's example answer: its own, or its component's, in a list if the answer is a list. */
 export function answerExample(file: string, component: string | undefined, isList: boolean): unknown {
   const own = answers[file];
   if (own !== undefined) return own;

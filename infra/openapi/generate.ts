@@ -1,6 +1,6 @@
 /**
- * Makes the OpenAPI 3.1 document from the route table and the contracts. `npm run openapi` writes the document, and the option `--check`
- * compares it with the committed one.
+ * Makes the OpenAPI 3.1 document from the route table and the contracts. `npm run openapi` writes it; with `--check` the command fails if
+ * the committed document differs.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -34,7 +34,7 @@ A method that a path does not have is answered 405 with \`Allow\`. A comparison 
 composed and decomposed letters (Unicode NFC and NFD); the service stores texts as they were sent. \`/api\` is version 1, and
 changes to it are additions only.`;
 
-/** The sections of the reference page, by tag. The value is the description of the section. */
+/** The sections of the reference page: tag and description. */
 const sections: Readonly<Record<string, string>> = {
   Documentation: "This document and the page that shows it. Neither needs a token.",
   Users: "The people who may sign in, with role and permissions. Everybody reads them; admins and owners write them.",
@@ -50,7 +50,7 @@ const sections: Readonly<Record<string, string>> = {
   Webhooks: "Receivers of signed events, with the events that each of them gets. For admins and owners only.",
 };
 
-/** Makes the document. It imports every function of the route table. Throws if a function has no description. */
+/** Imports every function of the route table. Throws if one has no description. */
 export async function openApiDocument(): Promise<OpenApiDocument> {
   const components = collectComponents();
   components.schema(Problem, "output");
@@ -90,7 +90,7 @@ function describe(route: Route, handler: object, components: Components): { oper
   throw new Error(`functions/${route.file}.ts: its handler has neither contract nor document`);
 }
 
-/** Whether the handler has a contract. Handlers come from `endpoint()`, which sets nothing but a contract under this name. */
+/** Only `endpoint()` gives a handler a property with this name, so its type is known. */
 const hasContract = (handler: object): handler is { contract: Contract } => "contract" in handler;
 
 async function handlerOf({ file }: Route): Promise<object> {
@@ -113,7 +113,6 @@ const idempotencyKey = {
 
 export const asText = (document: OpenApiDocument): string => `${JSON.stringify(document, null, 2)}\n`;
 
-/** Returns the differences of two JSON values, one line each. */
 export function differences(committed: unknown, generated: unknown, place = ""): string[] {
   if (isObject(committed) && isObject(generated)) {
     const names = new Set([...Object.keys(committed), ...Object.keys(generated)]);

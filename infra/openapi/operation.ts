@@ -7,7 +7,7 @@ import { answerExample } from "./answers.ts";
 import { problemReferences } from "./problems.ts";
 import { type Components, type JsonSchema, parameters } from "./schemas.ts";
 
-/** The description of a function without a contract. Such a function serves a public document. */
+/** The description of a function without a contract, which serves a public document. */
 export const DocumentInfo = z.object({
   summary: z.string(),
   tag: z.string(),
@@ -18,7 +18,7 @@ export type DocumentInfo = z.infer<typeof DocumentInfo>;
 
 type Fields = Record<string, unknown>;
 
-/** Returns the id of an operation. For example `prospects/list` becomes `prospectsList`. */
+/** For example `prospects/list` becomes `prospectsList`. */
 export function operationId(file: string): string {
   return file.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -82,14 +82,14 @@ const disabled = (record: string): string =>
   `A ${record} of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.`;
 
 /**
- * Returns the text that says when an operation on one record answers 404. A DELETE disables statuses and users, and hides all other
- * records.
+ * Says when an operation on one record answers 404. DELETE only disables statuses and users, so they stay readable; other deleted records
+ * do not.
  */
 const notFound = (section: string): string =>
   ({ Statuses: disabled("status"), Users: disabled("user") })[section] ??
   "A record of another company, a record that the caller may not see and a deleted record are all 404.";
 
-/** Describes the request body. A body is optional if `{}` is valid. */
+/** A body is optional if `{}` is valid. */
 function requestBody(body: z.ZodMiniType, components: Components): Fields {
   const schema = components.schema(body, "input");
   const { example } = textOf(body);
@@ -99,7 +99,7 @@ function requestBody(body: z.ZodMiniType, components: Components): Fields {
 
 const uploadExample = { file: "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n" };
 
-/** Describes an uploaded form. OpenAPI keeps the media type of a form part outside the schema of the part. */
+/** Describes an uploaded form. In OpenAPI the media type of a form part is outside the part's schema. */
 function uploadBody(): Fields {
   const schema = {
     type: "object",
@@ -133,7 +133,7 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 const Reference = z.object({ $ref: z.string() });
 const List = z.object({ items: Reference });
 
-/** Returns the named schema of an answer, or of the items if the answer is a list. */
+/** Returns the component of an answer, or of its items if the answer is a list. */
 function componentOf(schema: JsonSchema): { component: string | undefined; isList: boolean } {
   const list = List.safeParse(schema);
   const reference = list.success ? list.data.items : Reference.safeParse(schema).data;
@@ -141,8 +141,8 @@ function componentOf(schema: JsonSchema): { component: string | undefined; isLis
 }
 
 /**
- * Returns the statuses of problems that follow from the contract. The status 400 is always possible, because API Gateway answers it to a
- * request that it cannot read.
+ * Returns the error statuses that follow from the contract. 400 is always possible, because API Gateway answers it to a request that it
+ * cannot read.
  */
 function problemStatuses({ method }: Route, { allow, path, body }: Contract): number[] {
   return [

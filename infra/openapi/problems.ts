@@ -1,4 +1,4 @@
-/** Makes the problem responses of the OpenAPI document. Each status has one component with headers and an example. */
+/** Makes the error responses of the OpenAPI document: one component for each status, with headers and an example. */
 
 import { type Fault, ProblemCode } from "#shared/errors.ts";
 import { problemBody, problems } from "#shared/http/problem.ts";
@@ -18,16 +18,16 @@ export const headers = {
 const refTo = (...names: readonly (keyof typeof headers)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-/** The statuses that every route may answer, for too many requests, faults of the service, and faults of API Gateway. */
+/** Every route may answer these: too many requests, faults of the service, faults of API Gateway. */
 const always = [429, 500, 502, 503, 504] as const;
 
-/** Returns references to the problems of these statuses and of the statuses that every route may answer. */
+/** Returns references to the responses of these statuses and of those that every route may answer. */
 export const problemReferences = (statuses: readonly number[]): Record<string, JsonSchema> =>
   Object.fromEntries(
     [...statuses, ...always].map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]),
   );
 
-/** The statuses that only API Gateway answers. */
+/** Only API Gateway answers with these. */
 const ofGateway: readonly (readonly [number, ProblemCode])[] = [
   [502, "internal"],
   [504, "unavailable"],
@@ -38,10 +38,7 @@ const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
   validation_failed: [{ pointer: "/lat", code: "too_big", message: "Too big: expected number to be <=90" }],
 };
 
-/**
- * Returns one response for each status of the problem codes. No operation refers to 405, because this status answers methods that have no
- * operation.
- */
+/** Returns one response for each status. No operation refers to 405, because it answers methods without an operation. */
 export function problemResponses(): Record<string, JsonSchema> {
   const codes = new Map<number, ProblemCode>(ofGateway);
   for (const code of ProblemCode.options) {

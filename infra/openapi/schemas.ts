@@ -1,4 +1,7 @@
-/** Makes the JSON Schemas of the OpenAPI document. Each named schema is one component and has the texts of shared/documentation.ts. */
+/**
+ * Makes the JSON Schemas of the OpenAPI document from zod schemas, with the texts of shared/documentation.ts. Each named schema becomes one
+ * component.
+ */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { type ParameterText, type SchemaText, textOf } from "#shared/documentation.ts";
@@ -9,13 +12,13 @@ export type JsonSchema = { readonly [key: string]: unknown };
 const JsonObject = z.record(z.string(), z.unknown());
 const Converted = z.looseObject({ $defs: z._default(z.record(z.string(), JsonObject), {}) });
 
-/** `input` means the data that a client sends, and `output` means the data that a client receives. */
+/** What a client sends (`input`) or receives (`output`). */
 export type Direction = "input" | "output";
 
 export interface Components {
-  /** Returns the schema as JSON Schema 2020-12, or a reference if the schema has a name. Throws if one name would have two shapes. */
+  /** Returns JSON Schema 2020-12, or a reference if the schema has a name. Throws if one name would have two shapes. */
   schema(source: z.ZodMiniType, direction: Direction): JsonSchema;
-  /** Returns all named schemas that were converted until now, by name. */
+  /** Returns all components that were made until now, by name. */
   all(): Record<string, JsonSchema>;
 }
 
@@ -50,8 +53,8 @@ interface Conversion {
 }
 
 /**
- * Converts a schema. A transform has no JSON Schema, so the input shows the value before the transform, and the output shows what the next
- * step checks.
+ * Converts a schema. JSON Schema cannot express a transform, so the input shows the value before it, and the output shows what the next
+ * schema checks.
  */
 function convert(source: z.ZodMiniType, io: Direction): Conversion {
   const schemas = new Map<string, z.core.$ZodType>();
@@ -78,7 +81,7 @@ const Described = z.looseObject({ description: z.optional(z.string()) });
 const WithFields = z.looseObject({ properties: z.record(z.string(), Described) });
 const commonTexts: Readonly<Record<string, string>> = recordTexts;
 
-/** Adds the texts of the fields. A reference is not changed, because it shows the description of its component. */
+/** Adds the texts of the fields. A reference gets none, because it shows its component's description. */
 function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   const object = WithFields.safeParse(shape).data;
   if (object === undefined) return shape;
@@ -97,7 +100,7 @@ export interface Parameter extends Partial<ParameterText> {
   readonly schema: JsonSchema;
 }
 
-/** The JSON Schema of an object without a name. A named schema would be a reference here and would have no fields. */
+/** Fails for a named schema, which would be a reference without fields. */
 const ObjectShape = z.looseObject({
   type: z.literal("object"),
   properties: z.record(z.string(), JsonObject),
@@ -105,8 +108,8 @@ const ObjectShape = z.looseObject({
 });
 
 /**
- * Returns the fields of an object schema as parameters. A parameter is text in the request. If the service reads a whole number from it,
- * the document says so, because client generators make better code for a number.
+ * Returns the fields of an object schema as parameters. A parameter is text, but if the service reads a whole number from it, the document
+ * says integer, because client generators make better code for it.
  */
 export function parameters(source: z.ZodMiniType): Parameter[] {
   const { fields = {} } = textOf(source);

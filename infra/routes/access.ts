@@ -1,33 +1,36 @@
-/** Sets of table rights that several functions share. */
+/** Defines the rights at the table that several functions share. */
 import type { Access, TableAccess } from "./route.ts";
 
-/** The right to read a company, user, status or tag by its id. */
+/** Lets a function read a company, user, status or tag by its id. */
 export const named: TableAccess = { reference: ["GetItem"] };
-/** The right to read the names of the company's statuses, tags and users. */
+/** Lets a function read the names of the company's statuses, tags and users. */
 export const dictionary: TableAccess = { reference: ["Query"] };
-/** The right to read the dictionary, and to check first whether the copy in the function's memory is still current. */
+/** Lets a function check whether the names in the function's memory are current, and read them again if not. */
 export const currentDictionary: TableAccess = { reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
-/** The right to check whether the import that created a row is completed, because the row is invisible until then. */
+/** Lets a function check whether the import of a row is completed, because its rows are invisible until then. */
 export const imports: TableAccess = { imports: ["GetItem"] };
-/** The right to read the next appointment of a prospect, if the prospect's row holds only some of its appointments or only past ones. */
+/** Lets a function find the next appointment of a prospect whose row does not contain it. */
 export const upcoming: TableAccess = { agendas: ["GetItem"] };
-/** The right to write the entry in the company index that belongs to a write of a prospect or note. */
+/** Lets a function write the entry of a prospect or note in the company index. */
 export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
-/** The right to mark a change of names in the company's row and in its index, after a write of a status, tag or user. */
+/**
+ * Lets a function mark a change of a status, tag or user in the company's row and in its index, so that other functions read the names
+ * again.
+ */
 export const namesChange: TableAccess = { index: ["UpdateItem"] };
 
-/** The right to find prospects in the company index by filters. */
+/** Lets a function find prospects in the company index by filters. */
 export const indexRows: TableAccess = {
   ...dictionary,
   index: ["Query"],
   manifests: ["BatchGetItem", "Query"],
   segments: ["BatchGetItem"],
 };
-/** The right to find prospects in the company index by filters and by a search of their texts. */
+/** Find prospects in the company index by filters and by a text search. */
 export const indexReads: TableAccess = { ...indexRows, indexTexts: ["BatchGetItem", "Query"] };
 
-/** The right to write the rows of an import, lease their ids, create their tags, and store the run of the index that makes them visible. */
+/** Lets a function write the rows of an import, reserve their ids, create their tags, and add them to the company index. */
 const rowsInBulk: TableAccess = {
   ...newIds,
   reference: ["Query", "PutItem", "UpdateItem"],
@@ -41,7 +44,7 @@ const rowsInBulk: TableAccess = {
   segments: ["Query", "BatchWriteItem"],
 };
 
-/** The right to run an import within one request, including the removal of rows that an earlier failed import has left. */
+/** Lets a function import within one request, and remove what an earlier failed import left. */
 export const importWrites: TableAccess = {
   imports: ["GetItem", "PutItem", "UpdateItem"],
   openImports: ["Query", "PutItem", "DeleteItem", "BatchWriteItem"],
@@ -49,7 +52,7 @@ export const importWrites: TableAccess = {
   ...rowsInBulk,
 };
 
-/** The right to run an import job, which writes rows, reads the uploaded file, and writes the report of errors. */
+/** Lets a function import an uploaded file in a job, and write the report of errors. */
 export const importJob: Access = {
   table: {
     imports: ["GetItem", "UpdateItem"],
@@ -65,7 +68,7 @@ export const importJob: Access = {
   bucket: "list",
 };
 
-/** The rights of an export job. It reads the prospects that the user may see who began the export, and writes a file. */
+/** Lets a function write the file of an export, with the prospects that the user who began it may see. */
 export const exportJob: Access = {
   table: {
     reference: ["GetItem", "Query"],

@@ -1,6 +1,4 @@
-/**
- * The routes of prospects, of their imports and exports, of addresses and territories, and of the records that are attached to a prospect.
- */
+/** Lists the routes of prospects with their attached records, of imports and exports, and of addresses and territories. */
 import {
   currentDictionary,
   dictionary,
@@ -15,9 +13,9 @@ import {
 } from "./access.ts";
 import type { Rate, Route, TableAccess } from "./route.ts";
 
-/** The throttle of requests that occupy a function for seconds or minutes, or that start a job which does. */
+/** For requests that occupy a function for seconds or minutes, or start such a job. */
 export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
-/** The throttle of the map pins. The map of a whole company costs some 50 ms of CPU time and an answer of some megabytes. */
+/** The map of a whole company costs some 50 ms of CPU time and an answer of some megabytes. */
 const MAP: Rate = { perSecond: 200, burst: 400 };
 
 const prospectWrites: TableAccess = {
@@ -30,9 +28,9 @@ const prospectWrites: TableAccess = {
   ...imports,
 };
 
-/** The right to read a note by its id. The function reads the prospect's key under the note's id, then the row. */
+/** Lets a function read a note by its id, by two reads: the note's key, then its row. */
 const note: TableAccess = { ...currentDictionary, ...imports, places: ["BatchGetItem"], prospects: ["BatchGetItem"] };
-/** The right to read an appointment by its id. Imports create no appointments, so one GetItem finds the key. */
+/** Lets a function read an appointment by its id. Imports create no appointments, so one GetItem finds its key. */
 const appointment: TableAccess = { ...currentDictionary, ...imports, places: ["GetItem"], prospects: ["BatchGetItem"] };
 
 export const prospectRoutes: readonly Route[] = [
@@ -96,7 +94,7 @@ export const prospectRoutes: readonly Route[] = [
         openImports: ["Query", "PutItem"],
         importList: ["PutItem"],
       },
-      // A presigned URL has the rights of the function that signed it, so this function needs the right to upload.
+      // An upload with a presigned URL uses the rights of the function that signed it.
       files: { uploads: ["PutObject"] },
     },
     rate: LONG_WORK,
@@ -169,7 +167,7 @@ export const prospectRoutes: readonly Route[] = [
     access: {
       table: { ...indexRows, addressRanges: ["Query"], addresses: ["Query"], prospects: ["BatchGetItem"] },
     },
-    // A page of up to 500 addresses with the longest lines may exceed 6 MB.
+    // 500 addresses with the longest lines exceed the 6 MB of a buffered answer.
     streamed: true,
   },
   {

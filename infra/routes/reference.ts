@@ -1,14 +1,14 @@
-/** The routes of the reference data, which are users, statuses and tags. */
+/** Lists the routes of users, statuses and tags. */
 import { dictionary, named, namesChange, newIds } from "./access.ts";
 import type { Route, TableAccess } from "./route.ts";
 
-/** The right to create a status or tag, with the claim that keeps its value unique. */
+/** Lets a function create a status or tag, with the row that keeps its text unique. */
 const newValue: TableAccess = {
   ...newIds,
   ...namesChange,
   reference: ["Query", "PutItem", "UpdateItem"],
 };
-/** The right to change a status or tag, and to move the claim if the value changes. */
+/** Lets a function change a status or tag, and replace the row that keeps its text unique if the text changes. */
 const valueWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"],
@@ -17,7 +17,7 @@ const userWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
-/** The right to write an invitation, which claims its e-mail address and counts towards a quota. */
+/** Lets a function invite a user. The invitation claims the e-mail address and counts toward a daily limit. */
 const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutItem"], quotas: ["UpdateItem"] };
 
 export const referenceRoutes: readonly Route[] = [
@@ -68,7 +68,7 @@ export const referenceRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/api/statuses/{id}",
     file: "statuses/delete",
-    // This route needs no right to the claim, because a deleted status keeps its value and the claim on that value.
+    // A deleted status keeps its text, so the row that keeps the text unique stays.
     access: { table: { ...valueWrites, reference: ["GetItem", "PutItem", "UpdateItem"] } },
   },
 

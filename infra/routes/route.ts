@@ -1,43 +1,37 @@
-/** The types of the route table: a route, a function without a route, and the rights of a function. */
+/** Defines the types of the route table: routes, functions without a route, and their rights. */
 import type { Family } from "#shared/db/keys.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 export interface Route {
   readonly method: Method;
-  /** The path of the resource with `{id}` placeholders. */
+  /** For example `/api/prospects/{id}`. */
   readonly path: string;
-  /** The file below `functions/` without its extension, which is also the name of the function. */
+  /** The file below `functions/` without its extension. It is also the function's name. */
   readonly file: string;
   readonly access: Access;
-  /**
-   * Whether the answer is streamed, because it may exceed the 6 MB of a buffered answer. The function is then made by
-   * `stream-endpoint.ts`.
-   */
+  /** Whether the answer is streamed, because it may exceed the 6 MB of a buffered answer. `stream-endpoint.ts` then makes the function. */
   readonly streamed?: true;
-  /** Whether the route needs no access token. */
   readonly public?: true;
-  /** A separate throttle for this route, below the throttle of the stage. */
+  /** A throttle for this route, in addition to the one of the whole API. */
   readonly rate?: Rate;
 }
 
-/** A throttle for all callers together. It prevents one costly route from using the requests that the rest of the API needs. */
+/** Limits all callers together, so that one costly route cannot use up the requests of the whole API. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
 }
 
-/** A function that no route calls. Its event source adds the right to read a queue or stream. */
+/** A function that an event source starts instead of a route. The event source adds the right to read its queue or stream. */
 export interface EventFunction {
   readonly file: string;
   readonly access: Access;
-  /** The timeout of the function. The visibility timeout of its queue depends on it. */
+  /** The visibility timeout of the function's queue depends on it. */
   readonly timeoutSeconds: number;
 }
 
-/**
- * DynamoDB actions by their IAM names. A transaction needs the actions of its parts. A batch of statements needs the actions of PartiQL.
- */
+/** DynamoDB actions by their IAM names. A transaction needs the actions of its parts, a batch of statements those of PartiQL. */
 export type TableAction =
   | "GetItem"
   | "BatchGetItem"
@@ -49,13 +43,13 @@ export type TableAction =
   | "ConditionCheckItem"
   | "PartiQLInsert";
 
-/** Settings of the deployment that a function reads from its environment. */
+/** Settings of the deployment that functions read from environment variables. */
 export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS";
 
-/** The folders of the bucket: uploads for imports, other files of imports, and the files of exports. */
+/** The folders of the bucket: uploaded files, other files of imports, and exported files. */
 export const folderNames = ["uploads", "imports", "exports"] as const;
 export type Folder = (typeof folderNames)[number];
-/** The actions on files. The right to put an object includes the right to upload the object in parts. */
+/** `PutObject` includes uploading an object in parts. */
 type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUpload";
 
 /**
@@ -66,19 +60,19 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
-  /** The right to verify access tokens, which needs the settings of the issuer. */
+  /** Lets a function verify access tokens. */
   readonly issuer?: "verify";
   readonly identityProvider?: "invite" | "withdraw";
   readonly deliveryQueue?: "send";
-  /** The right to send to the queue of poison records. */
+  /** Lets a function send to the queue of poison records (stream records that cannot be published). */
   readonly parkedRecords?: "send";
   readonly importQueue?: "send";
   readonly exportQueue?: "send";
-  /** The right to use secrets of webhooks. `sign` uses existing secrets, and `make` also creates secrets. */
+  /** `sign` uses existing webhook secrets, `make` also creates them. */
   readonly secrets?: "sign" | "make";
-  /** The actions on files, by folder of the bucket. */
+  /** Actions on files, by folder. */
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
-  /** A right for functions that read files. With this right S3 answers 404 for a missing file, so that 403 always means a fault. */
+  /** Lets a function list the bucket. With this right S3 answers 404 for a missing file, so that 403 always means a fault. */
   readonly bucket?: "list";
   readonly settings?: readonly Setting[];
 }

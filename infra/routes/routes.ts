@@ -1,6 +1,5 @@
 /**
- * The route table, which holds method, path, function file and access of each route. The API stack, the OpenAPI generator and the tests
- * read it.
+ * Defines the route table: method, path, function file and rights of each route. The API stack, the OpenAPI generator and the tests use it.
  */
 import { exportJob, importJob, named } from "./access.ts";
 import { prospectRoutes } from "./prospects.ts";
@@ -8,7 +7,7 @@ import { referenceRoutes } from "./reference.ts";
 import type { EventFunction, Rate, Route } from "./route.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
-/** The throttle of a large answer without authentication. It is low, because a client needs each document only one time. */
+/** Low, because these answers are large and need no token, and a client needs each document only once. */
 const PUBLIC_DOCUMENT: Rate = { perSecond: 5, burst: 20 };
 
 const declared: readonly Route[] = [
@@ -27,7 +26,7 @@ const declared: readonly Route[] = [
   ...webhookRoutes,
 ];
 
-/** Adds the rights of idempotency, because every POST of the API accepts an idempotency key. */
+/** Adds the rights for idempotency keys, which every POST accepts. */
 const withIdempotency = (route: Route): Route => {
   if (route.method !== "POST") return route;
   const idempotency = ["PutItem", "UpdateItem", "DeleteItem"] as const;
@@ -36,20 +35,20 @@ const withIdempotency = (route: Route): Route => {
 
 export const routes: readonly Route[] = declared.map(withIdempotency);
 
-/** The authorizer function. API Gateway calls it with the Authorization header of each request that needs a caller. */
+/** API Gateway calls this function with the Authorization header of each request that needs a caller. */
 export const authorizer = {
   file: "authorize",
-  // The function fetches at most two documents from the issuer, and each fetch takes at most three seconds.
+  // Two fetches from the issuer may take three seconds each.
   timeoutSeconds: 10,
   access: {
-    // The row of the token's subject holds the user's rights, but for older users only the user's own row holds them. The first sign-in
-    // accepts the invitation, which writes the user's row and the claim on the e-mail address.
+    // Users of an older release have their rights only in their own row, so both rows are read. A first sign-in accepts the invitation,
+    // which updates the user and the claim of the e-mail address.
     table: { identity: ["GetItem", "UpdateItem"], reference: ["GetItem", "UpdateItem"], email: ["UpdateItem"] },
     issuer: "verify",
   },
 } as const satisfies EventFunction;
 
-/** The function that answers 405 to a method which the path does not have. */
+/** Answers 405 to a method which the path does not have. */
 export const methodNotAllowed = {
   file: "method-not-allowed",
   timeoutSeconds: 5,
@@ -57,7 +56,7 @@ export const methodNotAllowed = {
 } as const satisfies EventFunction;
 
 export const eventFunctions = {
-  /** Reads the table's stream, writes a delivery for each matching registration, and sends the delivery to the queue. */
+  /** Reads the table's stream, and writes and queues a webhook delivery for each matching registration. */
   publish: {
     file: "events/publish",
     timeoutSeconds: 60,
@@ -74,10 +73,7 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /**
-   * Reads the table's stream and writes unflushed entries of company indexes into segments. The timeout is long because a large merge
-   * takes minutes.
-   */
+  /** Reads the table's stream and adds new entries of the company indexes to their stored segments. A large merge takes minutes. */
   flush: {
     file: "index/flush",
     timeoutSeconds: 300,
@@ -90,10 +86,7 @@ export const eventFunctions = {
       },
     },
   },
-  /**
-   * Sends the requests of up to ten deliveries concurrently. The timeout includes 10 s for the requests and the time to claim and record
-   * the deliveries.
-   */
+  /** Sends up to ten webhook deliveries concurrently. The timeout is 10 s for the requests, plus the time to claim and record them. */
   deliver: {
     file: "events/deliver",
     timeoutSeconds: 15,
@@ -118,7 +111,7 @@ export const eventFunctions = {
       settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY", "DELIVERY_SENDERS"],
     },
   },
-  /** Finds due deliveries that have no message, and imports and exports whose lease has expired. */
+  /** Sends messages for overdue deliveries, and for imports and exports whose function died. */
   sweep: {
     file: "events/sweep",
     timeoutSeconds: 50,
@@ -130,13 +123,12 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /** Imports an uploaded file, and removes the rows of failed imports. The timeout is the longest that Lambda allows. */
+  /** Imports an uploaded file, and removes the rows of failed imports. The timeout is Lambda's maximum. */
   importJob: { file: "jobs/import", timeoutSeconds: 900, access: importJob },
-  /** Writes the file of an export. The timeout is the longest that Lambda allows. */
+  /** Writes the file of an export. The timeout is Lambda's maximum. */
   exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },
 } as const satisfies Record<string, EventFunction>;
 
-/** The files of the functions that may use KMS. */
 export const keyServiceUsers: ReadonlySet<string> = new Set(
   [...routes, ...Object.values<EventFunction>(eventFunctions)]
     .filter(({ access }) => access.secrets !== undefined)

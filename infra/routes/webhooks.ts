@@ -1,4 +1,4 @@
-/** The routes of webhooks, of their registrations and of their deliveries. */
+/** Lists the routes of webhooks, their registrations and their deliveries. */
 import { named, newIds } from "./access.ts";
 import { LONG_WORK } from "./prospects.ts";
 import type { Route } from "./route.ts";
@@ -11,8 +11,7 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks",
     file: "webhooks/list",
     access: { table: { webhooks: ["Query"] } },
-    // The list has up to 40 webhooks with 50 registrations each, and every registration may have a filter of 4 KB, so the answer may exceed
-    // 6 MB.
+    // 40 webhooks with 50 registrations and filters of 4 KB exceed the 6 MB of a buffered answer.
     streamed: true,
   },
   {
@@ -78,7 +77,7 @@ export const webhookRoutes: readonly Route[] = [
     },
     rate: LONG_WORK,
   },
-  // This route needs no right to the table, because the list of event types is part of the code.
+  // Event types are part of the code, so this route reads no table.
   { method: "GET", path: "/api/webhooks/event-types", file: "webhooks/event-types", access: { table: {} } },
   {
     method: "DELETE",
@@ -130,8 +129,7 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
     access: { table: { webhooks: ["GetItem"], deliveries: ["BatchGetItem", "Query"] } },
-    // A delivery has a body of up to a megabyte, in which a quotation mark takes four bytes, and any number of attempts, so the answer may
-    // exceed 6 MB.
+    // A body of a megabyte, in which a quotation mark takes four bytes, and many attempts may exceed the 6 MB of a buffered answer.
     streamed: true,
   },
   {
