@@ -116,7 +116,6 @@ export const csvRow = 1_000_000;
  * read.
  */
 export const csvBlankLines = 100_000;
-/** An export reads and writes this many prospects at a time. */
 export const exportBatch = 500;
 
 /**

@@ -9,7 +9,6 @@ import { errorFields, log } from "#shared/log.ts";
 
 export interface Received<Message> {
   readonly message: Message;
-  /** Whether the queue has delivered this message before. */
   readonly isRepeat: boolean;
   /** Returns the milliseconds until Lambda stops the function. */
   readonly remainingMs: () => number;

@@ -2,13 +2,11 @@
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 
-/** Registers a schema as a component of the OpenAPI document. */
 export function named<S extends z.ZodMiniType>(id: string, schema: S, description?: string): S {
   z.globalRegistry.add(schema, description === undefined ? { id } : { id, description });
   return schema;
 }
 
-/** A binary value of the table. */
 export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array);
 
 /** A positive integer below 2^53. It is unique in the whole service. */
@@ -22,7 +20,6 @@ export const PathId = z.pipe(
 
 const digits = (message: string) => z.string().check(z.regex(/^[0-9]+$/, message));
 
-/** A page number in a query. */
 export const PositiveInteger = z.pipe(
   digits("must be a positive integer"),
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),

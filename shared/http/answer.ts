@@ -73,7 +73,6 @@ function serverTiming(): Record<string, string> {
   return { "Server-Timing": metrics.map(([name, value, text]) => `${name};dur=${value};desc="${text}"`).join(", ") };
 }
 
-/** Whether CORS is on. */
 export const allowsOrigins = (): boolean => (process.env.ALLOWED_ORIGINS ?? "") !== "";
 
 /** The CORS headers. Browsers hide most response headers from scripts, so this function exposes the ones that an application needs. */

@@ -55,7 +55,6 @@ export function endpoint<
   return Object.assign(handle, { contract });
 }
 
-/** The `Location` header: the path of the collection and the id of the created record. */
 function location(request: Request, collection: string | undefined, value: unknown): Record<string, string> {
   if (typeof value !== "object" || value === null || !("id" in value)) return {};
   const parent = collection === undefined ? request.path.replace(/\/$/, "") : `${request.prefix}${collection}`;

@@ -23,7 +23,6 @@ const StoredClaim = z.object({
   type: z.literal("idempotency"),
   /** A digest of path, query and body. It shows whether the key was used for a different request. */
   fingerprint: z.string(),
-  /** The id of the execution that claimed the key. */
   run: z.string(),
   /** The execution of the request counts as dead after this time, in milliseconds since 1970. A repeated request may then claim the key. */
   runsUntil: z.number(),

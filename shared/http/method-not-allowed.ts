@@ -4,7 +4,6 @@ import { ApiError } from "#shared/errors.ts";
 import { allowsOrigins, problemAnswer } from "#shared/http/answer.ts";
 import { answering } from "#shared/http/chain.ts";
 
-/** `methodsOf` returns the methods that a resource path supports. */
 export const refusingMethods =
   (methodsOf: (path: string) => readonly string[]) =>
   (event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> =>

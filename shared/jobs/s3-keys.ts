@@ -12,11 +12,9 @@ export const importKeys = {
   },
   /** The company's statuses, users and tags at the beginning of the import. */
   names: (companyId: number, id: number): string => `imports/${companyId}/${id}/names.json`,
-  /** A chunk of sorted index rows. */
   chunk: (companyId: number, id: number, number: number): string => `imports/${companyId}/${id}/rows-${number}`,
   /** The errors up to this row that are not yet in an uploaded part of the report. */
   faults: (companyId: number, id: number, row: number): string => `imports/${companyId}/${id}/errors-${row}`,
-  /** The report of all errors, as CSV. */
   report: (companyId: number, id: number): string => `imports/${companyId}/${id}/errors.csv`,
 } as const;
 

@@ -119,7 +119,10 @@ async function localAddresses(name: string, hostsFile: string): Promise<readonly
 /** The answer for one address family: records, "none" if the name has no such records, or a failure with its error code. */
 type Reply = readonly RecordWithTtl[] | "none" | { readonly failure: string };
 
-/** How long to wait for the second address family after the first one has answered. RFC 8305 suggests 50 ms for interactive clients. */
+/**
+ * How long to wait for the second address family after the first one has answered. RFC 8305 suggests 50 ms for interactive clients, and a
+ * webhook can wait longer.
+ */
 const SECOND_FAMILY_MS = 250;
 
 async function askServers(name: string, { servers, lookupMs = limits.lookupMs }: ResolverSettings): Promise<Found> {

@@ -15,7 +15,6 @@ export interface Exchange {
   /** The HTTP status, or null without an answer. */
   readonly status: number | null;
   readonly error: string | null;
-  /** The beginning of the answer's body. */
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;

@@ -57,7 +57,6 @@ interface Cached {
 /** The cache holds at most this many companies, about 15 MB. The dictionary of a company with a thousand users has about 300 KB. */
 const CACHED_COMPANIES = 50;
 
-/** Cached dictionaries by company id, oldest read first. */
 const caches = new WeakMap<Table, Map<number, Cached>>();
 
 /** Returns a cached dictionary that is less than a minute old, or reads it. Compare its version with the current one before you use it. */

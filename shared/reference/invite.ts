@@ -46,7 +46,6 @@ export function presentUser(user: StoredUser, nowMs: number): User {
   return { ...user, invitation, invitationExpiresAt: endsAt };
 }
 
-/** Who already has the e-mail address of an invitation. */
 interface Claimants {
   /** Whether another company has a user or a pending invitation with the address. */
   readonly isHeldElsewhere: boolean;

@@ -12,7 +12,6 @@ import { secretsOn } from "#shared/secrets/secrets.ts";
 
 let opened: EventContext | undefined;
 
-/** Returns the context of this function instance and opens it at the first call. */
 export function eventContext(): EventContext {
   if (opened !== undefined) return opened;
   const table = openTable(setting("TABLE_NAME"));

@@ -13,7 +13,6 @@ const summary = {
   trigger: DeliveryTrigger,
   status: DeliveryState,
   attemptCount: z.int(),
-  /** The time of the next attempt. Null unless the status is `waiting`. */
   nextAttemptAt: z.nullable(Timestamp),
   /** Why a delivery waits after its due time: the webhook is paused, the circuit breaker is open, or the concurrency limit is reached. */
   heldBy: z.nullable(z.enum(["pause", "breaker", "limit"])),

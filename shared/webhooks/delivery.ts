@@ -87,7 +87,6 @@ export const Attempt = z.object({
   status: z.nullable(z.int()),
   /** Why there was no answer, or null. */
   error: z.nullable(z.string()),
-  /** The beginning of the answer's body. */
   answer: z.string(),
   /** Set in a delivery's last attempt if the delivery was given up because no request could be sent. */
   isUnsent: z.optional(z.literal(true)),
@@ -133,7 +132,6 @@ export const StoredDelivery = z.object({
 });
 export type StoredDelivery = z.infer<typeof StoredDelivery>;
 
-/** The table item of a delivery, with a compressed body. */
 export const deliveryItem = (delivery: StoredDelivery): Key & Record<string, unknown> => {
   const { companyId, webhookId, id, body } = delivery;
   const row = { ...keys.delivery(companyId, webhookId, id), ...delivery };
@@ -161,7 +159,6 @@ export const effectiveState = (
   isRegistered: boolean,
 ): StoredDelivery["state"] => (state === "waiting" && !isRegistered ? "cancelled" : state);
 
-/** The input of a new delivery. */
 export interface NewDelivery
   extends Pick<
     StoredDelivery,

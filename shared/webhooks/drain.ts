@@ -34,13 +34,10 @@ const PER_SECOND = 10;
 export const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / PER_SECOND;
 
 export interface Backlog {
-  /** The row that holds the lease. */
   readonly key: Key;
   /** The attribute with the end of the lease. Between two steps it is the time of the next step. */
   readonly lease: "dueAt" | "lookUntil";
-  /** The condition that the backlog still has to be drained. */
   readonly isOpen: Condition;
-  /** The message that starts the next step. */
   readonly message: QueueMessage;
 }
 

@@ -11,7 +11,6 @@ import { ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
 
-/** The data of an event, reduced to what its deliveries need. */
 export interface EventData {
   /** The length of the data as JSON, in bytes. */
   readonly bytes: number;
@@ -80,7 +79,6 @@ interface Cached {
   size: number;
 }
 
-/** A cache of the most recently used event data of one table. */
 class Cache {
   readonly #entries = new Map<string, Cached>();
   #size = 0;
@@ -93,7 +91,6 @@ class Cache {
     return known.read;
   }
 
-  /** Adds a read to the cache, and removes it again if the read fails. */
   set(id: string, read: Promise<string>): void {
     const entry: Cached = { read, size: 0 };
     this.#entries.set(id, entry);

@@ -58,7 +58,6 @@ export const ExpectedFanOut = z.object({
   createdAt: Timestamp,
   /** The number of matching subscriptions. */
   count: z.int(),
-  /** The time at which all deliveries were made. */
   doneAt: z.optional(Timestamp),
   expiresAt: z.int(),
 });

@@ -66,7 +66,6 @@ export type NewExport = z.infer<typeof NewExport>;
 
 /** The uploaded parts of the file, and the state of the gzip stream after the last of them. */
 const Parts = z.object({
-  /** The id of the S3 multipart upload. */
   upload: z.string(),
   tags: z.array(z.string()),
   /** The checksum and the length of the text so far. The gzip trailer contains both. */

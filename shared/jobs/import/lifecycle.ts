@@ -103,7 +103,6 @@ export async function abandon({ table, clock }: Source, stored: StoredImport): P
   return false;
 }
 
-/** This many id blocks are removed concurrently. */
 const PARALLEL = 8;
 
 /**

@@ -31,7 +31,6 @@ const StoredNames = z.object({
   statuses: z.array(StoredStatus),
   tags: z.array(StoredTag),
   users: z.array(StoredUser),
-  /** The case-folded values and ids of the tags that the import created. */
   made: z.array(z.tuple([z.string(), z.int()])),
 });
 

@@ -80,7 +80,6 @@ const BATCH_TEXT = 1_000_000;
 export interface Batch {
   readonly drafts: readonly Draft[];
   readonly faults: readonly RowFault[];
-  /** The number of the batch's last row in the file. */
   readonly row: number;
 }
 

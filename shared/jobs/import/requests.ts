@@ -190,7 +190,6 @@ function writtenRows({ state, imported, written = 0, job }: StoredImport): numbe
 
 const Entry = z.object({ id: Id });
 
-/** Returns one page of the company's imports, newest first. */
 export async function listImports(
   { table }: ApiContext,
   companyId: number,

@@ -19,11 +19,9 @@ import type { LastStatusChange, StoredNote, StoredProspect } from "#shared/prosp
 
 const DEFAULT_SOURCE = "csv-import";
 
-/** The values that all rows of the file share. */
 export interface ImportPlan {
   readonly importId: number;
   readonly names: ImportNames;
-  /** The creation time of all records of the import. */
   readonly now: string;
   /** For each kind of record, the first id and the number of ids. */
   readonly first: Counts;
@@ -34,7 +32,6 @@ export type LeasedIds = Pick<StoredImport, "prospectBlocks" | "addressBlocks" | 
   readonly first: Counts;
 };
 
-/** Reserves the ids of all records of the file. */
 export async function leaseImportIds(ids: Ids, companyId: number, importId: number, total: Counts): Promise<LeasedIds> {
   const mark = String(importId);
   const [prospect, address, note, change] = await Promise.all([

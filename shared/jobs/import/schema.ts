@@ -190,7 +190,6 @@ export const beginningOf = (step: Progress["step"]): Progress => ({
 
 /** The attributes that only an import by upload has. */
 export const StoredJob = z.object({
-  /** The mapping of CSV columns to fields, as the client sent it. */
   mapping: z.nullable(z.record(z.string(), z.nullable(z.string()))),
   caller: z.object({ role: Role, permissions: z.array(Permission) }),
   /** The headers that the upload request must have. They are part of the presigned URL's signature. */
@@ -213,7 +212,6 @@ export const StoredJob = z.object({
   startedAt: z.nullable(Timestamp),
   /** The number of invocations since the last checkpoint. The job fails if this number becomes too high. */
   runs: z.int(),
-  /** Whether the bucket has a report of all errors. */
   hasReport: z.boolean(),
 });
 export type StoredJob = z.infer<typeof StoredJob>;

@@ -22,7 +22,6 @@ import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
  * last delivery that was read.
  */
 const READ_PER_PAGE = 2_000;
-/** The number of rows that a Query reads at a time. */
 const PAGE_ITEMS = 60;
 
 /** Returns one page of deliveries. Throws `not_found` if the company has no such webhook. */
@@ -95,7 +94,6 @@ interface LimiterState {
   readonly openUntil: string | undefined;
   /** True if failed attempts opened the breaker, false if requests could not be sent at all. */
   readonly isBreaker: boolean;
-  /** The ids of deliveries whose attempt is running. */
   readonly inFlight: ReadonlySet<string>;
 }
 

@@ -170,7 +170,6 @@ function attemptItem(made: Made) {
 
 interface Conclusion {
   readonly change: Change;
-  /** The delivery with its next attempt, if there is one. */
   readonly next?: StoredDelivery;
 }
 

@@ -9,7 +9,6 @@ import { StatusSummary } from "#shared/reference/schema.ts";
 import { Id, named } from "#shared/schema.ts";
 import { Territory } from "#shared/territories/territories.ts";
 
-/** The values that `changedFields` of a prospect's event may contain. */
 export const ChangedField = z.enum([
   "name",
   "phoneNumber",
@@ -32,7 +31,6 @@ const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect 
 /** Adds the description of an event that subscribers see in the catalogue. */
 const describe = <S extends z.ZodMiniType>(data: S, description: string): S => data.check(z.describe(description));
 
-/** Maps the name of each event to the schema of its `data`. */
 export const catalogue = {
   "prospect.created": describe(
     z.object({ prospect: Prospect }),
@@ -88,7 +86,6 @@ export interface DomainEvent {
   /** The id of the row that changed, and the version that this change gave it. */
   readonly recordId: number;
   readonly version: number;
-  /** The time of the change. */
   readonly createdAt: string;
   readonly data: unknown;
 }

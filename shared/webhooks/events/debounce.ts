@@ -69,7 +69,6 @@ export async function wasPublishedWithOtherDelay(table: Table, match: Match): Pr
   return (await table.get(delayMinutes > 0 ? ownDelivery : inWindow)) !== undefined;
 }
 
-/** The writes for one event, and the delivery that the event opens, if any. */
 interface Step {
   readonly row: StoredWindowEvent;
   readonly writes: readonly Write[];
@@ -143,7 +142,6 @@ const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id
   recordId,
 });
 
-/** The key of the debounce window that the event joins or opens. */
 export const windowKeyOf = (match: Match): Key => debounceKeys.window(subjectOf(match));
 
 /** The id of the delivery that the event opens, unless it joins an open window. */

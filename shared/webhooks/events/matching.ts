@@ -32,7 +32,6 @@ export interface PublishedEvent extends Omit<DomainEvent, "data" | "event"> {
   readonly data: EventData;
 }
 
-/** An event and a subscription that matches it. */
 export interface Match {
   readonly event: PublishedEvent;
   readonly subscriber: Subscriber;

@@ -162,7 +162,6 @@ function divide(matched: readonly MatchedEvent[]): { direct: MatchedEvent[]; fan
   return { direct, fannedOut };
 }
 
-/** Moves the event's data into a separate row if it is large. */
 async function withStoredData({ table, clock }: EventContext, event: DomainEvent): Promise<PublishedEvent> {
   const text = JSON.stringify(event.data);
   const bytes = Buffer.byteLength(text);

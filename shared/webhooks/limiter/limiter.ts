@@ -48,7 +48,6 @@ export const StoredLimiter = z.object({
   dueAt: z.optional(Timestamp),
   /** The end of the lease for draining the throttled deliveries, or the time of the next step. */
   lookUntil: z.optional(Timestamp),
-  /** The backlog of throttled deliveries has been empty since this time. */
   emptySince: z.optional(Timestamp),
 });
 export type StoredLimiter = z.infer<typeof StoredLimiter>;
@@ -163,7 +162,6 @@ export interface Slot {
   readonly until: string;
 }
 
-/** Returns the concurrency slots in use, with their deliveries. */
 export function slotsIn(row: Item): Slot[] {
   const slots = new Map<string, Slot>();
   for (const [id, slot] of Object.entries(row)) {

@@ -41,9 +41,7 @@ const CACHED_ENTRIES = 2_000;
 /** The overdue entries of the due index. Deliveries of a paused webhook and throttled deliveries are not among them. */
 export interface Overdue {
   readonly deliveries: Waiting;
-  /** The number of events whose fan-out has not ended. */
   readonly fanOuts: number;
-  /** The webhooks that have throttled deliveries. */
   readonly throttled: readonly { readonly companyId: number; readonly id: number }[];
   /** Yields the entries of a partition a second time, from memory if they are few. */
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
@@ -74,7 +72,6 @@ export async function countOverdue(table: Table, upTo: string | undefined): Prom
 
 /** A backlog is counted only up to this number, which one page of the index holds. */
 const COUNTED = 5_000;
-/** The number of backlogs that are counted concurrently. */
 const PARALLEL = 8;
 
 /**
@@ -113,7 +110,6 @@ export async function reportLag(
   }
 }
 
-/** Returns the seconds since the earliest due time, or 0 if nothing waits. */
 const secondsSince = (oldestMs: number, now: number): number => Math.max(0, Math.floor((now - oldestMs) / 1_000));
 
 /** Yields the index partitions with the throttled deliveries and the partitions with the deliveries of paused webhooks. */
@@ -128,7 +124,6 @@ async function* backlogShards(
   }
 }
 
-/** Counts the due deliveries of a backlog, oldest first. */
 async function countBacklog({ table }: EventContext, pk: string, now: number, into: Waiting): Promise<void> {
   let counted = 0;
   for await (const item of table.query({ pk, index: "due", pageItems: COUNTED })) {

@@ -138,7 +138,6 @@ const DAY_MS = 86_400_000;
 interface Expected {
   /** The ids of the expected deliveries that have not expired, by webhook. */
   readonly deliveries: Map<number, Set<string>>;
-  /** The expected fan-outs by event id. */
   readonly fanOuts: Map<string, ExpectedFanOut>;
 }
 

@@ -147,7 +147,7 @@ function waitingFaults(
   }
 }
 
-/** The fields of a window event that this check needs. The event's data is not read. */
+/** The fields that this check needs of an event in a debounce window. The event's data is not read. */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 
@@ -218,7 +218,6 @@ export interface FanOuts {
   readonly faults: readonly string[];
 }
 
-/** Compares the fan-outs in the table with the expected ones, which were read earlier. */
 export async function readFanOuts(
   table: Table,
   companyId: number,

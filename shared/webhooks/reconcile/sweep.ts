@@ -65,7 +65,6 @@ export function fairStrides(counts: ReadonlyMap<number, number>, capacity: numbe
   return (companyId) => Math.max(1, Math.ceil((counts.get(companyId) ?? 0) / share));
 }
 
-/** Runs the sweeper. Returns the number of messages that it sent. */
 export async function sweep(context: EventContext, { assume }: SweepInput): Promise<number> {
   const begun = context.clock.now();
   const isAll = assume === "messages-lost";

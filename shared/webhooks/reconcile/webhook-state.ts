@@ -60,7 +60,6 @@ export interface WebhookState extends Rows {
   readonly webhookId: number;
   /** The row of the webhook; undefined if the webhook is deleted. */
   readonly webhook: StoredWebhook | undefined;
-  /** The ids of the webhook's registrations. */
   readonly registered: ReadonlySet<number>;
   readonly entries: DueEntries;
   readonly limiter: StoredLimiter | undefined;

@@ -83,7 +83,6 @@ const opened = async (
   plainText: string | undefined,
 ): Promise<string> => (sealed === undefined ? plain(plainText) : secrets.open(row.companyId, keyOf(row), sealed));
 
-/** Returns the plain secret of a row that an old version wrote. */
 function plain(secretKey: string | undefined): string {
   if (secretKey === undefined) throw new Error("the row of a webhook has no secret");
   return secretKey;
