@@ -109,6 +109,9 @@ export const uploadMs = 3_600_000;
 export const exportKeptDays = 7;
 export const mappedColumns = 100;
 export const csvHeader = 255;
+/** The largest number of ignored columns that the result of an import names, and the longest name in characters. */
+export const ignoredColumns = 100;
+export const ignoredColumn = 100;
 /** The longest row of a CSV file, in characters. It is ten times the longest valid values of all columns together. */
 export const csvRow = 1_000_000;
 /**

@@ -347,7 +347,7 @@ export interface paths {
         put?: never;
         /**
          * Import prospects from CSV
-         * @description Accepts one file of at most 10000 data rows and 4000000 bytes, in UTF-8, or in UTF-16 with a byte order mark, with cells separated by commas, semicolons or tabs. The first row names the columns, in upper or lower case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` (an e-mail address), `tags` (separated by semicolons), `notes`. The file may have every column of an export; `id`, `createdBy` and `createdAt` are ignored. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in `errors`, of at most 250 characters: the first faults of the row and the number of the others. All prospects become visible at once. With `dryRun=true` the file is only checked. Send an `Idempotency-Key` to repeat the request safely; `GET /api/prospects/imports/{id}` shows the result again.
+         * @description Accepts one file of at most 10000 data rows and 4000000 bytes, in UTF-8, UTF-16 or Windows-1252, with cells separated by commas, semicolons or tabs. A first line `sep=;` names the separator. With semicolons or tabs a decimal comma is read too. The first row names the columns, in upper or lower case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` (an e-mail address), `tags` (separated by semicolons), `notes`. The file may have every column of an export; `id`, `createdBy` and `createdAt` are ignored. `ignoredColumns` names the columns that were not read. A file whose rows have no name, phone, e-mail, address or coordinates is refused. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in `errors`, of at most 250 characters: the first faults of the row and the number of the others. All prospects become visible at once. With `dryRun=true` the file is only checked. Send an `Idempotency-Key` to repeat the request safely; `GET /api/prospects/imports/{id}` shows the result again.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -1500,6 +1500,13 @@ export interface components {
             imported: number;
             /** @description The number of rows with an error. */
             skipped: number;
+            /**
+             * @description The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read.
+             * @enum {string}
+             */
+            encoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
+            /** @description The headers of columns that the import did not read, at most 100, cut at 100 characters. An empty text stands for filled columns without a header. */
+            ignoredColumns: string[];
             /** @description One entry for each skipped row, in the order of the file. */
             errors: components["schemas"]["RowFault"][];
         };
@@ -1534,6 +1541,10 @@ export interface components {
              * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
+            /** @description The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read. */
+            encoding: ("utf-8" | "utf-16le" | "utf-16be" | "windows-1252") | null;
+            /** @description The headers of columns that the import did not read, at most 100, cut at 100 characters. An empty text stands for filled columns without a header. */
+            ignoredColumns: string[];
             /** @description One entry for each skipped row, in the order of the file. For an import by upload only the first 100. */
             errors: components["schemas"]["RowFault"][];
             /** @description A CSV file of all errors, if there are more than 100. Kept for a month. */
@@ -4046,6 +4057,10 @@ export interface operations {
                      *       "dryRun": false,
                      *       "imported": 2,
                      *       "skipped": 1,
+                     *       "encoding": "utf-8",
+                     *       "ignoredColumns": [
+                     *         "Favourite colour"
+                     *       ],
                      *       "errors": [
                      *         {
                      *           "row": 3,
@@ -4180,6 +4195,8 @@ export interface operations {
                      *       "failure": null,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",
                      *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "encoding": null,
+                     *       "ignoredColumns": [],
                      *       "errors": [],
                      *       "errorReport": null,
                      *       "upload": {
@@ -4245,6 +4262,10 @@ export interface operations {
                      *       "failure": null,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",
                      *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "encoding": "utf-8",
+                     *       "ignoredColumns": [
+                     *         "Favourite colour"
+                     *       ],
                      *       "errors": [
                      *         {
                      *           "row": 3,

@@ -97,7 +97,8 @@ const Upload = {
 };
 const done = { id: 1032, state: "completed", dryRun: false, processed: 3, written: 2, imported: 2, skipped: 1 };
 const ImportSummary = { ...done, failure: null, ...times };
-const Import = { ...ImportSummary, errors: [RowFault], errorReport: null, upload: null };
+const read = { encoding: "utf-8", ignoredColumns: ["Favourite colour"] };
+const Import = { ...ImportSummary, ...read, errors: [RowFault], errorReport: null, upload: null };
 const waiting = { id: 1033, state: "awaiting_upload", processed: 0, written: 0, imported: 0, skipped: 0 };
 const Export = {
   id: 1034,
@@ -164,7 +165,7 @@ const components: Readonly<Record<string, unknown>> = {
   ProspectPage: { items: [Prospect], total: 1, page: 1, pageSize: 50 },
   MapPin: { id: 1030, lat: 39.7392, lng: -104.9903, statusColor: "#10B981" },
   ImportResult: { id: 1032, imported: 2, skipped: 1, errors: [RowFault] },
-  FileResult: { id: 1032, dryRun: false, imported: 2, skipped: 1, errors: [RowFault] },
+  FileResult: { id: 1032, dryRun: false, imported: 2, skipped: 1, ...read, errors: [RowFault] },
   Import,
   ImportSummary,
   ImportPage: { items: [ImportSummary], nextCursor: null },
@@ -200,7 +201,7 @@ const answers: Readonly<Record<string, unknown>> = {
     '1030,Maria Alvarez,+1 303 555 0142,,39.7392,-104.9903,1437 Bannock St,,Denver,CO,80202,Interested,Ravi Rep,ravi@example.com,Hail damage,"Wants a quote, after the hail season.",Ada Admin,door,2026-06-01T15:04:05.678Z',
     "",
   ].join("\r\n"),
-  "imports/create": { ...Import, ...waiting, errors: [], upload: Upload },
+  "imports/create": { ...Import, ...waiting, encoding: null, ignoredColumns: [], errors: [], upload: Upload },
   "imports/cancel": { ...ImportSummary, ...waiting, state: "cancelled" },
   "exports/create": {
     ...Export,

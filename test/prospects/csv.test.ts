@@ -7,14 +7,17 @@ import fc from "fast-check";
 import Papa from "papaparse";
 import { describe, expect, test } from "vitest";
 import { draftOf } from "#shared/prospects/csv/draft.ts";
-import { BadFile, exportColumns, guarded, readHeader, unguarded } from "#shared/prospects/csv/format.ts";
+import { decoded, encodingOf } from "#shared/prospects/csv/encoding.ts";
+import { BadFile, exportColumns, guarded, type Header, readHeader, unguarded } from "#shared/prospects/csv/format.ts";
 import { CsvParser } from "#shared/prospects/csv/parse.ts";
-import { type CsvRow, csvRows, decoded, delimiterOf } from "#shared/prospects/csv/read.ts";
+import { type CsvRow, delimiterOf, openCsv } from "#shared/prospects/csv/read.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 
 async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<CsvRow[]> {
+  // A generator can be read only one time, and the generators of this file yield UTF-8.
+  const encoding = Array.isArray(bytes) ? await encodingOf(bytes) : "utf-8";
   const rows: CsvRow[] = [];
-  for await (const row of csvRows(decoded(bytes))) rows.push(row);
+  for await (const row of (await openCsv(decoded(bytes, encoding))).rows) rows.push(row);
   return rows;
 }
 
@@ -158,11 +161,47 @@ describe("reading", () => {
     ["UTF-16, big end first", Buffer.from(`\uFEFF${text}`, "utf16le").swap16()],
     ["semicolons", Buffer.from(text.replaceAll(",", ";"))],
     ["tabs", Buffer.from(text.replaceAll(",", "\t"))],
+    ["UTF-16 without a mark, little end first", Buffer.from(text, "utf16le")],
+    ["UTF-16 without a mark, big end first", Buffer.from(text, "utf16le").swap16()],
+    ["Windows-1252", Buffer.from(text, "latin1")],
+    ["a line that names the delimiter", Buffer.from(`sep=,\r\n${text}`)],
+    ["a quoted line that names the delimiter", Buffer.from(`\uFEFF"SEP=;"\n${text.replaceAll(",", ";")}`)],
     ["line feeds alone", Buffer.from(text.replaceAll("\r\n", "\n"))],
     ["mixed ends of lines", Buffer.from(text.replace("\r\n", "\n"))],
   ])("%s; blank lines count but are not rows", async (_, bytes) => {
     expect(await rowsOf([bytes])).toEqual(rows);
     expect(await rowsOf([...bytes].map((byte) => Buffer.of(byte)))).toEqual(rows);
+  });
+
+  test("a first line names a delimiter that the header uses less often than another", async () => {
+    expect(await read("sep=;\r\nname;a,b,c\r\nBo;x\r\n")).toEqual([
+      ["name", "a,b,c"],
+      ["Bo", "x"],
+    ]);
+  });
+
+  test("Windows-1252 has other characters than Latin-1 in 0x80 to 0x9F, wherever its bytes are cut", async () => {
+    const bytes = Buffer.of(0x6e, 0x0a, 0x80, 0x92, 0x96, 0x9c, 0xe9);
+    for (const chunks of [[bytes], [...bytes].map((byte) => Buffer.of(byte))]) {
+      expect((await rowsOf(chunks)).map(({ cells }) => cells)).toEqual([["n"], ["€’–œé"]]);
+    }
+  });
+
+  test.each([
+    ["UTF-8", Buffer.from("name\nJosé"), "utf-8"],
+    ["ASCII", Buffer.from("name"), "utf-8"],
+    ["nothing", Buffer.alloc(0), "utf-8"],
+    ["a character that is cut at the end", Buffer.from("name\né").subarray(0, 6), "windows-1252"],
+    [
+      "UTF-8 with one other byte at the end",
+      Buffer.concat([Buffer.from("é".repeat(9_999)), Buffer.of(0xe9)]),
+      "windows-1252",
+    ],
+    ["a mark of UTF-16", Buffer.from("\uFEFFn", "utf16le"), "utf-16le"],
+    ["UTF-16 without a mark", Buffer.from("n", "utf16le").swap16(), "utf-16be"],
+  ])("%s is found as %s", async (_, bytes, encoding) => {
+    expect(await encodingOf([bytes])).toBe(encoding);
+    expect(await encodingOf([...bytes].map((byte) => Buffer.of(byte)))).toBe(encoding);
   });
 
   test.each([
@@ -182,10 +221,11 @@ describe("reading", () => {
   });
 
   test.each([
-    ["latin-1", Buffer.from("name\nJosé\n", "latin1")],
-    ["half a character at the end", Buffer.from("name\né").subarray(0, 6)],
+    ["bytes that Windows-1252 leaves undefined", Buffer.from("name\nJos\xe9 \x9d\n", "latin1")],
+    ["a control character outside of UTF-8", Buffer.from("name\nJos\xe9 \x01\n", "latin1")],
     ["UTF-16 cut within a character", Buffer.from("\uFEFFname", "utf16le").subarray(0, 9)],
-    ["zip", Buffer.from("504b03041400000008006ba1d8cc8f", "hex")],
+    ["an xlsx file", Buffer.from("504b03041400000008006ba1d8cc8f", "hex")],
+    ["an xls file", Buffer.from("d0cf11e0a1b11ae1", "hex")],
     ["gzip", Buffer.from("1f8b0800000000000003ab", "hex")],
     ["quotes that do not end", Buffer.from('name,city\n"Bo,Denver\nEve,Boulder\n')],
   ])("%s is not CSV", async (_, bytes) => {
@@ -223,11 +263,28 @@ describe("a row", () => {
     "AssignedTo",
   ]);
   const located = ["Bo", "", "39.7", "-104.9", "", "", "", "", "", ""];
-  const draft = (...changes: [place: number, cell: string][]) => {
+  const draft = (...changes: [place: number, cell: string][]) => draftUnder(header, ...changes);
+  const draftUnder = (under: Header, ...changes: [place: number, cell: string][]) => {
     const cells = [...located];
     for (const [place, cell] of changes) cells[place] = cell;
-    return draftOf(cells, header, names);
+    return draftOf(cells, under, names);
   };
+
+  test("may have decimal commas, unless the comma separates its cells", () => {
+    const semicolons = readHeader(["name", "e", "lat", "lng", "a", "b", "c", "d", "e", "f"], { delimiter: ";" });
+    expect(draftUnder(semicolons, [2, "39,7392"], [3, " -104,99"])).toMatchObject({ lat: 39.7392, lng: -104.99 });
+    expect(draftUnder(semicolons, [2, "39.7392"])).toMatchObject({ lat: 39.7392 });
+    for (const cell of ["1.234,5", "1,2,3", ","]) {
+      expect(draftUnder(semicolons, [2, cell]), cell).toEqual({ fault: "lat: must be a number" });
+    }
+    expect(draft([2, "39,7392"])).toEqual({ fault: "lat: must be a number" });
+  });
+
+  test("keeps the leading zeros of a zip", () => {
+    expect(draft([4, "1 Main St"], [5, "Boston"], [6, "MA"], [7, "02108"])).toMatchObject({
+      address: { zip: "02108" },
+    });
+  });
 
   test("becomes a draft of its cells", () => {
     expect(draft([8, " GO back "], [9, "Ravi@Example.com "], [1, " bo@example.com"])).toMatchObject({
@@ -287,6 +344,13 @@ describe("a row", () => {
     );
     expect(draftOf(cells, wide, names)).toMatchObject({ assignedToUserId: 7 });
   });
+});
+
+test("a header names the columns that the import does not read", () => {
+  const header = readHeader(["id", "Name", " Favourite colour ", "", "x", "x".repeat(500)], { mapping: { x: null } });
+  expect(header.ignored).toEqual(["id", "Favourite colour", "x", "x".repeat(100)]);
+  expect(header.unnamed).toEqual([3]);
+  expect(readHeader(["name", ...Array.from({ length: 5_000 }, (_, i) => `c${i}`)]).ignored).toHaveLength(100);
 });
 
 test.each([[["x", "y"]], [["name", "NAME "]], [["id", "createdAt"]]])("%j is not a header", (cells) => {

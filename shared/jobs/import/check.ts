@@ -6,18 +6,41 @@ import type { JobContext } from "#shared/context.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { ImportLease } from "#shared/jobs/import/lease.ts";
 import type { ImportNames } from "#shared/jobs/import/names.ts";
-import { batchesOf, NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
+import { batchesOf, NewTags, noFindings, plus, readRows } from "#shared/jobs/import/read-file.ts";
 import { beginningOf, type Progress, RowFault } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
+import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 
-/** Checks the file. Returns false if the invocation runs out of time before the end of the file. Throws BadFile. */
+/** Returns the encoding of the uploaded file. The first run finds the encoding and stores it. Throws BadFile for a workbook. */
+export async function fileEncoding({ objects }: JobContext, lease: ImportLease): Promise<Encoding> {
+  const { companyId, id, encoding: known } = lease.stored;
+  if (known !== undefined) return known;
+  const bytes = objects.read(importKeys.uploaded(companyId, id), lease.job.etag ?? "");
+  const encoding = await encodingOf(renewing(lease, bytes));
+  await lease.save({ encoding });
+  return encoding;
+}
+
+/** The interval of renewals. It must be shorter than the lease, which expires after two minutes. */
+const LEASE_RENEWAL_MS = 60_000;
+
+/** Renews the lease while the bytes are read, because a large file takes longer than a lease on a slow connection. */
+async function* renewing(lease: ImportLease, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bytes) {
+    await lease.heartbeat({}, LEASE_RENEWAL_MS);
+    yield chunk;
+  }
+}
+
+/** Checks the file. Returns false if the run must hand over to another run before the end of the file. Throws BadFile. */
 export async function checkFile(
   { objects }: JobContext,
   lease: ImportLease,
   { dictionary }: ImportNames,
+  encoding: Encoding,
 ): Promise<boolean> {
   const { companyId, id } = lease.stored;
   const { job } = lease;
@@ -28,7 +51,8 @@ export async function checkFile(
   let { done, row, skipped } = job.progress;
   let processed = done.prospect + skipped;
   const bytes = objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
-  const reading = { dictionary, tags, mapping: lease.mapping, after: row };
+  const findings = noFindings();
+  const reading = { encoding, dictionary, tags, mapping: lease.mapping, after: row, findings };
   const counts = () => ({ processed, skipped, errors: packed(shown) });
   for await (const batch of batchesOf(readRows(bytes, reading))) {
     done = plus(done, batch);
@@ -50,7 +74,8 @@ export async function checkFile(
   if (hasReport) await report.finish();
   const progress = { ...beginningOf("write"), newTags: tags.values };
   const checked = { ...job, total: done, hasReport, runs: 0, progress };
-  await lease.save({ ...counts(), imported: done.prospect, job: checked });
+  const ignoredColumns = [...findings.ignoredColumns];
+  await lease.save({ ...counts(), imported: done.prospect, ignoredColumns, job: checked });
   return true;
 }
 

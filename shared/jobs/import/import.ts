@@ -20,12 +20,13 @@ import {
   pieceNames,
 } from "#shared/jobs/import/lifecycle.ts";
 import { importNames } from "#shared/jobs/import/names.ts";
-import { NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
+import { type Findings, NewTags, noFindings, plus, readRows } from "#shared/jobs/import/read-file.ts";
 import { type LeasedIds, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
 import { type FileResult, none, type RowFault, type StoredImport } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
+import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile, type Mapping } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -53,7 +54,8 @@ export async function importFile(
   return writeFile(context, caller, bytes, dictionary, file);
 }
 
-export interface ReadFile {
+export interface ReadFile extends Findings {
+  readonly encoding: Encoding;
   readonly drafts: readonly Draft[];
   readonly faults: readonly RowFault[];
   /** The tags in the file that the company does not have yet. */
@@ -65,18 +67,20 @@ export async function readFile(bytes: Uint8Array, dictionary: Dictionary, mappin
   const tags = new NewTags(dictionary);
   const drafts: Draft[] = [];
   const faults: RowFault[] = [];
+  const findings = noFindings();
   try {
-    for await (const read of readRows([bytes], { dictionary, tags, mapping })) {
+    const encoding = await encodingOf([bytes]);
+    for await (const read of readRows([bytes], { encoding, dictionary, tags, mapping, findings })) {
       if (drafts.length + faults.length === limits.importRows) throw tooManyRows();
       if ("draft" in read) drafts.push(read.draft);
       else faults.push({ row: read.row, message: read.fault });
     }
+    return { drafts, faults, newTags: tags.values, encoding, ...findings };
   } catch (error) {
     if (!(error instanceof BadFile)) throw error;
     const faults = [{ pointer: "/file", code: "invalid_file", message: error.message }];
     throw new ApiError("validation_failed", error.message, { faults });
   }
-  return { drafts, faults, newTags: tags.values };
 }
 
 const tooManyRows = (): ApiError =>
@@ -85,11 +89,13 @@ const tooManyRows = (): ApiError =>
     `The file may hold at most ${limits.importRows} rows. For larger ones make an import job: POST /api/prospects/imports.`,
   );
 
-const resultOf = (id: number | null, { drafts, faults }: ReadFile): FileResult => ({
+const resultOf = (id: number | null, { drafts, faults, encoding, ignoredColumns }: ReadFile): FileResult => ({
   id,
   dryRun: id === null,
   imported: drafts.length,
   skipped: faults.length,
+  encoding,
+  ignoredColumns: [...ignoredColumns],
   errors: [...faults],
 });
 
@@ -133,7 +139,7 @@ function newImport(
   { clock }: ApiContext,
   { companyId, userId }: Caller,
   id: number,
-  { drafts, faults }: ReadFile,
+  { drafts, faults, encoding, ignoredColumns }: ReadFile,
   blocks: Omit<LeasedIds, "first">,
 ): StoredImport {
   const nowMs = clock.now();
@@ -147,6 +153,8 @@ function newImport(
     imported: drafts.length,
     skipped: faults.length,
     errors: packed(faults),
+    encoding,
+    ignoredColumns: [...ignoredColumns],
     ...blocks,
     createdBy: userId,
     createdAt: now,

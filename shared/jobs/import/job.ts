@@ -11,7 +11,7 @@ import type { JobContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { FileGone } from "#shared/errors.ts";
-import { checkFile } from "#shared/jobs/import/check.ts";
+import { checkFile, fileEncoding } from "#shared/jobs/import/check.ts";
 import { ImportLease } from "#shared/jobs/import/lease.ts";
 import { abandon, clear, completion, pieceNames } from "#shared/jobs/import/lifecycle.ts";
 import { jobNames } from "#shared/jobs/import/names.ts";
@@ -117,15 +117,17 @@ async function mayImport({ table }: JobContext, { companyId, createdBy }: Stored
 
 /** Runs the remaining steps of the import. If the invocation has too little time left, queues a message for a new invocation instead. */
 async function runSteps(context: JobContext, lease: ImportLease): Promise<void> {
+  const encoding = await fileEncoding(context, lease);
   const names = await jobNames(context, lease.stored);
-  if (lease.job.progress.step === "check" && !(await checkFile(context, lease, names))) return handOver(context, lease);
+  const isUnchecked = lease.job.progress.step === "check";
+  if (isUnchecked && !(await checkFile(context, lease, names, encoding))) return handOver(context, lease);
   if (lease.stored.dryRun === true || lease.job.total?.prospect === 0) {
     await context.table.transact(completed(context, lease, lease.stored.imported));
     return removeWorkFiles(context, lease.stored);
   }
   if (lease.job.progress.step === "write") {
     const plan = await planRows(context, lease, names);
-    if (!(await writeRows(context, lease, plan))) return handOver(context, lease);
+    if (!(await writeRows(context, lease, plan, encoding))) return handOver(context, lease);
     const progress = { ...lease.job.progress, step: "publish" as const };
     await lease.save({ job: { ...lease.job, progress } });
   }

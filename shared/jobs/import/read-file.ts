@@ -7,30 +7,65 @@ import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Counts, RowFault } from "#shared/jobs/import/schema.ts";
 import * as limits from "#shared/limits.ts";
 import { type Draft, draftOf, type Names } from "#shared/prospects/csv/draft.ts";
-import { BadFile, type Header, type Mapping, readHeader } from "#shared/prospects/csv/format.ts";
-import { csvRows, decoded } from "#shared/prospects/csv/read.ts";
+import { type Bytes, decoded, type Encoding } from "#shared/prospects/csv/encoding.ts";
+import {
+  BadFile,
+  fillsUnnamed,
+  type Header,
+  isFilled,
+  type Mapping,
+  nothingFilled,
+  readHeader,
+} from "#shared/prospects/csv/format.ts";
+import { openCsv } from "#shared/prospects/csv/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 type ReadRow = { readonly row: number; readonly draft: Draft } | { readonly row: number; readonly fault: string };
 
 export interface Reading {
+  readonly encoding: Encoding;
   readonly dictionary: Dictionary;
   readonly tags: NewTags;
   readonly mapping?: Mapping | undefined;
   /** Rows up to this number are skipped, because an earlier invocation has processed them. */
   readonly after?: number;
+  readonly findings?: Findings;
 }
 
-/** Yields the data rows in the order of the file. Throws BadFile where the file is not valid CSV. */
+/** What the rows show about the whole file. */
+export interface Findings {
+  /** The headers of the columns that the import does not read. An empty header stands for filled columns without a header. */
+  ignoredColumns: readonly string[];
+  /** Whether a row has a name, phone, e-mail, address or coordinates. */
+  isFilled: boolean;
+}
+
+export const noFindings = (): Findings => ({ ignoredColumns: [], isFilled: false });
+
+/**
+ * Yields the data rows in the order of the file. Throws BadFile at the first place where the file is not CSV, and at the end if no row has
+ * a name, phone, e-mail, address or coordinates.
+ */
 export async function* readRows(
-  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  { dictionary, tags, mapping, after = 0 }: Reading,
+  bytes: Bytes,
+  { encoding, dictionary, tags, mapping, after = 0, findings = noFindings() }: Reading,
 ): AsyncGenerator<ReadRow, void, undefined> {
   const names = activeNames(dictionary);
+  const { delimiter, rows } = await openCsv(decoded(bytes, encoding));
   let header: Header | undefined;
-  for await (const { row, cells } of csvRows(decoded(bytes))) {
-    if (header === undefined) header = readHeader(cells, mapping);
-    else if (row > after) {
+  let last = 0;
+  for await (const { row, cells } of rows) {
+    if (header === undefined) {
+      header = readHeader(cells, { mapping, delimiter });
+      findings.ignoredColumns = header.ignored;
+      continue;
+    }
+    last = row;
+    findings.isFilled ||= isFilled(cells, header);
+    if (!findings.ignoredColumns.includes("") && fillsUnnamed(cells, header)) {
+      findings.ignoredColumns = [...findings.ignoredColumns, ""];
+    }
+    if (row > after) {
       const draft = draftOf(cells, header, names);
       if ("fault" in draft) yield { row, fault: draft.fault };
       else if (tags.take(draft.tags)) yield { row, draft };
@@ -38,6 +73,7 @@ export async function* readRows(
     }
   }
   if (header === undefined) throw new BadFile("The file is empty.");
+  if (last > 0 && !findings.isFilled) throw nothingFilled();
 }
 
 function activeNames({ statuses, users }: Dictionary): Names {

@@ -150,6 +150,8 @@ async function presentImport(
   const isUploader = state === "awaiting_upload" && stored.createdBy === userId;
   return {
     ...summaryOf(stored),
+    encoding: stored.encoding ?? null,
+    ignoredColumns: stored.ignoredColumns ?? [],
     errors: unpacked(z.array(RowFault), stored.errors),
     errorReport: hasReport ? await links.download(report, limits.fileLinkSeconds, clock.now()) : null,
     upload: job === undefined || !isUploader ? null : await uploadOf(links, stored, job, clock.now()),

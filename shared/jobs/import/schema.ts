@@ -5,6 +5,7 @@ import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
 import { FileLink } from "#shared/jobs/file-link.ts";
 import * as limits from "#shared/limits.ts";
+import { Encoding } from "#shared/prospects/csv/encoding.ts";
 import { MAPPING_TEXT, MappingText } from "#shared/prospects/csv/format.ts";
 import { Flag, Id, named, PageSize, PathId, Timestamp } from "#shared/schema.ts";
 
@@ -33,7 +34,14 @@ export type ImportResult = z.infer<typeof ImportResult>;
 
 export const FileResult = named(
   "FileResult",
-  z.object({ id: z.nullable(Id), dryRun: z.boolean(), ...counts, errors: z.array(RowFault) }),
+  z.object({
+    id: z.nullable(Id),
+    dryRun: z.boolean(),
+    ...counts,
+    encoding: Encoding,
+    ignoredColumns: z.array(z.string()),
+    errors: z.array(RowFault),
+  }),
   "The result of an import or of a dry run: each data row is either imported or skipped with one error.",
 );
 export type FileResult = z.infer<typeof FileResult>;
@@ -85,6 +93,8 @@ export const Import = named(
   "Import",
   z.object({
     ...summary,
+    encoding: z.nullable(Encoding),
+    ignoredColumns: z.array(z.string()),
     errors: z.array(RowFault),
     errorReport: z.nullable(FileLink),
     upload: z.nullable(Upload),
@@ -101,6 +111,9 @@ export type Import = z.infer<typeof Import>;
     skipped: "The number of rows with an error.",
     processed: "The number of data rows that were read.",
     written: "The number of rows in the table. None of them is visible before all are written.",
+    encoding:
+      "The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read.",
+    ignoredColumns: `The headers of columns that the import did not read, at most ${limits.ignoredColumns}, cut at ${limits.ignoredColumn} characters. An empty text stands for filled columns without a header.`,
     failure: "Why the import failed, in words; null unless it failed.",
     errors: "One entry for each skipped row, in the order of the file.",
     errorReport: `A CSV file of all errors, if there are more than ${limits.jobErrors}. Kept for a month.`,
@@ -237,7 +250,10 @@ export const StoredImport = z.object({
   runsUntil: z.int(),
   dryRun: z.optional(z.boolean()),
   failure: z.optional(z.string()),
-  /** The number of rows in the table, which clients see as progress. It may be ahead of the checkpoint. */
+  /** Missing in an import by upload until a run has read the file. */
+  encoding: z.optional(Encoding),
+  ignoredColumns: z.optional(z.array(z.string())),
+  /** The number of rows in the table, which clients see as progress. Some of these rows may come after the checkpoint. */
   written: z.optional(z.int()),
   job: z.optional(StoredJob),
 });

@@ -16,6 +16,7 @@ import { batchesOf, NewTags, plus, readRows } from "#shared/jobs/import/read-fil
 import { type ImportPlan, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
 import type { Progress } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
+import type { Encoding } from "#shared/prospects/csv/encoding.ts";
 
 /**
  * After this many items the lease is renewed if necessary. A throttled table may accept only four items a second, so this takes at most 50
@@ -47,8 +48,13 @@ export async function planRows(context: JobContext, lease: ImportLease, names: I
   return { importId, names: known, now, first, total };
 }
 
-/** Writes each batch while the next one is read. Returns false if the invocation runs out of time before the end of the file. */
-export async function writeRows(context: JobContext, lease: ImportLease, plan: ImportPlan): Promise<boolean> {
+/** Writes a batch while it reads the next one. Returns false if the run must hand over before the end of the file. */
+export async function writeRows(
+  context: JobContext,
+  lease: ImportLease,
+  plan: ImportPlan,
+  encoding: Encoding,
+): Promise<boolean> {
   const { job } = lease;
   const { companyId, id, createdBy: userId } = lease.stored;
   const { dictionary } = plan.names;
@@ -59,7 +65,7 @@ export async function writeRows(context: JobContext, lease: ImportLease, plan: I
   /** The longest time that a batch took, in milliseconds. The invocation stops early if it has no time for one more batch. */
   let longestMs = 0;
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
-  const reading = { dictionary, tags, mapping: lease.mapping, after: row };
+  const reading = { encoding, dictionary, tags, mapping: lease.mapping, after: row };
   const checkpoint = async (): Promise<void> => {
     await writing;
     await chunk.store({ done, row, newTags: tags.values });

@@ -46,7 +46,7 @@ export function draftOf(cells: readonly string[], header: Header, names: Names):
   }
   const faults: string[] = [];
   const cell = (column: Column): string => unguarded(cells[header.positions[column] ?? -1] ?? "");
-  const input = inputOf(cell, header.positions.source !== undefined, names, faults);
+  const input = inputOf(cell, header, names, faults);
   const parsed = z.safeParse(Draft, input);
   if (parsed.success && faults.length === 0) return parsed.data;
   return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
@@ -70,12 +70,15 @@ const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} m
 /** An empty cell means no value. Names and numbers are trimmed; other texts are not. */
 function inputOf(
   cell: (column: Column) => string,
-  hasSource: boolean,
+  { positions, hasDecimalComma }: Header,
   names: Names,
   faults: string[],
 ): z.input<typeof Draft> {
   const exact = (column: Column): string | null => cell(column) || null;
-  const [lat, lng] = [degreesOf("lat", cell("lat"), faults), degreesOf("lng", cell("lng"), faults)];
+  const degrees = (column: Column): number | null => {
+    const given = cell(column).trim();
+    return degreesOf(column, hasDecimalComma ? given.replace(",", ".") : given, faults);
+  };
   const address = addressOf(cell);
   const hasPoint = cell("lat").trim() !== "" && cell("lng").trim() !== "";
   if (address === null && !hasPoint) faults.push("must have address1, city, state and zip, or both lat and lng");
@@ -84,21 +87,20 @@ function inputOf(
     name: exact("name"),
     phoneNumber: exact("phone"),
     emailAddress: cell("email").trim() || null,
-    lat,
-    lng,
+    lat: degrees("lat"),
+    lng: degrees("lng"),
     address,
     statusId: idOf("status", cell("status"), names.statuses, "must be the value of an active status", faults),
     assignedToUserId: idOf(assignee, cell(assignee), names.users, "must be the e-mail of an active user", faults),
     tags: tagsOf(cell("tags")),
     note: exact("notes"),
-    ...(hasSource && { source: exact("source") }),
+    ...(positions.source !== undefined && { source: exact("source") }),
   };
 }
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-function degreesOf(column: Column, cell: string, faults: string[]): number | null {
-  const given = cell.trim();
+function degreesOf(column: Column, given: string, faults: string[]): number | null {
   if (given === "") return null;
   // Number() returns Infinity for a number above the largest double, and zod would report a type error for Infinity.
   if (decimal.test(given) && Number.isFinite(Number(given))) return Number(given);

@@ -34,9 +34,10 @@ export const exportColumns = [
 export type Column = (typeof exportColumns)[number];
 
 /** An import accepts these columns but ignores their cells, because it sets the id, the author and the time itself. */
-const ignored: ReadonlySet<Column> = new Set<Column>(["id", "createdBy", "createdAt"]);
+const unread: ReadonlySet<Column> = new Set<Column>(["id", "createdBy", "createdAt"]);
 
-export const importColumns: readonly Column[] = exportColumns.filter((column) => !ignored.has(column));
+/** The columns whose cells an import reads. */
+export const importColumns: readonly Column[] = exportColumns.filter((column) => !unread.has(column));
 
 /** Separates the tags in one cell. The value of a tag cannot contain it. */
 export const TAG_SEPARATOR = ";";
@@ -65,24 +66,55 @@ export const MappingText = z.pipe(
   Mapping,
 );
 
+/** The columns of which a useful row fills at least one. A file without such a cell is probably not a list of prospects. */
+const essential = [
+  "name",
+  "phone",
+  "email",
+  "lat",
+  "lng",
+  "address1",
+  "address2",
+  "city",
+  "state",
+  "zip",
+] as const satisfies readonly Column[];
+
+/** The first row of an imported file, and the way in which its cells are read. */
 export interface Header {
   /** The number of cells that every row must have. */
   readonly width: number;
   readonly positions: Readonly<Partial<Record<Column, number>>>;
+  /** The headers whose cells the import does not read, at most `limits.ignoredColumns`. Long headers are cut. */
+  readonly ignored: readonly string[];
+  /** The positions of the blank headers. Spreadsheet programs save such columns if they were used once. */
+  readonly unnamed: readonly number[];
+  /** Whether a number may have a decimal comma. The comma must not be the delimiter. */
+  readonly hasDecimalComma: boolean;
+}
+
+interface Reading {
+  readonly mapping?: Mapping | undefined;
+  readonly delimiter?: string;
 }
 
 /**
- * Reads the header row. Unknown columns are ignored. Throws BadFile if no column is known, if a column occurs twice, or if a header of the
- * mapping is missing.
+ * Reads the header. Throws BadFile if the import reads none of its columns, if a column occurs twice, or if a mapped header is missing.
  */
-export function readHeader(cells: readonly string[], mapping: Mapping = {}): Header {
+export function readHeader(cells: readonly string[], { mapping = {}, delimiter = "," }: Reading = {}): Header {
   const mapped = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), column]));
   const positions: Partial<Record<Column, number>> = {};
+  const ignored = new Set<string>();
+  const unnamed: number[] = [];
   for (const [position, cell] of cells.entries()) {
     const given = mapped.get(folded(cell));
     const column = given === undefined ? columnNamed(cell) : given;
     mapped.delete(folded(cell));
-    if (column === undefined || column === null) continue;
+    if (cell.trim() === "") unnamed.push(position);
+    else if ((column == null || unread.has(column)) && ignored.size < limits.ignoredColumns) {
+      ignored.add(cell.trim().slice(0, limits.ignoredColumn));
+    }
+    if (column == null) continue;
     if (positions[column] !== undefined) throw new BadFile(`The header names the column ${column} twice.`);
     positions[column] = position;
   }
@@ -91,10 +123,24 @@ export function readHeader(cells: readonly string[], mapping: Mapping = {}): Hea
   if (importColumns.every((column) => positions[column] === undefined)) {
     throw new BadFile(`The first row must name at least one of the columns ${importColumns.join(", ")}.`);
   }
-  return { width: cells.length, positions };
+  return { width: cells.length, positions, ignored: [...ignored], unnamed, hasDecimalComma: delimiter !== "," };
 }
 
-/** Ignores case and surrounding blanks. */
+/** Whether the row fills a column without a header. */
+export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
+  unnamed.some((position) => (cells[position] ?? "").trim() !== "");
+
+/** Whether the row fills an essential column. A row of another width counts as filled, because its cells may be in the wrong columns. */
+export const isFilled = (cells: readonly string[], { width, positions }: Header): boolean =>
+  cells.length !== width || essential.some((column) => (cells[positions[column] ?? -1] ?? "").trim() !== "");
+
+/** The fault of a file with rows but without a single filled essential cell. */
+export const nothingFilled = (): BadFile =>
+  new BadFile(
+    `No row has a name, phone, e-mail, address or coordinates. The first row must name columns of the import: ${importColumns.join(", ")}.`,
+  );
+
+/** Returns the column with this name. Ignores case and surrounding blanks. */
 function columnNamed(header: string): Column | undefined {
   const name = header.trim().toLowerCase();
   return exportColumns.find((column) => column.toLowerCase() === name);

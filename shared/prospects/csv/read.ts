@@ -1,63 +1,38 @@
-/** Parses an uploaded CSV file as a stream, with bounded memory. */
-import { TextDecoder } from "node:util";
+/** Parses the text of an uploaded CSV file as a stream, with bounded memory. */
 import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import { CsvParser } from "#shared/prospects/csv/parse.ts";
 
 export interface CsvRow {
-  /** Number of the row as in a spreadsheet, from 1. It counts blank lines but not line breaks inside a cell. */
+  /** Number of the row as in a spreadsheet, from 1. It counts blank lines, but neither line breaks inside a cell nor a line `sep=;`. */
   readonly row: number;
   readonly cells: readonly string[];
 }
 
-type Encoding = "utf-8" | "utf-16le" | "utf-16be";
-
-/** Maximum number of bytes that are decoded at once, so that a consumer of the text can stop early. */
-const PIECE_BYTES = 64 * 1024;
-
-/** Decodes UTF-8, or UTF-16 after a byte order mark, and drops the mark. Throws BadFile for an invalid byte sequence. */
-export async function* decoded(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<string> {
-  let decoder: TextDecoder | undefined;
-  let first: Uint8Array = new Uint8Array();
-  let encoding: Encoding = "utf-8";
-  for await (const chunk of bytes) {
-    let piece = chunk;
-    if (decoder === undefined) {
-      piece = Buffer.concat([first, chunk]);
-      first = piece;
-      if (first.length < 2) continue;
-      encoding = encodingOf(first);
-      decoder = new TextDecoder(encoding, { fatal: true });
-    }
-    for (let at = 0; at < piece.length; at += PIECE_BYTES) {
-      yield decode(decoder, encoding, piece.subarray(at, at + PIECE_BYTES), true);
-    }
-  }
-  decoder ??= new TextDecoder(encoding, { fatal: true });
-  yield decode(decoder, encoding, first.length < 2 ? first : new Uint8Array(), false);
-}
-
-function encodingOf([one, two]: Uint8Array): Encoding {
-  if (one === 0xff && two === 0xfe) return "utf-16le";
-  return one === 0xfe && two === 0xff ? "utf-16be" : "utf-8";
-}
-
-/** If `more` is true, an incomplete character at the end is kept for the next call. */
-function decode(decoder: TextDecoder, encoding: Encoding, bytes: Uint8Array, more: boolean): string {
-  try {
-    return decoder.decode(bytes, { stream: more });
-  } catch (error) {
-    throw new BadFile(`The file is not text in ${encoding.toUpperCase()}.`, { cause: error });
-  }
-}
-
 const delimiters = [",", ";", "\t"] as const;
 
-/** Yields the header and all other rows except blank lines. Throws BadFile if a quoted cell or a row does not end. */
-export async function* csvRows(text: AsyncIterable<string>): AsyncGenerator<CsvRow> {
+export interface Csv {
+  readonly delimiter: string;
+  /** The header and all other rows except blank lines. Throws BadFile if a quoted cell or a row does not end. */
+  readonly rows: AsyncGenerator<CsvRow>;
+}
+
+/** A first line by which a file tells Excel its delimiter. Excel shows the next line as row 1. */
+const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
+
+/** Finds the delimiter at the beginning of the text, and opens the rows. */
+export async function openCsv(text: AsyncIterable<string>): Promise<Csv> {
+  const pieces = text[Symbol.asyncIterator]();
+  const beginning = await firstLine(pieces);
+  const [line = "", separator] = separatorLine.exec(beginning) ?? [];
+  const delimiter = separator ?? delimiterOf(beginning);
+  return { delimiter, rows: filledRows(parsed(beginning.slice(line.length), pieces, delimiter)) };
+}
+
+async function* filledRows(rows: AsyncIterable<string[]>): AsyncGenerator<CsvRow> {
   let row = 0;
   let blank = 0;
-  for await (const cells of parsed(text)) {
+  for await (const cells of rows) {
     row++;
     if (cells.length > 1 || cells[0]?.trim() !== "") yield { row, cells };
     else if (2 * ++blank - row > limits.csvBlankLines) {
@@ -67,10 +42,8 @@ export async function* csvRows(text: AsyncIterable<string>): AsyncGenerator<CsvR
 }
 
 /** Throws BadFile if a row is too long, because the parser keeps a row in memory until it ends. */
-async function* parsed(text: AsyncIterable<string>): AsyncGenerator<string[]> {
-  const pieces = text[Symbol.asyncIterator]();
-  const beginning = await firstLine(pieces);
-  const parser = new CsvParser(delimiterOf(beginning));
+async function* parsed(beginning: string, pieces: AsyncIterator<string>, delimiter: string): AsyncGenerator<string[]> {
+  const parser = new CsvParser(delimiter);
   let row = 1;
   let pending = 0;
   for (let piece: string | undefined = beginning; piece !== undefined; ) {

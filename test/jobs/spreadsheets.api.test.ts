@@ -1,0 +1,108 @@
+/** Tests over HTTP that both imports read files as spreadsheet programs save them, and name the columns that they do not read. */
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Import } from "../../docs/client/api.ts";
+import { at, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { spreadsheetFiles, xlsxBytes } from "../harness/spreadsheet-files.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const Result = z.object({
+  imported: z.number(),
+  skipped: z.number(),
+  encoding: z.nullable(z.string()),
+  ignoredColumns: z.array(z.string()),
+  errors: z.array(z.object({ row: z.number(), message: z.string() })),
+});
+type Result = z.infer<typeof Result>;
+
+const post = async (file: string | Uint8Array<ArrayBuffer>, query = "") => {
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  return send("POST", `/api/prospects/import${query}`, { body: csvForm(file), headers });
+};
+const inRequest = async (file: string | Uint8Array<ArrayBuffer>): Promise<Result> =>
+  bodyOf(await post(file), 200, Result);
+
+/** Imports the file by upload and returns the import after its end. */
+async function byUpload(file: string | Uint8Array<ArrayBuffer>): Promise<Import> {
+  const job = dataOf(await as.owner.POST("/api/prospects/imports", { body: {} }), 201);
+  expect(job).toMatchObject({ encoding: null, ignoredColumns: [] });
+  const { url, method, headers } = present(job.upload ?? undefined);
+  expect((await fetch(url, { method, headers, body: file })).status).toBe(200);
+  for (;;) {
+    const now = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(job.id)));
+    if (now.state !== "running" && now.state !== "awaiting_upload") return now;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+const header = ["Name", "Phone", "lat", "lng", "address1", "city", "state", "zip", "notes", "Favourite colour"];
+const note = 'first "line"\nsecond; with, everything';
+const rowsOf = (name: string) => [
+  header,
+  [
+    `${name} Zoë O’Neill – 5 €`,
+    "+1 303 555 0142",
+    39.7392,
+    -104.9903,
+    "1 Main St",
+    "Boston",
+    "MA",
+    "02108",
+    note,
+    "blue",
+  ],
+];
+
+async function expectImported(name: string, result: Result, encoding: string): Promise<void> {
+  const summary = { imported: 1, skipped: 0, encoding, ignoredColumns: ["Favourite colour"], errors: [] };
+  expect(result).toMatchObject(summary);
+  const { items } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
+  expect(items).toMatchObject([
+    { name: `${name} Zoë O’Neill – 5 €`, lat: 39.7392, lng: -104.9903, address: { zip: "02108" } },
+  ]);
+  const detail = dataOf(await as.owner.GET("/api/prospects/{id}", at(present(items[0]).id)));
+  expect(detail.notes).toMatchObject([{ body: note }]);
+}
+
+test.each(spreadsheetFiles)("$saved: imported within the request and by upload", async ({ bytes, encoding }) => {
+  const [first, second] = [uniqueName(), uniqueName()];
+  await expectImported(first, await inRequest(bytes(rowsOf(first))), encoding);
+  await expectImported(second, await byUpload(bytes(rowsOf(second))), encoding);
+});
+
+test("an xlsx file is refused with the advice to save it as CSV UTF-8", async () => {
+  const answer = await post(xlsxBytes);
+  problemOf(answer, 400, "validation_failed");
+  expect(answer.text).toContain("save as CSV UTF-8");
+  expect(await byUpload(xlsxBytes)).toMatchObject({
+    state: "failed",
+    failure: expect.stringContaining("save as CSV UTF-8"),
+  });
+});
+
+test("a file in which no row has a name, phone, e-mail, address or coordinates is refused with the known columns", async () => {
+  for (const file of ["status,tags,Full name\nNew,a,Bo\nNew,b,Cy\n", "name,Full name\n,Bo\n  ,Cy\n"]) {
+    for (const query of ["", "?dryRun=true"]) {
+      const answer = await post(file, query);
+      problemOf(answer, 400, "validation_failed");
+      expect(answer.text).toContain("name, phone, email, lat, lng, address1");
+    }
+    expect(await byUpload(file)).toMatchObject({
+      state: "failed",
+      failure: expect.stringContaining("name, phone, email"),
+    });
+  }
+  expect(await inRequest("status,tags\n")).toMatchObject({ imported: 0, skipped: 0 });
+});
+
+test("columns that are not read are named, also filled columns without a header and columns that the mapping ignores", async () => {
+  const mapping = encodeURIComponent(JSON.stringify({ city: null }));
+  const file = "id,name,lat,lng,city,Colour,,\n7,Bo,1,2,Denver,blue,x,\n";
+  const result = bodyOf(await post(file, `?dryRun=true&mapping=${mapping}`), 200, Result);
+  expect(result).toMatchObject({ imported: 1, ignoredColumns: ["id", "city", "Colour", ""] });
+  expect(await inRequest("name,lat,lng,,\n")).toMatchObject({ ignoredColumns: [] });
+});
