@@ -14,7 +14,6 @@ function sources(folder: string): string[] {
     .map((file) => join(folder, file));
 }
 
-/** Returns the repository files that a file imports, as paths from the root of the repository. */
 function imports(file: string): string[] {
   const specifiers = [...read(file).matchAll(/(?:from|import\(|import)\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
   return specifiers.flatMap((name) => {

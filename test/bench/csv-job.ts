@@ -56,7 +56,6 @@ async function importAll(): Promise<Imported> {
   return { ...memory, ms, writeUnits, imported: result.imported, blocks: result.prospectBlocks };
 }
 
-/** Streams and compresses the export, as the export endpoint does. */
 const streamed = async (filter: ProspectFilter = {}): Promise<void> =>
   pipeline(Readable.from(await exportProspects(context, caller, filter), { highWaterMark: 1 }), newGzip(), nowhere());
 

@@ -35,7 +35,6 @@ export const Imported = z.object({
   ms: z.number(),
   writeUnits: z.number(),
   imported: z.int(),
-  /** The blocks of 128 ids that contain the imported prospects. */
   blocks: Blocks,
 });
 export type Imported = z.infer<typeof Imported>;
@@ -63,7 +62,6 @@ export type Ratios = z.infer<typeof Ratios>;
 
 export const noQueue = { send: async () => undefined, returnIn: async () => undefined };
 
-/** Returns a context that uses the table of another process, and a folder as the bucket. */
 export function jobContextOf({ endpoint, folder }: CsvJob): JobContext {
   const objects = folderBucket(folder);
   return { ...contextOn(openBenchTable(endpoint)), objects, jobs: noQueue };
@@ -80,7 +78,6 @@ export const ample = (): number => 36_000_000;
 
 const link = async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" });
 
-/** Creates an import job and puts its CSV file into the bucket. */
 export async function uploaded(context: JobContext, job: CsvJob): Promise<{ companyId: number; id: number }> {
   const { companyId, folder } = job;
   const { id } = await beginImport(context, { upload: link, download: link }, callerOf(job), {});

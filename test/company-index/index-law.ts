@@ -280,7 +280,6 @@ const words = [
   { text: "CAT", digits: "" },
   { text: "BELL", digits: "" },
 ];
-/** One search without words, and one for each word. */
 const everyWord: Criteria[] = [{ words: [] }, ...words.map((word) => ({ words: [word] }))];
 
 const maybe = <T>(value: fc.Arbitrary<T>) =>

@@ -21,7 +21,6 @@ const row = (id: number, createdAt: number): IndexRow => ({
   phoneDigits: "",
 });
 
-/** Returns an index segment of the given rows, in which the rows with `isMatch(id)` match. */
 function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, inOrder: boolean): SegmentMatches {
   const none = { values: [null], codes: new Uint16Array(rows.length) };
   const main = {

@@ -15,7 +15,6 @@ export const closeAfterEach = (): void =>
 
 export interface Listening {
   readonly url: string;
-  /** The number of requests or connections so far. */
   count(): number;
 }
 

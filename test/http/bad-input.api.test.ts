@@ -97,7 +97,6 @@ test.each(freeForms)("%s: free JSON in %s%s has its own limits", async (route, f
   expect(await refusal(`{"a":${"[".repeat(1_000)}${"]".repeat(1_000)}}`)).toEqual([place]);
 });
 
-/** The text fields in the body of each route. */
 const texts: Readonly<Record<string, readonly string[]>> = {
   "POST /api/prospects": ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress", "source", "sourceId"],
   "PATCH /api/prospects/{id}": ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress", "source", "sourceId"],

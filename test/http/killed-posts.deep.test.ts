@@ -47,7 +47,8 @@ const Transaction = z.object({
 
 test("the repetition of each killed POST gets 409 with Retry-After", async () => {
   const first = await start(true);
-  // The second service starts before the requests. A claim lasts 30 seconds, and starting a service can take that long on a busy machine.
+  // The second service starts before the requests. A claim on an idempotency key lasts 30 seconds, and starting a service can take that
+  // long on a busy machine.
   const second = await start(false);
   // An idempotent request first claims its key. Effect and answer come in one later transaction, which hangs here.
   const reached = Promise.withResolvers<void>();

@@ -37,7 +37,7 @@ test("the list of territories, newest first, each with its exact polygon", async
 
 test("the detail of a prospect with all its appointments", async () => {
   const { id } = bodyOf(await as.rep("POST", "/api/prospects", {}), 201, Identified);
-  // Each of these characters needs six bytes in JSON.
+  // Each of these characters needs six bytes in JSON, so that few appointments make the answer larger than 6 MB.
   const notes = "\u0001".repeat(10_000);
   // The date is in the past, because the prospect's row keeps copies of future appointments and would become too large.
   const startAt = "2020-01-01T00:00:00.000Z";

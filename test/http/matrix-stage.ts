@@ -73,7 +73,6 @@ export interface Stage {
   readonly "-": Records;
 }
 
-/** Returns the path of the route with the ids of the given records. */
 export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<string, number>> | Records): string {
   const idOf = new Map(Object.entries(records));
   const steps = path.split("/");

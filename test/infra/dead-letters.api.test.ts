@@ -70,7 +70,6 @@ async function listen(delayMinutes: number): Promise<{ receiver: Receiver; webho
   return { receiver, webhook: dataOf(await as.admin.POST("/api/webhooks", { body }), 201) };
 }
 
-/** Finds the prospect's record in the table's stream. */
 async function inStream(id: number): Promise<{ shardId: string; record: DynamoDBRecord }> {
   const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName: outputs.TableName }));
   const StreamArn = present(Streams[0]?.StreamArn);

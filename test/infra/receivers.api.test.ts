@@ -83,7 +83,6 @@ async function send(url: string, headers: object, body: string): Promise<number>
   return promise;
 }
 
-/** Registers a webhook for prospect.created and returns its id. */
 async function register(url: string, secretKey: string) {
   const body = { name: uniqueName(), url, secretKey, registrations: [{ event: "prospect.created" }] };
   const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
@@ -93,7 +92,6 @@ async function register(url: string, secretKey: string) {
 
 const newProspect = async () => dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada ö 🏠" } }), 201);
 
-/** Waits until `count` deliveries of the webhook have arrived, and returns them. */
 async function delivered(id: number, count: number) {
   const query = { params: { path: { id }, query: { status: "delivered" as const } } };
   for (let tries = 0; tries < 400; tries++) {

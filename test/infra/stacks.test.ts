@@ -167,7 +167,6 @@ function manyRoutes(): Route[] {
   return [...routes, ...more];
 }
 
-/** Synthesizes both stacks for the given routes, with empty bundles. */
 function synthesizedFor(table: readonly Route[]) {
   const outdir = mkdtempSync(join(tmpdir(), "canvassing-routes-"));
   const bundles = join(outdir, "bundles");

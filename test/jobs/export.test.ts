@@ -51,7 +51,6 @@ async function streamed({ caller }: Pick<Company, "caller">, query: Record<strin
   return text;
 }
 
-/** Creates a company with this many prospects. */
 async function newFilled(count: number): Promise<Company> {
   const company = await newCompany(harness.sound());
   const context = harness.sound();

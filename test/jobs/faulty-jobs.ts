@@ -107,7 +107,6 @@ export interface FaultyJobs {
   /** Returns a context whose table has the planned faults. */
   faulty(): JobContext;
   sound(): JobContext;
-  /** Creates an import and puts its file into the bucket. */
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
   /** Executes the job once. Returns false if the execution fails. Its message is then in the queue again. */
   run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;

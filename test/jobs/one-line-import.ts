@@ -31,7 +31,6 @@ const BUCKET = "files";
 const MB = 1_000_000;
 const PART_BYTES = 8 * MB;
 
-/** Imports a file with a header and one line of this size. */
 export async function importOneLine(megabytes: number): Promise<Outcome> {
   const [db, queues] = [await startFaultyDynamoDb(), await startQueues()];
   try {

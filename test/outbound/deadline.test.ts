@@ -26,7 +26,6 @@ afterEach(() => {
 interface Listening {
   readonly url: string;
   readonly sockets: Socket[];
-  /** Resolves when a request has arrived. */
   readonly asked: Promise<unknown>;
 }
 

@@ -27,7 +27,6 @@ import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 
-/** A prospect with a note and an appointment in January, and the user who writes them. */
 interface Scene {
   readonly caller: Caller;
   readonly prospectId: number;

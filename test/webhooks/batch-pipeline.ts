@@ -10,7 +10,6 @@ import { createdProspect, type Pipeline } from "./delivery-pipeline.ts";
 const BATCH = 10;
 const VISIBILITY_MS = 90_000;
 
-/** Publishes the creation of a prospect for each id. */
 export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<void> {
   const context = killable(at.context);
   const changes = ids.map((id) => ({ before: undefined, after: createdProspect(at.companyId, id) }));

@@ -166,7 +166,6 @@ describe.each(["webhook", "registration"] as const)("deleting a %s cancels deliv
   );
 });
 
-/** Returns the number of the call that posts the first delivery. */
 async function callOfPost(): Promise<number> {
   const at = await newPipeline(db);
   await publish(at);

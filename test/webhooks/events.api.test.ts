@@ -16,7 +16,6 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-/** Starts a receiver and creates a webhook with these registrations. */
 async function subscribe(
   client: typeof as.admin,
   registrations: NewRegistration[],

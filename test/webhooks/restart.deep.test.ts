@@ -108,7 +108,6 @@ test("a killed service keeps each acknowledged write and delivers each waiting e
     if (Date.now() > deadline) throw new Error(`${delivered().size} of ${acknowledged.length} arrived`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  // After the restart, no delivery succeeds twice.
   const ids = receiver.receipts.map(({ event }) => event.id);
   expect(new Set(ids).size).toBe(ids.length);
   await kill(second.child);

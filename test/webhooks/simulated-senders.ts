@@ -110,7 +110,6 @@ export class Senders {
     return made;
   }
 
-  /** Publishes `count` events of the company now. */
   async publish({ companyId }: Hook, first: number, count: number): Promise<void> {
     const reads = batchReads(this.context);
     const createdAt = iso(this.clock);
