@@ -30,7 +30,7 @@ const ParsedCaller = z.object({ companyId: Id, userId: Id, role: Role, permissio
 
 /**
  * Converts the caller to the authorizer's context and back. API Gateway turns each value of the context into text, and no value may be
- * empty. Add fields if necessary, but never change one: the gateway caches contexts for a minute, so a new deployment receives contexts of
+ * empty. Add fields if necessary, but never change one. The gateway caches contexts for a minute, so a new deployment receives contexts of
  * the previous one.
  */
 export const CallerContext = z.codec(

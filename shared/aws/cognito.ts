@@ -2,7 +2,7 @@
 import { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-provider";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** Milliseconds. Cognito sends the invitation mail before it answers. */
+/** Milliseconds. Longer than for other services, because Cognito sends the invitation mail before it answers. */
 const ANSWER_MS = 5_000;
 
 export const cognitoClient = (settings: ClientSettings = {}): CognitoIdentityProviderClient =>

@@ -173,8 +173,8 @@ export interface Filled {
 }
 
 /**
- * A long text of a delta entry. Its row has the sort key of the entry but is in another partition, so that lists do not pay for texts that
- * only searches read.
+ * A long text of a delta entry. Its row has the sort key of the entry but is in another partition. So lists do not pay for texts that only
+ * searches read.
  */
 interface LongText {
   readonly text: string;

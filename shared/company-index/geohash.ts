@@ -13,7 +13,8 @@ export interface GeohashRange {
 }
 
 /**
- * A geohash cell. All geohashes in the cell begin with the first `bits` bits, which `geohash` contains. `box` has the edges of the cell.
+ * A geohash cell: the geohashes that have the same first `bits` bits. `geohash` is these bits as a number, and `box` has the edges of the
+ * cell.
  */
 interface Cell {
   readonly geohash: number;

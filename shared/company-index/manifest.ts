@@ -127,7 +127,7 @@ export const namesChangeInHead = (companyId: number): Write => ({
   change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
 });
 
-/** An optimistic lock: fails if another process has changed the list of sorted runs since `head` was read. */
+/** An optimistic lock, which fails if another process has changed the list of sorted runs since `head` was read. */
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 

@@ -92,8 +92,8 @@ export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
   Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
 
 /**
- * The data of a sorted run outside its segments: the versions that hide older ones (see `Overrides`), and notes whose prospects are in
- * other runs.
+ * The data of a sorted run outside its segments. `overrides` are versions that hide older ones, and `looseNotes` are notes whose prospects
+ * are in other runs.
  */
 export interface RunOverrides {
   readonly overrides: Overrides;

@@ -62,7 +62,10 @@ export async function createAppointment(
   });
 }
 
-/** Returns the three rows of an appointment: one in the partition of its prospect, one in the calendar, and one that finds it by id. */
+/**
+ * Returns the writes of the three rows of an appointment. One is in the partition of its prospect, one in the calendar, and one finds the
+ * appointment by id.
+ */
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
   { put: { ...keyOf(appointment), ...appointment }, when: absent },
   { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },

@@ -1,4 +1,7 @@
-/** Checks the status, users and address in the input of a prospect. Each must belong to the caller's company and be usable. */
+/**
+ * Checks the status, users and address in the input of a prospect. They must belong to the caller's company. A status or user must be
+ * active, and the caller must be allowed to see the address.
+ */
 
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";

@@ -91,8 +91,8 @@ const PackedLocator = z.tuple([Id, Id]);
 const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
 /**
- * A locator is a row that finds a note by its id. The locators of imported notes are packed into one row for each block of 128 ids, because
- * a separate locator costs as much to write as a note.
+ * A locator is a row that finds a note by its id. A separate locator costs as much to write as a note. So the locators of imported notes
+ * are packed into one row for each block of 128 ids.
  */
 export const packNoteLocators = (
   companyId: number,

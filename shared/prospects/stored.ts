@@ -57,8 +57,8 @@ export const StoredAppointment = z.object({
 export type StoredAppointment = z.infer<typeof StoredAppointment>;
 
 /**
- * A field that is null if the row does not contain it. Empty fields are not stored: their names would be a seventh of a row, and DynamoDB
- * charges reads by size.
+ * A field that is null if the row does not contain it. Empty fields are not stored, because their names would be a seventh of a row, and
+ * DynamoDB charges reads by size.
  */
 const unset = <S extends z.ZodMiniType>(schema: S) => z._default(z.nullable(schema), null);
 const list = <S extends z.ZodMiniType>(schema: S) => z._default(z.array(schema), []);

@@ -46,7 +46,7 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect): 
     statusId === null ? null : context.ids.next(),
     resolveAddress(context, caller, input, null),
   ]);
-  // A restricted user could not see an unassigned prospect, so the prospect is assigned to the user.
+  // A user who sees only assigned prospects could not see an unassigned one, so the prospect is assigned to that user.
   const assignedToUserId = input.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   const now = iso(context.clock.now());
   const prospect: StoredProspect = {

@@ -103,7 +103,7 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     cache.set(companyId, used);
     const others = [...cache].slice(0, -1);
     let excess = cachedBytes() - cacheBytes;
-    // Drop texts first: they take three quarters of a company's memory, and lists and maps do not need them.
+    // Drop texts first, because they take three quarters of a company's memory, and lists and maps do not need them.
     for (const [, snapshot] of others) if (excess > 0) excess -= snapshot.dropTexts();
     for (const [oldest, snapshot] of others) {
       if (excess <= 0) break;

@@ -269,7 +269,7 @@ export async function loadAll(table: Table, companyId: number, loads: Iterable<L
 async function loadBatch(table: Table, companyId: number, loads: readonly Load[]): Promise<void> {
   const pieces = loads.map(({ piece }) => piece);
   const bytes = await readPieces(table, companyId, pieces);
-  // Keep the order: the main columns of a segment must be in memory before its other columns.
+  // Keep the order, because the main columns of a segment must be in memory before its other columns.
   for (const [i, { piece, keep }] of loads.entries()) {
     keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${companyId}`);
     // Release the stored bytes before the next piece is decoded, to save memory.
@@ -283,7 +283,7 @@ const PARALLEL = 40;
 /** Maximum number of items in one call, to limit memory. A call holds its items both compressed and decoded. */
 const BATCH_PARTS = 32;
 
-/** Groups the data into batches. All data of a segment is in the same batch, so that `loadBatch` keeps its order. */
+/** Groups the data into batches. All data of a segment is in the same batch, so that its main columns are decoded first. */
 function batchesOf(loads: Iterable<Load>): Load[][] {
   const batches: Load[][] = [];
   let parts = BATCH_PARTS;

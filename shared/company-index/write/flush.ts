@@ -1,6 +1,6 @@
 /**
- * The flush moves unflushed entries of a company's index into a new sorted run, which is an immutable batch of rows, as in an LSM tree. It
- * also merges runs of similar size.
+ * The flush moves unflushed entries of a company's index into a new sorted run (an immutable batch of rows, as in an LSM tree). It also
+ * merges runs of similar size.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
@@ -40,7 +40,7 @@ export interface Flushed {
 }
 
 /**
- * Flushes the unflushed entries of a company. The flush is idempotent: it may be killed at any point, repeated, or run twice at the same
+ * Flushes the unflushed entries of a company. The flush is idempotent. It may be killed at any point, repeated, or run twice at the same
  * time.
  */
 export async function flush(
@@ -229,8 +229,7 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // If there are long texts, an entry with the same version as the sorted runs counts too, because a flush may already have removed its
-  // text.
+  // If any entry has a long text, entries with the same version as the sorted runs count too, because a flush may have removed their texts.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
@@ -239,12 +238,11 @@ async function hasRemainders(
 }
 
 /**
- * Handles a batch of stream records: adds up the weight of the new entries of each company, and flushes each company whose weight is high
- * enough.
+ * Handles a batch of stream records: adds up the weight of the new entries of each company, and flushes the companies with enough weight.
  *
  * A warm function remembers the weight since the last flush, and reads the table only if a flush may be due. A cold function reads the
- * table at the first record of a company. A failed flush does not stop the flushes of other companies: failures are reported after all
- * companies.
+ * table at the first record of a company. A failed flush does not stop the flushes of other companies, because failures are reported after
+ * all companies.
  */
 export function flushStream(
   context: () => IndexContext,

@@ -1,6 +1,6 @@
 /**
- * Adds sorted runs to a company's index: stores the data of a run, and then makes it visible by one update of the head row, which lists the
- * runs.
+ * Adds sorted runs to a company's index. The data of a run is stored first. One update of the head row, which lists the runs, then makes it
+ * visible.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

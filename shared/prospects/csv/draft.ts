@@ -1,4 +1,4 @@
-/** Converts the cells of an imported row into a draft of a prospect with its note, or into a text that lists the faults of the row. */
+/** Converts the cells of an imported row into a draft of a prospect with its note. The result is a text instead if the row has faults. */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";

@@ -66,7 +66,7 @@ export class CsvParser {
     return isEscape ? at + 1 : at;
   }
 
-  /** Reads up to the end of the cell, or up to the end of the piece. */
+  /** Reads up to the end of the cell or of the piece. */
   #readUnquoted(piece: string, from: number): number {
     let end = from;
     while (end < piece.length && !this.#endsCell(piece.charCodeAt(end))) end++;

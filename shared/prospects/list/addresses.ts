@@ -45,7 +45,7 @@ export async function listAddresses(
     const found = read.flat().filter(({ id }) => id > after);
     addresses.push(...(isRestricted ? await visibleOf(context, caller, found) : found));
     next += some.length;
-    // Read more blocks next time, because a restricted user may see only few addresses of each block.
+    // Read more blocks next time, because the user may see only few addresses of each block.
     if (isRestricted) atOnce = Math.min(2 * atOnce, MOST_BLOCKS_AT_ONCE);
   }
   const shown = addresses.slice(0, limit);

@@ -74,7 +74,7 @@ function segmentPins(
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
-  // Sort by row number: neighbours on the map then follow each other, which compresses better.
+  // Sort by row number, because neighbours on the map then follow each other, which compresses better.
   const rows = inListOrder ? found.toSorted() : found;
   const ends = statusId.values.map(endOf);
   const text = new PinText(opening, rows.length, longest(ends));
