@@ -19,7 +19,10 @@ export interface Dictionary {
   readonly users: ReadonlyMap<number, StoredUser>;
 }
 
-/** Reads the dictionary. The company's row with the version sorts first, so each entry is at least as new as the version. */
+/**
+ * Reads the dictionary (statuses, tags and users). The company's row with the version sorts first, so each entry is at least as new as the
+ * version.
+ */
 export async function loadDictionary(table: Table, companyId: number): Promise<Dictionary> {
   const statuses = new Map<number, StoredStatus>();
   const tags = new Map<number, StoredTag>();

@@ -56,7 +56,8 @@ export const eventBytes = (event: StoredWindowEvent, dataBytes: number): number 
 type Closed = NonNullable<StoredDelivery["closed"]>;
 
 /**
- * Stores the final range of a delivery's events. Add this write to the transaction that removes the debounce window or opens the next one.
+ * Stores which events a delivery finally has: their number and the range of their record versions. Add this write to the transaction that
+ * removes the debounce window or opens the next one.
  */
 export const closing = (
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,
@@ -117,7 +118,7 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
 export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
-/** Reads the final range of a delivery's events, after another sender or a later event has closed the debounce window. */
+/** Reads which events a delivery finally has, after another sender or a later event has closed its debounce window. */
 async function closedByOther(table: Table, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");

@@ -51,8 +51,8 @@ export type Step =
   | { readonly end: Change; readonly when: Condition };
 
 /**
- * Runs one step. Does nothing while another function holds the lease, because that function sends the next message. `step` may run again
- * after a crash, so its writes must be idempotent.
+ * Runs one step of a drain. Does nothing while another function holds the lease, because that function sends the next message. `step` may
+ * run again after a crash, so its writes must be idempotent.
  */
 export async function drain(
   context: EventContext,

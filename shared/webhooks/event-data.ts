@@ -137,7 +137,7 @@ export async function readEventData(
       cache.set(id, read);
       texts.set(id, read);
     }
-    // Make one call at a time, because the rows for one body may already fill a call.
+    // Wait for each batch call before the next one. A body may need many batches, and a single batch may have megabytes.
     await rows;
   }
   const found = new Map<string, string>();

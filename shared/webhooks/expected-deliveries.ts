@@ -13,7 +13,7 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
-/** A ledger entry names at most this many deliveries and then has about 20 KB. */
+/** An entry of the ledger names at most this many deliveries. It then has about 20 KB. */
 const PER_ROW = 500;
 
 /**
@@ -30,7 +30,7 @@ export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeo
   );
 }
 
-/** The write of one ledger entry for all these deliveries. Its key contains the event of the first delivery. */
+/** The write of one ledger entry for all these deliveries. The entry's key contains the event of the first delivery. */
 export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));

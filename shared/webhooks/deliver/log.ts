@@ -109,7 +109,10 @@ async function limiterState({ table, clock }: ApiContext, companyId: number, web
   return { openUntil: undefined, isBreaker: false, inFlight: new Set() };
 }
 
-/** Presents a delivery. For a throttled delivery, `nextAttemptAt` is at the earliest the end of the open circuit breaker. */
+/**
+ * Presents a delivery. For a throttled delivery, `nextAttemptAt` is not before the end of the open circuit breaker, because nothing is sent
+ * until then.
+ */
 function presentDelivery(delivery: StoredDelivery, isWanted: boolean, limiter: LimiterState): Delivery {
   const { openUntil, inFlight } = limiter;
   const { state, attempt, dueAt } = delivery;

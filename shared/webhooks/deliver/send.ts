@@ -147,7 +147,7 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
 
 /** A success with an answer of up to this many bytes is stored in the delivery's row, which then still costs one write unit. */
 const SHORT = 100;
-/** The delivery's row holds at most this many successes. Further ones have separate rows. */
+/** The delivery's row holds at most this many successes. Further ones have separate rows, so that the delivery's row stays small. */
 const FEW = 5;
 const isShortSuccess = ({ delivery: { successes = [] }, exchange }: Made): boolean =>
   isSuccess(exchange) && Buffer.byteLength(exchange.answer) <= SHORT && successes.length < FEW;

@@ -116,8 +116,8 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // The ledger entry of the delivery needs its own key and not the event's, because one event may open windows of several registrations
-    // concurrently.
+    // Add the delivery to the ledger of expected deliveries under its own id and not the event's, because one event may open windows of
+    // several registrations concurrently.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];

@@ -21,8 +21,8 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 const PARALLEL = 12;
 
 /**
- * Publishes the matches. `entry` is the key of the ledger entry if these are only a part of the event's matches. Otherwise the event's id
- * is the key.
+ * Publishes the matches. Their deliveries are listed in the ledger of expected deliveries. `entry` is the key of the ledger entry if these
+ * are only a part of the event's matches. The default key is the event's id.
  */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>

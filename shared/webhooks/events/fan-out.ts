@@ -83,7 +83,8 @@ export async function startFanOut(
     ...expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId),
     ...entry,
   });
-  // Write the ledger entry first and the fan-out row last. If the fan-out row is lost, a reconciliation finds the unfinished ledger entry.
+  // Add the event to the ledger of expected deliveries first and write the fan-out row last. A reconciliation can then notice that the
+  // fan-out row was lost.
   const [bytes, existing] = await bothEnded(keepEventData(table, event, JSON.stringify(data), now), writeEntry);
   if (existing !== undefined && ExpectedFanOut.parse(existing).doneAt !== undefined) return false;
   const matches = subscribers.map(({ webhookId, id, delayMinutes, delayChangedAt }) => [
@@ -195,7 +196,7 @@ async function makeDeliveries(context: EventContext, { companyId, owner, progres
       const room = Math.floor(budget / weight);
       if (room < 1 || clock.now() - startedAt >= START_WITHIN_MS) return true;
       const part = subscribers.slice(done, done + Math.min(PART, room));
-      // Name the part, so that a repeated part writes the same ledger entry again.
+      // Name the part, so that a repeated part writes the same entry in the ledger of expected deliveries again.
       await emit(
         context,
         part.map((subscriber) => ({ event, subscriber })),

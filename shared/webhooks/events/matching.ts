@@ -93,7 +93,7 @@ export async function currentSubscriptions(
   const { version, webhooks } = await readWebhooksAtVersion(table, companyId);
   const subscriptions = subscriptionsOf(webhooks);
   // Do not cache a read shortly after a change. A Query during a transaction may see one row before its change and another row after it,
-  // because DynamoDB isolates only single rows.
+  // because DynamoDB isolates only single rows, and the cache would keep this mixture.
   const isSettled = readAt - version.changedAt >= limits.subscriptionsSettleMs;
   if (isSettled) cache.set(companyId, { version: version.number, readAt, subscriptions });
   else cache.delete(companyId);

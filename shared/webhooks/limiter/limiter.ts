@@ -145,8 +145,8 @@ interface Capacity {
 }
 
 /**
- * Estimates the number of free concurrency slots from a row that was read, and how a further delivery would be refused. The row may have
- * changed since, so only `acquireSlot` decides.
+ * Estimates from a row that was read how many concurrency slots are free, and why the limiter would refuse a further delivery. The row may
+ * have changed since, so only `acquireSlot` decides.
  */
 export function capacityOf(row: Item, now: number, senders: number): Capacity {
   const limiter = StoredLimiter.parse(row);
