@@ -1,7 +1,4 @@
-/**
- * `npm run csv -- import FILE | export FILE`: imports prospects into a running service or exports them from it, and resumes interrupted
- * transfers.
- */
+/** `npm run csv -- import FILE | export FILE`: imports or exports prospects by a running service, and resumes interrupted transfers. */
 import { exportFile } from "./csv/export.ts";
 import { CutOff, exitCodes, messageOf } from "./csv/fault.ts";
 import { importFile } from "./csv/import.ts";

@@ -27,7 +27,7 @@ export const indexRows: TableAccess = {
   manifests: ["BatchGetItem", "Query"],
   segments: ["BatchGetItem"],
 };
-/** Find prospects in the company index by filters and by a text search. */
+/** Lets a function find prospects in the company index by filters and by a text search. */
 export const indexReads: TableAccess = { ...indexRows, indexTexts: ["BatchGetItem", "Query"] };
 
 /** Lets a function write the rows of an import, reserve their ids, create their tags, and add them to the company index. */

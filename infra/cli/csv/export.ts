@@ -1,6 +1,5 @@
 /**
- * `export FILE`: the service writes all matching prospects into a file. The command downloads that file and replaces FILE after the
- * download is complete.
+ * `export FILE`: lets the service write a file of all matching prospects, downloads it, and replaces FILE after the download is complete.
  */
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -15,7 +14,7 @@ import { digits, type Progress } from "./progress.ts";
 import { answered, found, polled, type Service } from "./service.ts";
 import { download } from "./transfer.ts";
 
-/** The resume journal FILE.export.json. It names the export that the service writes for FILE. */
+/** The journal FILE.export.json, from which the command resumes an interrupted export. */
 const Journal = z.object({
   base: z.string(),
   companyId: z.int(),
@@ -24,7 +23,7 @@ const Journal = z.object({
   createdAt: z.string(),
 });
 
-/** Exports into the file and returns the exit code. Throws Failed and CutOff. */
+/** Returns the exit code. Throws Failed and CutOff. */
 export async function exportFile(service: Service, options: ExportOptions, progress: Progress): Promise<number> {
   const { file } = options;
   const journal = `${file}.export.json`;
@@ -39,7 +38,7 @@ export async function exportFile(service: Service, options: ExportOptions, progr
     return exitCodes.done;
   } catch (error) {
     progress.end();
-    // Remove the journal, so that the same command begins a new export.
+    // The service no longer has the file. Without the journal the same command begins a new export.
     if (error instanceof Gone) await rm(journal, { force: true });
     if (!service.signal.aborted) throw error;
     throw new CutOff(`${file} is unchanged: run the same command to resume`);
@@ -50,7 +49,7 @@ function gone(id: number): never {
   throw new Gone(`the service no longer has the file of export ${id}: run the same command to make a new one`);
 }
 
-/** Resumes the export of the journal or begins a new one, and waits until it ends. */
+/** Resumes the export that the journal names or begins a new one, and waits until it ends. */
 async function completed(service: Service, options: ExportOptions, journal: string, progress: Progress) {
   const old = await resumable(service, options, journal);
   if (old !== undefined) progress.say(`export ${old.id} resumed`);
@@ -75,7 +74,7 @@ async function begin(service: Service, { filter }: ExportOptions, journal: strin
   return job;
 }
 
-/** Returns the export of the journal if it has the same filter and has not failed. Otherwise returns undefined. */
+/** Returns the export that the journal names, or undefined if its filter differs or it has failed. */
 async function resumable(service: Service, { filter }: ExportOptions, journal: string): Promise<Export | undefined> {
   const { base, companyId } = service;
   const entry = await readJson(journal, Journal);
@@ -83,7 +82,7 @@ async function resumable(service: Service, { filter }: ExportOptions, journal: s
     return undefined;
   const params = { path: { id: entry.id } };
   const job = await found(service, () => service.client.GET("/api/prospects/exports/{id}", { params }));
-  // A service with a new table may have another export under the same id, so the creation times are compared too.
+  // A service with a new table may have another export under the same id, so compare the creation times too.
   if (job === undefined || job.createdAt !== entry.createdAt || job.state === "failed") return undefined;
   return job.state === "completed" && job.file === null ? undefined : job;
 }
@@ -94,18 +93,19 @@ const exportNow = (service: Service, id: number): Promise<Export> =>
 const [QUOTE, LINE_FEED] = [0x22, 0x0a];
 
 /**
- * Saves the decompressed file and returns the number of rows without the header. Missing bytes are an error, because gzip ends with a
+ * Saves the decompressed file and returns the number of rows without the header. Throws if bytes are missing, because gzip ends with a
  * checksum.
  */
 async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { total }: Export, progress: Progress) {
   const gunzip = createGunzip();
-  // Errors need no handler here, because an error destroys the last stream and the loop below throws it.
+  // An error destroys the last stream, and the loop below throws it.
   pipeline(Readable.from(gzipped), gunzip, () => undefined);
   let rows = -1;
   let isQuoted = false;
   async function* counted(): AsyncGenerator<Buffer, void, undefined> {
     for await (const chunk of gunzip) {
-      // Count line breaks outside of quoted cells only. A doubled quotation mark inside a cell toggles the state twice.
+      // Count only line breaks outside of quoted cells. A doubled quotation mark inside a cell changes the state twice, so it has no
+      // effect.
       for (const byte of chunk) {
         if (byte === QUOTE) isQuoted = !isQuoted;
         else if (byte === LINE_FEED && !isQuoted) rows++;

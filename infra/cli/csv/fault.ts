@@ -1,4 +1,4 @@
-/** The errors that end the CSV command, their exit codes, and the retries before such an error. */
+/** Defines the errors that end the CSV command, with their exit codes, and repeats failed calls. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export const exitCodes = { done: 0, skipped: 1, failed: 2, cutOff: 3 } as const;
@@ -8,12 +8,12 @@ export class Failed extends Error {
   override readonly name: string = "Failed";
 }
 
-/** An error because the service no longer has the file. */
+/** The service no longer has the file. */
 export class Gone extends Failed {
   override readonly name = "Gone";
 }
 
-/** The service asks the client to retry after at least `waitMs` milliseconds. */
+/** The service asks for a retry after at least `waitMs` milliseconds. */
 export class Busy extends Failed {
   override readonly name = "Busy";
   readonly waitMs: number;
@@ -23,21 +23,21 @@ export class Busy extends Failed {
   }
 }
 
-/** An error after which the same command resumes, because no answer came or the user pressed Ctrl-C. */
+/** No answer came, or the user pressed Ctrl-C. The same command resumes afterwards. */
 export class CutOff extends Error {
   override readonly name = "CutOff";
 }
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Returns the reason of an error. The error of a failed connection holds the reason in `cause`. */
+/** Returns the reason of an error. For a failed connection it is in `cause`. */
 export function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   const why = cause instanceof AggregateError ? cause.errors[0] : cause;
   return why instanceof Error && why.message !== "" ? why.message : messageOf(error);
 }
 
-/** The maximum number of tries. The waits between this many tries take 45 seconds together. */
+/** The waits between this many tries take 45 seconds together. */
 export const TRIES = 8;
 
 export const backoff = (attempt: number, signal: AbortSignal, leastMs = 0): Promise<void> =>
@@ -45,7 +45,9 @@ export const backoff = (attempt: number, signal: AbortSignal, leastMs = 0): Prom
     signal,
   });
 
-/** Repeats `work` after every error but Failed. After the last try, throws a Busy unchanged and any other error as CutOff. */
+/**
+ * Repeats `work` after every error but Failed, with growing waits. After the last try it throws CutOff, or Busy if the service was busy.
+ */
 export async function retried<T>(
   signal: AbortSignal,
   work: (attempt: number) => Promise<T>,

@@ -1,11 +1,11 @@
-/** Reads and writes local files of the CSV command. A written file appears complete or not at all. */
+/** Reads and writes the local files of the CSV command. After a crash a file has either its old or its complete new content. */
 import { open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type * as z from "zod/mini";
 import { Failed, messageOf } from "./fault.ts";
 
 /**
- * Returns the path that links lead to, and the mode of an existing file. Throws Failed for a device or a pipe, because a rename would
+ * Returns the path behind symbolic links, and the mode of an existing file. Throws Failed for a device or a pipe, because a rename would
  * replace it.
  */
 export async function targetOf(file: string): Promise<{ readonly path: string; readonly mode: number | undefined }> {
@@ -18,7 +18,9 @@ export async function targetOf(file: string): Promise<{ readonly path: string; r
   return { path: await local(realpath(file)), mode: existing.mode };
 }
 
-/** Replaces the file after all bytes are written. On an error the file stays as it was. Throws Failed for an error of this machine. */
+/**
+ * Replaces the file after all bytes are written. On an error the file stays as it was. Throws Failed for an error of the local file system.
+ */
 export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
   const { path, mode } = await targetOf(file);
   const fresh = `${path}.${process.pid}.part`;
@@ -37,10 +39,7 @@ export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> 
   }
 }
 
-/**
- * Turns an error of the local file system, such as a full disk, into Failed, so that the command does not retry as after a broken
- * connection.
- */
+/** Turns an error of the local file system, such as a full disk, into Failed, because a retry would not help. */
 const local = <T>(work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     throw new Failed(messageOf(error));
@@ -49,7 +48,7 @@ const local = <T>(work: Promise<T>): Promise<T> =>
 export const writeJson = (file: string, value: unknown): Promise<void> =>
   writeWhole(file, [Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`)]);
 
-/** Returns the content of the file, or undefined if there is no file. Throws Failed if the content does not fit the schema. */
+/** Returns undefined if there is no file. Throws Failed if the content does not fit the schema. */
 export async function readJson<S extends z.ZodMiniType>(file: string, schema: S): Promise<z.output<S> | undefined> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;

@@ -1,6 +1,6 @@
 /**
- * `import FILE`: sends the file to the service, waits for the import and reports its result. The same content is imported twice only if
- * the user asks for it.
+ * `import FILE`: sends the file to the service, waits for the import and reports its result. It imports the same content a second time only
+ * with `--again`.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -17,21 +17,21 @@ import { download, sendFile } from "./transfer.ts";
 
 const ERRORS_SHOWN = 10;
 
-/** An entry of the resume journal FILE.imports.json. It stands for one import of one content of the file. */
+/** An entry of the journal FILE.imports.json, from which the command resumes: one import of one content of the file. */
 const Entry = z.object({
   base: z.string(),
   companyId: z.int(),
-  /** The SHA-256 hash of the content in base64. */
+  /** The hash of the content in base64. */
   sha256: z.string(),
-  /** The mapping of columns as JSON text. */
+  /** The mapping of columns, as JSON text. */
   mapping: z.string(),
-  /** The number of earlier imports of this content. */
+  /** The number of earlier imports of the same content. */
   attempt: z.int(),
   id: z.int(),
   createdAt: z.string(),
-  /** Whether the bucket has the file. */
+  /** Whether the upload is complete. */
   uploaded: z.boolean(),
-  /** The state of the import that the service reported last. */
+  /** The import's last known state. */
   state: z.string(),
 });
 type Entry = z.infer<typeof Entry>;
@@ -42,11 +42,10 @@ interface Begun {
   readonly job: Import;
   readonly isOld: boolean;
   readonly uploaded: boolean;
-  /** Records a change in the journal. */
   readonly record: (change: Pick<Entry, "uploaded" | "state">) => Promise<void>;
 }
 
-/** Imports the file and returns the exit code. Throws Failed and CutOff. */
+/** Returns the exit code. Throws Failed and CutOff. */
 export async function importFile(service: Service, options: ImportOptions, progress: Progress): Promise<number> {
   const content = await contentOf(options.file);
   if (options.errors !== undefined && (await targetOf(options.errors)).path === (await targetOf(options.file)).path) {
@@ -83,7 +82,7 @@ async function contentOf(file: string): Promise<Content> {
   const hash = createHash("sha256");
   let bytes = 0;
   try {
-    // Refuse pipes and devices, because the command reads the file more than once.
+    // The command reads the file more than once, which pipes and devices do not allow.
     if (!(await stat(file)).isFile()) throw new Error(`${file} is not a regular file`);
     for await (const chunk of createReadStream(file)) {
       hash.update(chunk);
@@ -96,7 +95,7 @@ async function contentOf(file: string): Promise<Content> {
   return { bytes, sha256: hash.digest("base64") };
 }
 
-/** Finds the import of this content in the journal or in the service. If there is none, begins an import. */
+/** Finds the import of this content in the journal or in the service, or begins one. */
 async function resume(service: Service, options: ImportOptions, content: Content): Promise<Begun> {
   const { base, companyId } = service;
   const { sha256 } = content;
@@ -108,7 +107,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
   };
   const lookUp = async (entry: Entry): Promise<Import | undefined> => {
     const job = await found(service, () => getImport(service, entry.id));
-    // A service with a new table may have another import under the same id, so the creation times are compared too.
+    // A service with a new table may have another import under the same id, so compare the creation times too.
     if (job?.createdAt === entry.createdAt) return job;
     await replace(entry);
     return undefined;
@@ -121,7 +120,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
     const isCancelled = job.state === "awaiting_upload" && !other.uploaded && (await cancelled(service, job.id));
     const state = isCancelled ? "cancelled" : job.state;
     await replace(other, { ...other, state });
-    // An unfinished import of an earlier content probably contains most rows of the present content too.
+    // The earlier content of a changed file probably has most of the same rows, so do not import both without being asked.
     if (isOpen(state) && !options.again) {
       throw new Failed(
         `import ${job.id} of what this file held before still runs: wait for it, cancel it, or add --again`,
@@ -131,7 +130,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
   const known = own.findLast((entry) => entry.sha256 === sha256);
   for (let attempt = known?.attempt ?? 0; ; attempt++) {
     const old = known?.attempt === attempt ? await lookUp(known) : undefined;
-    // The idempotency key is the same for the same content, so that concurrent commands, also on two machines, share one import.
+    // Equal content has the same idempotency key, so that concurrent commands, also on two machines, share one import.
     const key = createHash("sha256")
       .update(JSON.stringify([sha256, mapping, attempt]))
       .digest("base64url");
@@ -148,7 +147,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
 
 const isOpen = (state: string): boolean => state === "awaiting_upload" || state === "running";
 
-/** Returns false if the import has no result, or if the options ask for another import. */
+/** Whether the existing import can be resumed or its result reported, instead of a new import. */
 async function isUsable(service: Service, job: Import, uploaded: boolean, isSameMapping: boolean, again: boolean) {
   if (job.state === "completed") return !again;
   if (!isOpen(job.state)) return false;
@@ -158,7 +157,7 @@ async function isUsable(service: Service, job: Import, uploaded: boolean, isSame
   throw new Failed(`import ${job.id} of this file runs with another mapping: wait for it or cancel it`);
 }
 
-/** Cancels the import. Returns false if the import has already ended. */
+/** Returns false if the import has already ended. */
 async function cancelled({ client }: Service, id: number): Promise<boolean> {
   const { response, error } = await client.POST("/api/prospects/imports/{id}/cancel", { params: { path: { id } } });
   if (response.ok || response.status === 409) return response.ok;
@@ -192,7 +191,7 @@ async function begin(
   };
 }
 
-/** Sends the file. After a broken connection the whole file is sent again, because the link accepts a file only in one request. */
+/** Sends the file. After a broken connection it sends the whole file again, because a presigned URL accepts it only in one request. */
 async function upload(service: Service, file: string, { bytes }: Content, { job, record }: Begun, progress: Progress) {
   const { signal } = service;
   const show = (done: number): void => progress.show({ name: "sending", done, total: bytes, unit: "bytes" });
@@ -200,11 +199,11 @@ async function upload(service: Service, file: string, { bytes }: Content, { job,
     signal,
     async (attempt) => {
       const { state, upload: link } = attempt === 1 ? job : await importNow(service, job.id);
-      // The bucket has the file although the answer of the upload was lost.
+      // The file has arrived, although the answer of the upload was lost.
       if (state !== "awaiting_upload") return;
       if (link === null) throw new CutOff(`import ${job.id} waited too long for its file`);
       const { status, body } = await sendFile({ ...link, file, bytes }, signal, show);
-      // Status 412 means that the bucket has a file for this link. It is the same file, because the link accepts no other content.
+      // 412 means that a file was already uploaded by this link. It is the same file, because the link accepts no other content.
       if ((status >= 200 && status < 300) || status === 412) return;
       const code = /<Code>([^<]+)</.exec(body)?.[1] ?? "";
       if (/Digest|Checksum/.test(code)) throw new Failed("the file has changed during the upload");
@@ -246,10 +245,7 @@ async function report(service: Service, { dryRun, errors: file }: ImportOptions,
   return skipped === 0 ? exitCodes.done : exitCodes.skipped;
 }
 
-/**
- * Yields all errors of the import. The answer of the service holds the first errors, and the report in the bucket holds all of them if
- * there are more.
- */
+/** Yields all errors of the import. The answer contains the first ones; if there are more, a report in the bucket contains all. */
 function errorRows(service: Service, { id, errorReport, errors }: Import) {
   if (errorReport === null) {
     const rows = [["row", "message"], ...errors.map(({ row, message }) => [String(row), message])];

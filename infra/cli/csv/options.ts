@@ -1,4 +1,4 @@
-/** The command-line options of the CSV command. */
+/** Reads the command-line options of the CSV command. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { MappingText } from "#shared/prospects/csv/format.ts";
@@ -32,7 +32,7 @@ const filterOptions: ParseArgsConfig["options"] = Object.fromEntries(filters.map
 export type ImportOptions = ReturnType<typeof importOptions>;
 export type ExportOptions = ReturnType<typeof exportOptions>;
 
-/** Reads the options. Throws Failed with the usage for wrong options. */
+/** Throws Failed with the usage text for wrong options. */
 export function readOptions([command, ...args]: readonly string[], env: NodeJS.ProcessEnv) {
   try {
     if (command === "import") return importOptions(args, env);
@@ -66,7 +66,7 @@ function commonOf(values: CommonValues, [file, ...more]: readonly string[], env:
   if (file === undefined || more.length > 0) throw new Error("name one FILE");
   const base = (values.base ?? serviceUrl(env)).replace(/\/+$/, "");
   if (!/^https?:/.test(base) || !URL.canParse(base)) throw new Error("--base must be an http or https URL");
-  // If --as is given, ignore the token of the environment.
+  // `--as` names a user of the local service, so the environment's token is not used.
   const token = values.token ?? (values.as === undefined ? env.TOKEN : undefined);
   if (token === undefined && values.as === undefined) {
     throw new Error(

@@ -1,10 +1,10 @@
-/** Shows the progress of the CSV command. A terminal shows one line that is redrawn, and other outputs get a line every two seconds. */
+/** Shows the progress of the CSV command: on a terminal one line that is redrawn, elsewhere a line every two seconds. */
 
 export interface Step {
-  /** The name of the current step, for example `checking`. */
+  /** The current step, for example `checking`. */
   readonly name: string;
   readonly done: number;
-  /** The total amount of work, or undefined while it is unknown. */
+  /** Undefined while the amount of work is unknown. */
   readonly total?: number | undefined;
   readonly unit: "rows" | "bytes";
   readonly errors?: number;
@@ -38,9 +38,8 @@ export function openProgress(terminal: Terminal = process.stderr) {
       const line = lineOf(step, seconds < 0.2 ? undefined : (step.done - began.done) / seconds, isDrawn);
       terminal.write(isDrawn ? `${ERASE_LINE}${line.slice(0, (terminal.columns ?? 80) - 1)}` : `${line}\n`);
     },
-    /** Writes a line that is not overwritten by the progress. */
+    /** Writes a line above the progress, which stays. */
     say: (line: string): unknown => terminal.write(`${isDrawn ? ERASE_LINE : ""}${line}\n`),
-    /** Erases the line of the progress. */
     end: (): unknown => isDrawn && terminal.write(ERASE_LINE),
   };
 }
@@ -64,5 +63,5 @@ export function lineOf(
 
 const bar = (share: number): string => `[${"#".repeat(Math.floor(share * BAR)).padEnd(BAR, ".")}]`;
 
-/** Formats a number with separators of thousands, for example `1,234,567`. */
+/** For example `1,234,567`. */
 export const digits = (count: number): string => count.toLocaleString("en-US");

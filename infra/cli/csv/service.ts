@@ -1,4 +1,4 @@
-/** Calls the service with a user's token, repeats calls that may succeed later, and describes problems in sentences. */
+/** Calls the service with a user's token, repeats calls that may succeed later, and describes errors in sentences. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { Problem } from "#shared/http/problem.ts";
@@ -10,7 +10,7 @@ export interface Service {
   readonly companyId: number;
   readonly client: ApiClient;
   readonly token: () => Promise<string>;
-  /** The signal that Ctrl-C aborts. */
+  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
@@ -21,10 +21,10 @@ interface Access {
 }
 
 const ANSWER_MS = 30_000;
-/** A token is replaced after this time. Tokens of the local service are valid longer. */
+/** Shorter than the life of the local service's tokens, so that a long command always has a valid one. */
 const TOKEN_MS = 300_000;
 
-/** Checks the address and the token, and returns the service. Throws Failed. */
+/** Checks the address and the token. Throws Failed. */
 export async function openService(access: Access, signal: AbortSignal): Promise<Service> {
   const { base } = access;
   const token = tokens(access, signal);
@@ -50,8 +50,8 @@ interface Answer<T> {
 }
 
 /**
- * Repeats a call that got no answer, or whose answer allows a retry, at most `tries` times. So the call must be safe to repeat. Throws
- * Failed with the problem's text if the service refuses the call, and CutOff if the last try got no answer.
+ * Repeats a call that got no answer, or whose answer allows a retry, at most `tries` times. The call must be safe to repeat. Throws Failed
+ * if the service refuses it, and CutOff if the last try got no answer.
  */
 export const answered = <T>(
   { base, signal }: Pick<Service, "base" | "signal">,
@@ -70,7 +70,7 @@ export const answered = <T>(
     tries === undefined ? {} : { tries },
   );
 
-/** Returns the answer, or undefined for status 404. */
+/** Returns undefined for status 404. */
 export const found = async <T>(service: Service, call: () => Promise<Answer<T>>): Promise<T | undefined> =>
   (
     await answered<{ value: T | undefined }>(service, async () => {
@@ -80,7 +80,7 @@ export const found = async <T>(service: Service, call: () => Promise<Answer<T>>)
     })
   ).value;
 
-/** Calls `look` with growing waits in between until it returns a value. */
+/** Calls `look` until it returns a value, with growing waits. */
 export async function polled<T>({ signal }: Service, look: () => Promise<T | undefined>): Promise<T> {
   for (let waitMs = 100; ; waitMs = Math.min(2_000, waitMs * 1.5)) {
     const value = await look();
@@ -90,8 +90,8 @@ export async function polled<T>({ signal }: Service, look: () => Promise<T | und
 }
 
 /**
- * Returns the error of an answer. It is Busy if a retry may succeed. A conflict with the header `Retry-After` means that the first of two
- * equal requests is still running.
+ * Returns the error of an answer, which is Busy if a retry may succeed. A 409 with `Retry-After` means that an equal request is still
+ * running.
  */
 export function problemOf(status: number, body: unknown, retryAfter: string | null = null): Failed {
   const text = problemText(status, body);
@@ -109,10 +109,7 @@ function problemText(status: number, body: unknown): string {
   return `${[detail, ...faults].join("\n  ")} (${status}, request ${requestId})`;
 }
 
-/**
- * Returns a function that provides the token. Without a given token it requests one from the local service, and a new one before that
- * token expires.
- */
+/** Returns a function that provides the token: the given one, or one of the local service that is replaced before it expires. */
 function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () => Promise<string> {
   let current = { token: token ?? "", until: token === undefined ? 0 : Number.POSITIVE_INFINITY };
   return async () => {
@@ -124,7 +121,7 @@ function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () =>
       signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
     });
     const text = (await answer.text()).trim();
-    // A deployed service answers with a problem body, because it has no route for tokens.
+    // A deployed service has no such path and answers with a JSON problem. The local service answers with a plain text.
     if (!answer.ok)
       throw new Failed(`no token for ${email}: ${text.startsWith("{") ? `${base} is not a local service` : text}`);
     current = { token: text, until: Date.now() + TOKEN_MS };

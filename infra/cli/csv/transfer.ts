@@ -10,9 +10,9 @@ import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { backoff, CutOff, Failed, Gone, reasonOf, TRIES } from "./fault.ts";
 
-/** A connection that transfers no byte for this time counts as broken. */
+/** A connection without a byte for this time counts as broken. */
 const IDLE_MS = 60_000;
-/** The upload starts after this time even without an answer, because some servers never answer `Expect: 100-continue`. */
+/** Some servers never answer `Expect: 100-continue`, so the upload starts after this time anyway. */
 const CONTINUE_MS = 2_000;
 
 function open(method: string, url: string, headers: OutgoingHttpHeaders, signal: AbortSignal) {
@@ -28,7 +28,7 @@ interface Upload {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly file: string;
-  /** The length that the request announces. A file with another length breaks the connection. */
+  /** The announced length. A file that has changed to another length breaks the connection. */
   readonly bytes: number;
 }
 
@@ -52,7 +52,7 @@ export async function sendFile(
   const send = (): void => {
     if (isSending) return;
     isSending = true;
-    // A broken connection needs no handler here, because the request reports it.
+    // The request itself reports a broken connection.
     pipeline(createReadStream(file, { end: bytes - 1 }), counter, request).catch((error: Error) =>
       request.destroy(error),
     );
@@ -70,8 +70,8 @@ export async function sendFile(
 }
 
 /**
- * Yields the stored bytes of a file in the bucket, each byte one time. `link` is called before each request, because links expire. Throws
- * Gone if the file was removed, and CutOff after several tries without a byte.
+ * Yields the stored bytes of a file in the bucket, each once. Calls `link` before each request, because links expire. Throws Gone if the
+ * file was removed, and CutOff after several tries without a byte.
  */
 export async function* download(
   link: () => Promise<string>,
