@@ -4,7 +4,7 @@
  */
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
 import * as limits from "#shared/limits.ts";
-import { gatewayResponses, preflight } from "./gateway.ts";
+import { gatewayResponses, type PathMethod, preflight } from "./gateway.ts";
 import type { Route } from "./routes/route.ts";
 
 export interface Endpoint {
@@ -39,7 +39,10 @@ export function apiDefinition(spec: DefinitionSpec): object {
   return {
     openapi: "3.0.1",
     info: { title: spec.title, version: "1", description: "Canvassing service" },
-    paths: Object.fromEntries([...paths].map(([path, endpoints]) => [path, pathItem(path, endpoints, spec)])),
+    paths: {
+      ...Object.fromEntries([...paths].map(([path, endpoints]) => [path, pathItem(path, endpoints, spec)])),
+      ...unknownPaths([...paths.keys()], spec),
+    },
     components: { securitySchemes: { [CALLER]: authorizer(spec) } },
     // The function gets the bytes of an uploaded file unchanged, as base64.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
@@ -49,31 +52,66 @@ export function apiDefinition(spec: DefinitionSpec): object {
 }
 
 function pathItem(path: string, endpoints: readonly Endpoint[], spec: DefinitionSpec): object {
-  const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: "path",
-    required: true,
-    schema: { type: "string" },
-  }));
-  const described = parameters.length === 0 ? {} : { parameters };
-  const methods = endpoints.map(({ route }) => route.method);
+  const described = parametersOf(path);
+  const methods = endpoints.flatMap(({ route, ...endpoint }) =>
+    methodsOf(route).map((method) => ({ method, route, endpoint })),
+  );
   return {
     ...Object.fromEntries(
-      endpoints.map((endpoint) => [
-        endpoint.route.method.toLowerCase(),
+      methods.map(({ method, route, endpoint }) => [
+        method.toLowerCase(),
         {
           ...described,
-          ...(!endpoint.route.public && { security: [{ [CALLER]: [] }] }),
-          "x-amazon-apigateway-integration": lambdaProxy({ ...endpoint, ...endpoint.route }, spec),
+          ...(!route.public && { security: [{ [CALLER]: [] }] }),
+          "x-amazon-apigateway-integration": lambdaProxy({ ...endpoint, ...route }, spec),
         },
       ]),
     ),
-    ...(spec.allowedOrigins.length > 0 && { options: { ...described, ...preflight(methods, spec.allowedOrigins) } }),
+    ...(spec.allowedOrigins.length > 0 && {
+      options: {
+        ...described,
+        ...preflight(
+          methods.map(({ method }) => method),
+          spec.allowedOrigins,
+        ),
+      },
+    }),
     "x-amazon-apigateway-any-method": {
       ...described,
       "x-amazon-apigateway-integration": lambdaProxy({ functionArn: spec.otherMethodsArn }, spec),
     },
   };
+}
+
+/** The methods by which API Gateway calls the function of a route. The function of GET also answers HEAD. */
+export const methodsOf = ({ method }: Pick<Route, "method">): readonly PathMethod[] =>
+  method === "GET" ? [method, "HEAD"] : [method];
+
+function parametersOf(path: string): object {
+  const parameters = [...path.matchAll(/\{(\w+)\+?\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  return parameters.length === 0 ? {} : { parameters };
+}
+
+const ALL_METHODS: readonly PathMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/**
+ * Answers the preflight of a path that no route has. Without it, a browser would report a fault of CORS for a mistyped path, and hide the
+ * answer 404. `/{proxy+}` matches neither the root nor the parent of a known path, so each of these has its own answer.
+ */
+function unknownPaths(known: readonly string[], { allowedOrigins }: DefinitionSpec): Record<string, object> {
+  if (allowedOrigins.length === 0) return {};
+  const parents = known.flatMap((path) => {
+    const parts = path.split("/");
+    return parts.slice(1, -1).map((_, i) => parts.slice(0, i + 2).join("/"));
+  });
+  const item = (path: string) => ({ options: { ...parametersOf(path), ...preflight(ALL_METHODS, allowedOrigins) } });
+  const unknown = ["/", ...parents, "/{proxy+}"].filter((path) => !known.includes(path));
+  return Object.fromEntries(unknown.map((path) => [path, item(path)]));
 }
 
 const CALLER = "caller";

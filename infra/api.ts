@@ -17,11 +17,12 @@ import { Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import * as limits from "#shared/limits.ts";
 import { alarm } from "./alarms.ts";
-import { apiDefinition } from "./api-definition.ts";
+import { apiDefinition, methodsOf } from "./api-definition.ts";
 import type { DeployConfig } from "./config.ts";
 import { createFunction, functionLogs, type Platform } from "./function.ts";
+import type { PathMethod } from "./gateway.ts";
 import { allow } from "./rights.ts";
-import type { Route } from "./routes/route.ts";
+import type { Rate, Route } from "./routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "./routes/routes.ts";
 import { accept } from "./rules.ts";
 
@@ -123,12 +124,20 @@ function createRestApi(
   return api;
 }
 
+/** HEAD has a tenth of the rate of GET, because each method has its own throttle and both cost the same work. */
+function throttleOf({ perSecond, burst }: Rate, method: PathMethod): MethodDeploymentOptions {
+  const share = method === "HEAD" ? 0.1 : 1;
+  return { throttlingRateLimit: Math.ceil(perSecond * share), throttlingBurstLimit: Math.ceil(burst * share) };
+}
+
 /** Each throttle of a single method repeats the stage's other settings, because a method with its own settings does not inherit them. */
 function ownThrottles(table: readonly Route[]): Record<string, MethodDeploymentOptions> {
   const limited = table.flatMap((route) => {
-    if (route.rate === undefined) return [];
-    const throttle = { throttlingRateLimit: route.rate.perSecond, throttlingBurstLimit: route.rate.burst };
-    return [[`${route.path}/${route.method}`, { ...LOGGED, ...throttle }] as const];
+    const { rate } = route;
+    if (rate === undefined) return [];
+    return methodsOf(route).map(
+      (method) => [`${route.path}/${method}`, { ...LOGGED, ...throttleOf(rate, method) }] as const,
+    );
   });
   return Object.fromEntries(limited);
 }

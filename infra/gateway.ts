@@ -4,6 +4,9 @@ import { problems } from "#shared/http/problem.ts";
 import * as limits from "#shared/limits.ts";
 import type { Method } from "./routes/route.ts";
 
+/** The methods that a path can have. API Gateway answers HEAD with the function of GET, without the body. */
+export type PathMethod = Method | "HEAD";
+
 type Texts = Readonly<Record<string, string>>;
 
 interface GatewayProblem {
@@ -11,6 +14,8 @@ interface GatewayProblem {
   readonly code: ProblemCode;
   readonly detail: string;
   readonly headers?: Texts;
+  /** The headers whose values are variables of API Gateway. */
+  readonly variables?: Texts;
 }
 
 const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem> = {}): GatewayProblem => ({
@@ -22,11 +27,23 @@ const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem
 
 /** The throttle refills every second. Only usage plans have a longer quota, and this API has none. */
 const RETRY_AFTER = { "Retry-After": "1" } as const;
+/** RFC 6750 asks for a challenge without an error code if the request has no token. */
 const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
 
 const noRoute = problem("not_found", "No route of the API has this path.");
 const fault = problem("internal", problems.internal.title);
-const badToken = problem("unauthenticated", "The access token is missing or not valid.", { headers: CHALLENGE });
+const noCaller = problem(
+  "unauthenticated",
+  "The access token is missing or malformed, or its user is unknown or disabled.",
+  { headers: CHALLENGE },
+);
+/**
+ * The authorizer refuses a token by a policy whose context has the reason (shared/auth/authorizer.ts). No other policy denies a request, so
+ * the answer is 401 and not 403.
+ */
+const refusedToken = problem("unauthenticated", "The access token was refused ($context.authorizer.reason).", {
+  variables: { "WWW-Authenticate": "context.authorizer.challenge" },
+});
 const unverified = problem("unavailable", problems.unavailable.title, { headers: RETRY_AFTER });
 const forbidden = problem("permission_denied", "The request was refused.");
 
@@ -40,7 +57,7 @@ const TOO_LARGE =
 
 /** The problem for each error of API Gateway. Every type needs an entry, because API Gateway would otherwise use its own body. */
 const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
-  ACCESS_DENIED: forbidden,
+  ACCESS_DENIED: refusedToken,
   API_CONFIGURATION_ERROR: fault,
   // The authorizer failed, so the token may be valid. A 401 would sign users out.
   AUTHORIZER_CONFIGURATION_ERROR: unverified,
@@ -49,18 +66,18 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   BAD_REQUEST_PARAMETERS: problem("validation_failed", "The parameters of the request are not valid."),
   DEFAULT_4XX: problem("validation_failed", "The request could not be read."),
   DEFAULT_5XX: fault,
-  EXPIRED_TOKEN: badToken,
+  EXPIRED_TOKEN: noCaller,
   INTEGRATION_FAILURE: problem("internal", problems.internal.title, { status: 502 }),
   INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
   INVALID_API_KEY: forbidden,
-  INVALID_SIGNATURE: badToken,
+  INVALID_SIGNATURE: noCaller,
   // API Gateway's error for a path without a route.
   MISSING_AUTHENTICATION_TOKEN: noRoute,
   QUOTA_EXCEEDED: problem("rate_limited", "The quota is used up.", { headers: RETRY_AFTER }),
   REQUEST_TOO_LARGE: problem("payload_too_large", TOO_LARGE),
   RESOURCE_NOT_FOUND: noRoute,
   THROTTLED: problem("rate_limited", "Too many requests at once.", { headers: RETRY_AFTER }),
-  UNAUTHORIZED: badToken,
+  UNAUTHORIZED: noCaller,
   UNSUPPORTED_MEDIA_TYPE: problem("unsupported_media_type", "This route does not accept the media type."),
   WAF_FILTERED: forbidden,
 };
@@ -68,12 +85,13 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
 /** Returns the gateway responses by type of error. */
 export function gatewayResponses(allowedOrigins: readonly string[]): Record<string, object> {
   const entries = Object.entries(gatewayProblems).map(([type, problem]) => {
-    const headers = { ...problem.headers, ...originHeaders(allowedOrigins) };
+    const headers = { ...problem.headers, ...originHeaders(allowedOrigins), ...exposed(allowedOrigins) };
     const response = {
       statusCode: String(problem.status),
       responseParameters: {
         "gatewayresponse.header.X-Request-Id": "context.requestId",
-        ...prefixed("gatewayresponse.header.", headers),
+        ...named("gatewayresponse.header.", problem.variables ?? {}),
+        ...named("gatewayresponse.header.", literals(headers)),
       },
       responseTemplates: { "application/problem+json": problemTemplate(problem) },
     };
@@ -82,7 +100,7 @@ export function gatewayResponses(allowedOrigins: readonly string[]): Record<stri
   return Object.fromEntries(entries);
 }
 
-/** Returns the body template of a problem. API Gateway fills in the request's id. */
+/** Returns the body template of a problem. API Gateway replaces the variables in it. */
 function problemTemplate({ status, code, detail }: GatewayProblem): string {
   const { title } = problems[code];
   return JSON.stringify({
@@ -99,7 +117,7 @@ function problemTemplate({ status, code, detail }: GatewayProblem): string {
 /**
  * Answers CORS preflights by a mock integration, without invoking a function. A preflight has no media type, which the mock treats as JSON.
  */
-export function preflight(methods: readonly Method[], allowedOrigins: readonly string[]): object {
+export function preflight(methods: readonly PathMethod[], allowedOrigins: readonly string[]): object {
   const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };
   const declared = ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]);
   return {
@@ -114,7 +132,7 @@ export function preflight(methods: readonly Method[], allowedOrigins: readonly s
           statusCode: "204",
           responseParameters: {
             "method.response.header.X-Request-Id": "context.requestId",
-            ...prefixed("method.response.header.", headers),
+            ...named("method.response.header.", literals(headers)),
           },
           responseTemplates: { "application/json": "" },
         },
@@ -124,7 +142,7 @@ export function preflight(methods: readonly Method[], allowedOrigins: readonly s
 }
 
 /** Browsers may cache a preflight for ten minutes, so a removed origin keeps working that long. */
-const methodHeaders = (methods: readonly Method[]) => ({
+const methodHeaders = (methods: readonly PathMethod[]) => ({
   "Access-Control-Allow-Methods": methods.join(","),
   "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key",
   "Access-Control-Max-Age": "600",
@@ -140,7 +158,13 @@ function originHeaders(allowedOrigins: readonly string[]): Record<string, string
   return { "Access-Control-Allow-Origin": more.length === 0 ? first : "*", Vary: "Origin" };
 }
 
-/** API Gateway treats a value in single quotes as a literal. */
-function prefixed(prefix: string, headers: Texts): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [`${prefix}${name}`, `'${value}'`]));
-}
+/** Lets web pages read these headers of an error, which browsers hide by default. */
+const exposed = ([origin]: readonly string[]): Texts =>
+  origin === undefined ? {} : { "Access-Control-Expose-Headers": "Retry-After, WWW-Authenticate, X-Request-Id" };
+
+/** Puts the values into single quotes, because API Gateway treats a quoted value as a literal. */
+const literals = (headers: Texts): Texts =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`]));
+
+const named = (prefix: string, headers: Texts): Texts =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [`${prefix}${name}`, value]));

@@ -10,6 +10,7 @@ export const ProblemCode = z.enum([
   "not_found",
   "method_not_allowed",
   "conflict",
+  "request_in_progress",
   "payload_too_large",
   "unsupported_media_type",
   "idempotency_mismatch",

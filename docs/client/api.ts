@@ -44,6 +44,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whether the service answers
+         * @description Needs no token.
+         */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/me": {
         parameters: {
             query?: never;
@@ -1815,7 +1835,7 @@ export interface components {
              * @description What happened, for programs. The list of codes is closed.
              * @enum {string}
              */
-            code: "validation_failed" | "malformed_json" | "unauthenticated" | "permission_denied" | "not_found" | "method_not_allowed" | "conflict" | "payload_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "rate_limited" | "internal" | "unavailable";
+            code: "validation_failed" | "malformed_json" | "unauthenticated" | "permission_denied" | "not_found" | "method_not_allowed" | "conflict" | "request_in_progress" | "payload_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "rate_limited" | "internal" | "unavailable";
             /** @description The same as `X-Request-Id`. */
             requestId: string;
             /** @description Each fault: a JSON pointer into the body or the name of a parameter, a code and a message. */
@@ -2560,7 +2580,7 @@ export interface components {
         "Content-Disposition": string;
         /** @description Seconds to wait. */
         "Retry-After": number;
-        /** @description Always `Bearer`. */
+        /** @description `Bearer` if the request has no token or the user is not active. Otherwise `Bearer error="invalid_token", error_description="…"` with one of the reasons expired, not yet valid, malformed, signature not verified, wrong issuer, wrong audience, not an access token. */
         "WWW-Authenticate": string;
     };
     pathItems: never;
@@ -2697,6 +2717,41 @@ export interface operations {
                 content: {
                     /** @example <!doctype html> */
                     "text/html": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "ok";
+                    };
                 };
             };
             400: components["responses"]["Problem400"];

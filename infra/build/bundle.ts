@@ -89,12 +89,12 @@ function addDocuments(outDir: string): void {
 
 const Described = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
-/** Returns the methods of each path in capital letters. */
+/** Returns the methods of each path in capital letters. API Gateway also answers HEAD where the document has GET. */
 function methodsByPath(): Record<string, string[]> {
   const { paths } = Described.parse(JSON.parse(readFileSync(OPENAPI_FILE, "utf8")));
   const methods = Object.entries(paths).map(([path, item]) => [
     path,
-    Object.keys(item).map((verb) => verb.toUpperCase()),
+    Object.keys(item).flatMap((verb) => (verb === "get" ? ["GET", "HEAD"] : [verb.toUpperCase()])),
   ]);
   return Object.fromEntries(methods);
 }

@@ -29,13 +29,24 @@ const defaultStatus = {
 } as const;
 export type GatewayError = keyof typeof defaultStatus;
 
-export type GatewayErrors = (type: GatewayError, requestId: string) => Answer;
+/** `authorizer` is the context that the authorizer returned, or undefined if the error came first. */
+export type GatewayErrors = (
+  type: GatewayError,
+  requestId: string,
+  authorizer?: Readonly<Record<string, string | number>>,
+) => Answer;
 
 export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
   for (const [type, { responseTemplates, responseParameters }] of Object.entries(gatewayResponses)) {
-    checkTexts(type, responseTemplates, responseParameters, "gatewayresponse.header.");
+    // Only this error always comes after the authorizer's answer.
+    const variables = type === "ACCESS_DENIED" ? AFTER_AUTHORIZER : REQUEST_ID;
+    checkTexts(type, responseTemplates, responseParameters, "gatewayresponse.header.", variables);
   }
-  return (type, requestId) => {
+  return (type, requestId, authorizer = {}) => {
+    const variables = new Map([
+      ["context.requestId", requestId],
+      ...Object.entries(authorizer).map(([name, value]) => [`context.authorizer.${name}`, `${value}`] as const),
+    ]);
     const fallback = defaultStatus[type] < 500 ? "DEFAULT_4XX" : "DEFAULT_5XX";
     const response = gatewayResponses[type] ?? gatewayResponses[fallback];
     const [[mediaType, template] = ["application/json", '{"message":null}']] = Object.entries(
@@ -43,8 +54,8 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
     );
     // DEFAULT_4XX and DEFAULT_5XX apply to several errors. Without a status of their own they keep the status of the error.
     const status = Number(response?.statusCode ?? defaultStatus[type]);
-    const parameters = headersOf(response?.responseParameters ?? {}, requestId);
-    return { status, headers: withType(parameters, mediaType), body: render(template, requestId) };
+    const parameters = headersOf(response?.responseParameters ?? {}, variables);
+    return { status, headers: withType(parameters, mediaType), body: render(template, variables) };
   };
 }
 
@@ -61,7 +72,7 @@ export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): M
     Object.entries(requestTemplates).map(([mediaType, template]) => [mediaType, statusOf(name, template)]),
   );
   for (const [pattern, { statusCode, responseTemplates, responseParameters }] of Object.entries(responses)) {
-    checkTexts(name, responseTemplates, responseParameters, "method.response.header.");
+    checkTexts(name, responseTemplates, responseParameters, "method.response.header.", REQUEST_ID);
     if (pattern === "default" || pattern === statusCode) continue;
     throw new LocalError(`${name}: the pattern of a mock's response must be default or the response's own status`);
   }
@@ -73,8 +84,9 @@ export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): M
     const response = responses[status] ?? responses.default;
     if (response === undefined) return "API_CONFIGURATION_ERROR";
     const [[type, template] = ["application/json", ""]] = Object.entries(response.responseTemplates);
-    const headers = headersOf(response.responseParameters, requestId);
-    const body = render(template, requestId);
+    const variables = new Map([["context.requestId", requestId]]);
+    const headers = headersOf(response.responseParameters, variables);
+    const body = render(template, variables);
     const { statusCode } = response;
     return { status: Number(statusCode), headers: body === "" ? headers : withType(headers, type), body };
   };
@@ -99,24 +111,34 @@ function parseJson(text: string): unknown {
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Refuses templates with variables other than `$context.requestId`, because the local service fills in no others. */
-function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: string): void {
+/** The variables that the local runtime supports, in the form that a header mapping has. A template has `$` before a variable. */
+const REQUEST_ID = /^context\.requestId$/;
+const AFTER_AUTHORIZER = /^context\.(?:requestId|authorizer\.\w+)$/;
+
+const VARIABLE = /\$(context(?:\.\w+)+)/g;
+
+/** Refuses texts with variables that the local runtime does not support. Header mappings may also be literals. */
+function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: string, variables: RegExp): void {
   for (const template of Object.values(templates)) {
-    if (/[$#]/.test(template.replaceAll("$context.requestId", ""))) {
-      throw new LocalError(`${id}: the local runtime supports only $context.requestId in response templates`);
+    const rest = template.replaceAll(VARIABLE, (text, name: string) => (variables.test(name) ? "" : text));
+    if (/[$#]/.test(rest)) {
+      throw new LocalError(`${id}: a response template has a variable that the local runtime does not support`);
     }
   }
   for (const [name, value] of Object.entries(parameters)) {
-    if (name.startsWith(prefix) && (value === "context.requestId" || /^'.*'$/.test(value))) continue;
+    if (name.startsWith(prefix) && (variables.test(value) || /^'.*'$/.test(value))) continue;
     throw new LocalError(`${id}: the mapping of ${name} is not supported by the local runtime`);
   }
 }
 
-const headersOf = (parameters: Texts, requestId: string): [string, string][] =>
-  Object.entries(parameters).map(([name, value]) => [
-    name.slice(name.indexOf(".header.") + ".header.".length),
-    value === "context.requestId" ? requestId : value.slice(1, -1),
-  ]);
+type Variables = ReadonlyMap<string, string>;
+
+/** Leaves out a header whose variable has no value. */
+const headersOf = (parameters: Texts, variables: Variables): [string, string][] =>
+  Object.entries(parameters).flatMap(([name, mapping]) => {
+    const value = mapping.startsWith("'") ? mapping.slice(1, -1) : variables.get(mapping);
+    return value === undefined ? [] : [[name.slice(name.indexOf(".header.") + ".header.".length), value]];
+  });
 
 function withType(headers: [string, string][], mediaType: string): [string, string][] {
   return headers.some(([name]) => name.toLowerCase() === "content-type")
@@ -124,7 +146,8 @@ function withType(headers: [string, string][], mediaType: string): [string, stri
     : [...headers, ["Content-Type", mediaType]];
 }
 
-const render = (template: string, requestId: string): string => template.replaceAll("$context.requestId", requestId);
+const render = (template: string, variables: Variables): string =>
+  template.replaceAll(VARIABLE, (_, name: string) => variables.get(name) ?? "");
 
 /** The encodings of API Gateway, in the order of its preference. */
 const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;

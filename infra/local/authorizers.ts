@@ -17,7 +17,7 @@ export interface Authorizers {
     method: ApiMethod,
     headers: ReadonlyMap<string, readonly string[]>,
     methodArn: string,
-  ): Promise<AuthorizerContext | GatewayError | undefined>;
+  ): Promise<AuthorizerContext | GatewayError | Denied | undefined>;
   flush(): void;
 }
 
@@ -63,11 +63,19 @@ type Policy = z.infer<typeof Policy>;
 /** The fields that an authorizer passes to functions. API Gateway turns their values into text. */
 export type AuthorizerContext = Readonly<Record<string, string | number>>;
 
+/** A request that the policy denies. The gateway response may contain values of the context. */
+export class Denied {
+  readonly context: AuthorizerContext;
+  constructor(context: AuthorizerContext) {
+    this.context = context;
+  }
+}
+
 interface Authorizer {
   authorize(
     headers: ReadonlyMap<string, readonly string[]>,
     methodArn: string,
-  ): Promise<AuthorizerContext | GatewayError>;
+  ): Promise<AuthorizerContext | GatewayError | Denied>;
   /** Empties the cache, as `aws apigateway flush-stage-authorizers-cache` does. */
   flush(): void;
 }
@@ -128,9 +136,13 @@ export function createAuthorizer(
       const started = now();
       const answer = await answerFor(token, methodArn);
       if (typeof answer === "string") return answer;
-      if (!allows(answer.policyDocument, "execute-api:Invoke", methodArn)) return "ACCESS_DENIED";
       const texts = Object.entries(answer.context ?? {}).map(([name, value]) => [name, `${value}`]);
-      return { ...Object.fromEntries(texts), principalId: answer.principalId, integrationLatency: now() - started };
+      const context = {
+        ...Object.fromEntries(texts),
+        principalId: answer.principalId,
+        integrationLatency: now() - started,
+      };
+      return allows(answer.policyDocument, "execute-api:Invoke", methodArn) ? context : new Denied(context);
     },
   };
 }

@@ -12,7 +12,7 @@ import {
   mockAnswer,
 } from "./answers.ts";
 import type { Api, ApiMethod } from "./api-definition.ts";
-import { type Authorizers, createAuthorizers, functionAt } from "./authorizers.ts";
+import { type Authorizers, createAuthorizers, Denied, functionAt } from "./authorizers.ts";
 import { InvocationError, type ResponseSink } from "./environment.ts";
 import { LocalError } from "./error.ts";
 import type { LocalFunction } from "./function.ts";
@@ -49,6 +49,12 @@ export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<str
     stage: stage?.StageName ?? "local",
   };
   const errors = gatewayErrors(api);
+  const answered = (answer: Answer | GatewayError | Denied, requestId: string, encodings: string | undefined) => {
+    if (answer instanceof Denied) return errors("ACCESS_DENIED", requestId, answer.context);
+    return typeof answer === "string"
+      ? errors(answer, requestId)
+      : compressed(answer, encodings, api.minimumCompressionSize);
+  };
   return {
     async handle(request, response) {
       const requestId = randomUUID();
@@ -57,11 +63,7 @@ export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<str
         const answer = await answerTo(setup, request, requestId, response);
         if (answer === undefined) return;
         const encodings = request.headers["accept-encoding"]?.toString();
-        const sent =
-          typeof answer === "string"
-            ? errors(answer, requestId)
-            : await compressed(answer, encodings, api.minimumCompressionSize);
-        send(response, sent);
+        send(response, await answered(answer, requestId, encodings));
         if (!request.complete) discard(request);
       } catch {
         // The client has disconnected.
@@ -88,7 +90,7 @@ async function answerTo(
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
-): Promise<Answer | GatewayError | undefined> {
+): Promise<Answer | GatewayError | Denied | undefined> {
   // The parser is set to accept requests without Host, so that this error has the gateway's error body.
   if (request.headers.host === undefined && request.httpVersion === "1.1") return "BAD_REQUEST_PARAMETERS";
   const raw = readRequest(request);
@@ -97,7 +99,7 @@ async function answerTo(
   if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
   if (!throttle(match.resource, raw.verb)) return "THROTTLED";
   const authorizer = await authorizers.authorize(match.method, raw.headers, methodArn(stage, raw));
-  if (typeof authorizer === "string") return authorizer;
+  if (typeof authorizer === "string" || authorizer instanceof Denied) return authorizer;
   const body = await readBody(request);
   if (body === undefined) return "REQUEST_TOO_LARGE";
   const integration = integrations.get(match.method);

@@ -11,7 +11,10 @@ export interface Match {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** Finds a method. `segments` are the decoded parts of the path. Returns undefined if no path with this method matches. */
+/**
+ * Finds a method. API Gateway chooses the resource by the path alone. A resource without the method is therefore no match, even if `{proxy+}`
+ * has the method. `segments` are the decoded parts of the path. Returns undefined if the template has no such path with this HTTP method.
+ */
 export type Router = (verb: string, segments: readonly string[]) => Match | undefined;
 
 interface Node {
@@ -25,7 +28,7 @@ export function createRouter(api: Api): Router {
   const root = buildTree(api);
   return (verb, segments) => {
     const parameters = new Map<string, string>();
-    const node = find(root, segments, parameters, verb);
+    const node = find(root, segments, parameters);
     const method = node && methodFor(node, verb);
     return method && node && { method, resource: node.path, parameters };
   };
@@ -34,20 +37,15 @@ export function createRouter(api: Api): Router {
 const methodFor = (node: Node, verb: string): ApiMethod | undefined =>
   node.methods.get(verb) ?? node.methods.get("ANY");
 
-function find(
-  node: Node,
-  segments: readonly string[],
-  parameters: Map<string, string>,
-  verb: string,
-): Node | undefined {
+function find(node: Node, segments: readonly string[], parameters: Map<string, string>): Node | undefined {
   const [segment, ...rest] = segments;
-  if (segment === undefined) return methodFor(node, verb) && node;
+  if (segment === undefined) return node;
   const fixed = node.fixed.get(segment);
-  const found = fixed && find(fixed, rest, parameters, verb);
+  const found = fixed && find(fixed, rest, parameters);
   if (found !== undefined) return found;
   const { parameter } = node;
   if (parameter === undefined || segment === "") return undefined;
-  const below = find(parameter.node, parameter.greedy ? [] : rest, parameters, verb);
+  const below = find(parameter.node, parameter.greedy ? [] : rest, parameters);
   if (below !== undefined) parameters.set(parameter.name, parameter.greedy ? segments.join("/") : segment);
   return below;
 }

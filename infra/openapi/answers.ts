@@ -194,6 +194,7 @@ const components: Readonly<Record<string, unknown>> = {
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/page": "<!doctype html>",
+  health: { status: "ok" },
   "webhooks/pause": { ...Webhook, status: "paused" },
   "webhooks/rotate-secret": withSecret("1b9e4c7d-2a3b-4d5e-8f60-7c8d9e0f1f9a"),
   "prospects/export": [

@@ -30,13 +30,14 @@ const introduction = `Prospects, territories and webhooks of canvassing teams. E
 Send an access token of the service's OpenID Connect issuer as \`Authorization: Bearer\`. Times are UTC
 \`YYYY-MM-DDTHH:mm:ss.sssZ\`, ids are positive integers below 2^53. The service coerces no value of a JSON body and ignores
 unknown fields. Every error is \`application/problem+json\` with a code of a closed list. Every answer carries \`X-Request-Id\`.
+HEAD is answered wherever GET is, with the same headers and without a body.
 A method that a path does not have is answered 405 with \`Allow\`. A comparison without case also treats ß and SS as equal, and
 composed and decomposed letters (Unicode NFC and NFD); the service stores texts as they were sent. \`/api\` is version 1, and
 changes to it are additions only.`;
 
 /** The sections of the reference page: tag and description. */
 const sections: Readonly<Record<string, string>> = {
-  Documentation: "This document and the page that shows it. Neither needs a token.",
+  Documentation: "This document, the page that shows it, and the health check. None of them needs a token.",
   Users: "The people who may sign in, with role and permissions. Everybody reads them; admins and owners write them.",
   Statuses: "The company's own states of prospects. Everybody reads them; admins and owners write them.",
   Tags: "Labels for prospects. Everybody reads them and puts them on prospects; admins and owners write them.",

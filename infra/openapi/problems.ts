@@ -12,7 +12,11 @@ export const headers = {
   Location: { description: "The path of the new record.", schema: text },
   "Content-Disposition": { description: "Marks the answer as a file, and names it.", schema: text },
   "Retry-After": { description: "Seconds to wait.", schema: { type: "integer", minimum: 0 } },
-  "WWW-Authenticate": { description: "Always `Bearer`.", schema: text },
+  "WWW-Authenticate": {
+    description:
+      '`Bearer` if the request has no token or the user is not active. Otherwise `Bearer error="invalid_token", error_description="…"` with one of the reasons expired, not yet valid, malformed, signature not verified, wrong issuer, wrong audience, not an access token.',
+    schema: text,
+  },
 } as const satisfies Record<string, JsonSchema>;
 
 const refTo = (...names: readonly (keyof typeof headers)[]) =>
@@ -51,7 +55,7 @@ export function problemResponses(): Record<string, JsonSchema> {
 
 function response(status: number, code: ProblemCode): JsonSchema {
   const { title } = problems[code];
-  // 409 has the header if an earlier request with the same Idempotency-Key is still running.
+  // 409 has the header with the code request_in_progress, which means that an earlier request with the same Idempotency-Key is still running.
   const retry = [409, 429, 503].includes(status) ? refTo("Retry-After") : {};
   const challenge = status === 401 ? refTo("WWW-Authenticate") : {};
   const example = { ...problemBody(code, `${title}.`, requestId, exampleFaults[code] ?? []), status };

@@ -10,6 +10,9 @@ import { webhookRoutes } from "./webhooks.ts";
 /** Low, because these answers are large and need no token, and a client needs each document only once. */
 const PUBLIC_DOCUMENT: Rate = { perSecond: 5, burst: 20 };
 
+/** The throttle of the health check. It is enough for several load balancers and monitors. */
+const HEALTH: Rate = { perSecond: 10, burst: 20 };
+
 const declared: readonly Route[] = [
   {
     method: "GET",
@@ -20,6 +23,7 @@ const declared: readonly Route[] = [
     rate: PUBLIC_DOCUMENT,
   },
   { method: "GET", path: "/docs", file: "docs/page", access: {}, public: true, rate: PUBLIC_DOCUMENT },
+  { method: "GET", path: "/health", file: "health", access: {}, public: true, rate: HEALTH },
   { method: "GET", path: "/api/me", file: "me", access: { table: named } },
   ...referenceRoutes,
   ...prospectRoutes,

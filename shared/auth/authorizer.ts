@@ -4,6 +4,7 @@
 import type { Context } from "aws-lambda";
 import * as z from "zod/mini";
 import { type Caller, CallerContext } from "#shared/auth/caller.ts";
+import { type Refusal, TokenRefused } from "#shared/auth/token.ts";
 import { type ApiContext, apiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
@@ -19,10 +20,17 @@ export interface Authorization {
   readonly policyDocument: {
     readonly Version: "2012-10-17";
     readonly Statement: readonly [
-      { readonly Action: "execute-api:Invoke"; readonly Effect: "Allow"; readonly Resource: string },
+      { readonly Action: "execute-api:Invoke"; readonly Effect: "Allow" | "Deny"; readonly Resource: string },
     ];
   };
-  readonly context: z.input<typeof CallerContext>;
+  readonly context: z.input<typeof CallerContext> | RefusalContext;
+}
+
+/** The values that the gateway response for a refused token reads (infra/gateway.ts). */
+interface RefusalContext {
+  readonly reason: Refusal;
+  /** The value of the header `WWW-Authenticate`. */
+  readonly challenge: string;
 }
 
 /** Returns the Lambda handler. `authenticate` returns the caller for an Authorization header, or throws `unauthenticated`. */
@@ -30,13 +38,15 @@ export const authorizer =
   (authenticate: (context: ApiContext, authorization: string) => Promise<Caller>) =>
   (event: unknown, { awsRequestId }: Pick<Context, "awsRequestId">): Promise<Authorization> =>
     withLogContext({ authorizationId: awsRequestId }, async () => {
+      const { authorizationToken, methodArn } = TokenEvent.parse(event);
       try {
-        const { authorizationToken, methodArn } = TokenEvent.parse(event);
         const { result: caller, usage } = await metered(() => authenticate(apiContext(), authorizationToken));
         log.info("authorized", { companyId: caller.companyId, userId: caller.userId, ...usage });
         return authorization(caller, methodArn);
       } catch (error) {
-        throw gatewayError(error);
+        if (!(error instanceof TokenRefused)) throw gatewayError(error);
+        log.info("unauthorized", { reason: error.reason });
+        return refusal(error.reason, methodArn);
       }
     });
 
@@ -44,20 +54,31 @@ export const authorizer =
  * The policy allows all endpoints, because API Gateway caches it by token and applies it to every endpoint. Each endpoint checks role and
  * permissions itself.
  */
-function authorization(caller: Caller, methodArn: string): Authorization {
+const authorization = (caller: Caller, methodArn: string): Authorization => ({
+  principalId: `${caller.companyId}/${caller.userId}`,
+  policyDocument: policy("Allow", methodArn),
+  context: z.encode(CallerContext, { ...caller, permissions: [...caller.permissions] }),
+});
+
+/**
+ * The answer for a token that no later request can use. Only a policy can carry a reason, because API Gateway ignores all but one text of an
+ * error. API Gateway caches the policy, so do not use it for a refusal that an admin can end, such as that of a disabled user.
+ */
+const refusal = (reason: Refusal, methodArn: string): Authorization => ({
+  principalId: "refused",
+  policyDocument: policy("Deny", methodArn),
+  context: { reason, challenge: `Bearer error="invalid_token", error_description="${reason}"` },
+});
+
+function policy(Effect: "Allow" | "Deny", methodArn: string): Authorization["policyDocument"] {
   const [api, stage] = methodArn.split("/");
-  const Resource = `${api}/${stage}/*`;
   return {
-    principalId: `${caller.companyId}/${caller.userId}`,
-    policyDocument: {
-      Version: "2012-10-17",
-      Statement: [{ Action: "execute-api:Invoke", Effect: "Allow", Resource }],
-    },
-    context: z.encode(CallerContext, { ...caller, permissions: [...caller.permissions] }),
+    Version: "2012-10-17",
+    Statement: [{ Action: "execute-api:Invoke", Effect, Resource: `${api}/${stage}/*` }],
   };
 }
 
-/** Logs the reason, but never the token. */
+/** Logs the reason, but never the token. API Gateway does not cache errors, so the next request asks again. */
 function gatewayError(error: unknown): Error {
   if (error instanceof ApiError && error.code === "unauthenticated") {
     log.info("unauthorized", { reason: error.message });

@@ -2,7 +2,15 @@
  * Verifies access tokens of the configured OpenID Connect issuer. The signing keys come from the configured address, never from an address
  * in a token.
  */
-import { FetchError, JwtBaseError } from "aws-jwt-verify/error";
+import {
+  FetchError,
+  JwtBaseError,
+  JwtExpiredError,
+  JwtInvalidIssuerError,
+  JwtNotBeforeError,
+  JwtParseError,
+  WaitPeriodNotYetEndedJwkError,
+} from "aws-jwt-verify/error";
 import { SimpleJwksCache } from "aws-jwt-verify/jwk";
 import type { JwtHeader, JwtPayload } from "aws-jwt-verify/jwt-model";
 import { JwtVerifier } from "aws-jwt-verify/jwt-verifier";
@@ -22,6 +30,32 @@ export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za
 
 /** A longer token is rejected without verification. API Gateway accepts 10 240 bytes for all headers together. */
 const MAX_TOKEN_CHARACTERS = 8_192;
+
+/** The seconds by which the clocks of the issuer and of the service may differ. They apply to `exp`, `nbf` and `iat`. */
+const LEEWAY_SECONDS = 60;
+
+/**
+ * The reasons for which a token is refused, as the challenge of the answer 401 states them (RFC 6750). Each is a fact about the token
+ * itself, so it reveals nothing about users, and the gateway may cache the refusal.
+ */
+export type Refusal =
+  | "expired"
+  | "not yet valid"
+  | "malformed"
+  | "signature not verified"
+  | "wrong issuer"
+  | "wrong audience"
+  | "not an access token";
+
+/** A token that was refused for a reason that its holder may know. */
+export class TokenRefused extends ApiError {
+  readonly reason: Refusal;
+  constructor(reason: Refusal, detail: string, cause?: unknown) {
+    super("unauthenticated", detail, { cause });
+    this.name = "TokenRefused";
+    this.reason = reason;
+  }
+}
 
 const bearer = new RegExp(BEARER_PATTERN);
 
@@ -58,7 +92,8 @@ export function subjectOf(issuer: Issuer): (authorization: string) => Promise<st
   let verifier: Promise<Verify> | undefined;
   return async (authorization) => {
     const token = bearerToken(authorization);
-    if (token === undefined) throw unauthenticated("The Authorization header must hold one bearer token.");
+    if (token === undefined)
+      throw new TokenRefused("malformed", "The Authorization header must hold one bearer token.");
     verifier ??= createVerifier(issuer);
     const verify = await verifier.catch((error: unknown) => {
       verifier = undefined;
@@ -70,10 +105,26 @@ export function subjectOf(issuer: Issuer): (authorization: string) => Promise<st
     } catch (error) {
       if (error instanceof ApiError) throw error;
       if (error instanceof FetchError) throw unreachable(error);
-      throw unauthenticated("The access token is not valid.", error instanceof JwtBaseError ? error : undefined);
+      throw refused(error);
     }
-    throw unauthenticated("The token has no subject.");
+    throw new TokenRefused("malformed", "The token has no subject.");
   };
+}
+
+/** The error for a token that the library has refused. */
+function refused(error: unknown): ApiError {
+  const cause = error instanceof JwtBaseError ? error : undefined;
+  const detail = "The access token is not valid.";
+  // The library fetches the keys again only some seconds after a token with an unknown key. The key of this token may become known then.
+  if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
+  return new TokenRefused(refusalOf(error), detail, cause);
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof JwtExpiredError) return "expired";
+  if (error instanceof JwtNotBeforeError) return "not yet valid";
+  if (error instanceof JwtInvalidIssuerError) return "wrong issuer";
+  return error instanceof JwtParseError ? "malformed" : "signature not verified";
 }
 
 const unreachable = (cause: unknown): ApiError =>
@@ -88,6 +139,7 @@ async function createVerifier({ issuer, audience, jwksUri }: Issuer): Promise<Ve
       issuer,
       // `assertAccessToken` checks `aud` or `client_id` instead, because Cognito's access tokens have only `client_id`.
       audience: null,
+      graceSeconds: LEEWAY_SECONDS,
       jwksUri: jwksUri ?? (await discoveredJwksUri(issuer)),
       customJwtCheck: ({ header, payload }) => assertAccessToken(header, payload, audience),
     },
@@ -112,12 +164,15 @@ function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: rea
   const type = String(header.typ ?? "").toLowerCase();
   const isAccessToken =
     tokenUse === undefined ? type === "at+jwt" || type === "application/at+jwt" : tokenUse === "access";
-  if (!isAccessToken) throw unauthenticated("The token is not an access token.");
-  if (typeof payload.exp !== "number") throw unauthenticated("The token does not expire.");
+  if (!isAccessToken) throw new TokenRefused("not an access token", "The token is not an access token.");
+  if (typeof payload.exp !== "number") throw new TokenRefused("malformed", "The token does not expire.");
+  if (payload.iat !== undefined && payload.iat - LEEWAY_SECONDS > Date.now() / 1_000) {
+    throw new TokenRefused("not yet valid", "The token was issued in the future.");
+  }
   const aud = payload.aud ?? [];
   const madeOutTo = [payload.client_id, ...(Array.isArray(aud) ? aud : [aud])];
   if (!madeOutTo.some((name) => typeof name === "string" && audience.includes(name))) {
-    throw unauthenticated("The token was made out to another application.");
+    throw new TokenRefused("wrong audience", "The token was made out to another application.");
   }
 }
 

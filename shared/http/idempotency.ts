@@ -139,7 +139,7 @@ async function claim(
     const { answer, sealedAnswer } = standing;
     if (sealedAnswer !== undefined) return { answer: sealedAnswer, sealed: true };
     if (answer !== undefined) return { answer, sealed: false };
-    throw new ApiError("conflict", "A request with this idempotency key is still running.", {
+    throw new ApiError("request_in_progress", "A request with this idempotency key is still running.", {
       headers: { "Retry-After": `${retryAfterSeconds(standing, now)}` },
     });
   }

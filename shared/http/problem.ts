@@ -12,6 +12,7 @@ export const problems: Record<ProblemCode, { readonly status: number; readonly t
   not_found: { status: 404, title: "There is no such resource" },
   method_not_allowed: { status: 405, title: "This method is not available here" },
   conflict: { status: 409, title: "The request conflicts with the current state" },
+  request_in_progress: { status: 409, title: "An earlier request with this idempotency key is still running" },
   payload_too_large: { status: 413, title: "The request is too large" },
   unsupported_media_type: { status: 415, title: "The endpoint does not accept this media type" },
   idempotency_mismatch: { status: 422, title: "This idempotency key was used with another request" },

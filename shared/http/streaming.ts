@@ -85,9 +85,16 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
     const header = (name: "Link", value: string): void => {
       added[name] = value;
     };
-    const pieces = await begun(piecesOf({ ...call, header }));
+    const generated = piecesOf({ ...call, header });
+    const pieces = await begun(generated);
+    if (request.method === "HEAD") await generated.return(undefined);
     const headers = { ...contentHeaders(contract), ...added, ...commonHeaders(request) };
-    return { statusCode: contract.status, headers: { ...headers, ...encodingHeaders(request, headers) }, pieces };
+    return {
+      statusCode: contract.status,
+      headers: { ...headers, ...encodingHeaders(request, headers) },
+      // Lambda sends the headers with the first part, so write an empty part.
+      pieces: request.method === "HEAD" ? [""] : pieces,
+    };
   });
   const handle: StreamHandler = async (event, stream, context) => {
     await answering(event, async (received) => {
@@ -119,7 +126,7 @@ const streamified = (handle: StreamHandler) =>
  */
 function encodingHeaders(request: Request, { Vary }: Readonly<Record<string, string>>): Record<string, string> {
   const vary = { Vary: Vary === undefined ? "Accept-Encoding" : `${Vary}, Accept-Encoding` };
-  return acceptsGzip(request) ? { ...vary, "Content-Encoding": "gzip" } : vary;
+  return request.method !== "HEAD" && acceptsGzip(request) ? { ...vary, "Content-Encoding": "gzip" } : vary;
 }
 
 /** Whether the client accepts gzip: `Accept-Encoding` names `gzip` or `*` with a weight above zero (RFC 9110). */

@@ -14,6 +14,8 @@ import { newTeam } from "../harness/team.ts";
 const as = await newTeam();
 
 const now = Math.floor(Date.now() / 1_000);
+/** The longest time between the start of this file and the use of a token. */
+const WAIT_SECONDS = 600;
 const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
 const Header = z.looseObject({ alg: z.string(), kid: z.string() });
 const PublicKeys = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
@@ -129,6 +131,9 @@ const bad: Record<string, () => string | undefined> = {
   "no token_use": () => `Bearer ${without("token_use")}`,
   expired: () => `Bearer ${withClaims({ iat: now - 7_200, exp: now - 3_600 })}`,
   "not yet valid": () => `Bearer ${withClaims({ nbf: now + 3_600 })}`,
+  "expired 90 seconds ago": () => `Bearer ${withClaims({ exp: now - 90 })}`,
+  "not valid for 90 seconds": () => `Bearer ${withClaims({ nbf: now + 90 + WAIT_SECONDS })}`,
+  "issued in 90 seconds": () => `Bearer ${withClaims({ iat: now + 90 + WAIT_SECONDS })}`,
   "no exp": () => `Bearer ${without("exp")}`,
   "exp as text": () => `Bearer ${withClaims({ exp: String(now + 3_600) })}`,
   "an unknown subject": () => `Bearer ${withClaims({ sub: "nobody" })}`,
@@ -158,17 +163,63 @@ test("the forge makes valid tokens, because a token without a fault is accepted"
   bodyOf(answer, 200, z.unknown());
 });
 
+/**
+ * The reason of a key that the issuer does not have. The verifier fetches the keys at most every few seconds, and until then it gives no
+ * reason.
+ */
+const UNKNOWN_KEY = ["signature not verified", undefined];
+
+/** The possible reasons of the challenges. A token that is not in this list gets a challenge without a reason. */
+const reasons: Readonly<Record<string, string | readonly (string | undefined)[]>> = {
+  "an unknown kid": UNKNOWN_KEY,
+  "kid as a path": UNKNOWN_KEY,
+  "kid as a URL": UNKNOWN_KEY,
+  jku: UNKNOWN_KEY,
+  x5u: UNKNOWN_KEY,
+  "jwk in the header": UNKNOWN_KEY,
+  "tampered header": ["malformed", ...UNKNOWN_KEY],
+  "another audience": "wrong audience",
+  "no audience": "wrong audience",
+  "another issuer": "wrong issuer",
+  "the lure as issuer": "wrong issuer",
+  "no issuer": "wrong issuer",
+  "an id token": "not an access token",
+  "no token_use": "not an access token",
+  expired: "expired",
+  "expired 90 seconds ago": "expired",
+  "not yet valid": "not yet valid",
+  "not valid for 90 seconds": "not yet valid",
+  "issued in 90 seconds": "not yet valid",
+  "no exp": "malformed",
+  "exp as text": "malformed",
+  "no subject": "malformed",
+  "a subject that is no text": "malformed",
+  "a huge token": "malformed",
+  "alg none with a signature": "signature not verified",
+  "HS256 with the public key": "signature not verified",
+  "HS512 with the public key": "signature not verified",
+  "another algorithm than the key's": "signature not verified",
+  "another key under the right kid": "signature not verified",
+  "no kid": "signature not verified",
+  "tampered claims": ["malformed", "signature not verified"],
+  "tampered signature": "signature not verified",
+};
+
 test.for(Object.keys(bad))("%s gets 401", async (name, { skip }) => {
   const made = forged(bad[name]) ?? skip(NO_KEY);
   const { value } = made;
-  expectChallenge(await send("GET", "/api/me", { headers: value === undefined ? {} : { Authorization: value } }));
+  const answer = await send("GET", "/api/me", { headers: value === undefined ? {} : { Authorization: value } });
+  expectChallenge(answer, reasons[name]);
   expect(lure.visits).toBe(0);
 });
 
+const describedBy = (reason: string): string => `Bearer error="invalid_token", error_description="${reason}"`;
+
 /** Expects the gateway's answer to a bad token, which is a 401 with a challenge and without a read of the table. */
-function expectChallenge(answer: Answer): void {
+function expectChallenge(answer: Answer, reason?: string | readonly (string | undefined)[]): void {
   problemOf(answer, 401, "unauthenticated");
-  expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+  const allowed = [reason].flat().map((one) => (one === undefined ? "Bearer" : describedBy(one)));
+  expect(allowed).toContain(answer.headers.get("www-authenticate"));
   expect(answer.headers.get("x-amzn-remapped-www-authenticate")).toBeNull();
   expect(answer.headers.get("content-type")).toBe("application/problem+json");
   expect(answer.headers.get("server-timing")).toContain("rounds;dur=0");
@@ -187,12 +238,22 @@ describe("every route", () => {
     "%s %s refuses a missing, an incomplete and a forged token",
     async (method, path) => {
       const place = path.replace(/\{\w+\}/g, "1");
-      const headers = [undefined, "Bearer", `Bearer ${withHeader({}, forge.ownKey)}`];
-      for (const Authorization of headers) {
-        expectChallenge(await send(method, place, { headers: Authorization === undefined ? {} : { Authorization } }));
-      }
+      expectChallenge(await send(method, place));
+      expectChallenge(await send(method, place, { headers: { Authorization: "Bearer" } }));
+      const Authorization = `Bearer ${withHeader({}, forge.ownKey)}`;
+      expectChallenge(await send(method, place, { headers: { Authorization } }), "signature not verified");
     },
   );
+});
+
+test.for<[string, (now: number) => object]>([
+  ["that expired half a minute ago", (now) => ({ exp: now - 30 })],
+  ["that is valid in half a minute", (now) => ({ nbf: now + 30 })],
+  ["that was issued in half a minute", (now) => ({ iat: now + 30 })],
+])("a token %s is accepted, because clocks differ", async ([, claimsAt], { skip }) => {
+  skip(forge.privateKey === undefined, NO_KEY);
+  const token = withClaims(claimsAt(Math.floor(Date.now() / 1_000)));
+  bodyOf(await send("GET", "/api/me", { headers: { Authorization: `Bearer ${token}` } }), 200, z.unknown());
 });
 
 test("the scheme Bearer is case-insensitive, and several blanks may follow the scheme", async ({ skip }) => {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Method } from "../../infra/routes/route.ts";
 import { routes } from "../../infra/routes/routes.ts";
-import { send, tokenOf } from "../harness/client.ts";
+import { type Answer, send, tokenOf } from "../harness/client.ts";
 import { dataOf, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { sized } from "../harness/tier.ts";
@@ -233,6 +233,7 @@ describe("paths and verbs", () => {
         expect(answer.headers.get("allow")?.split(", ").toSorted(), path).toEqual(expect.arrayContaining(allowed));
         expect(answer.headers.get("content-type")).toBe("application/problem+json");
       }
+      if (allowed.includes("GET")) continue;
       const head = await send("HEAD", place);
       expect([head.status, head.text], path).toEqual([405, ""]);
     }
@@ -243,7 +244,44 @@ describe("paths and verbs", () => {
     problemOf(answer, 405, "method_not_allowed");
     expect(answer.headers.get("access-control-allow-origin")).toBe("https://app.example.com");
     const preflight = await send("OPTIONS", "/api/me", { headers: { Origin: "https://app.example.com" } });
-    expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([204, "GET"]);
+    expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([204, "GET,HEAD"]);
+  });
+  test("HEAD has the status and the headers of GET and no body, on every path with GET", async () => {
+    const changing = ["date", "x-request-id", "content-length", "transfer-encoding", "server-timing", "etag"];
+    const shown = ({ status, headers }: Answer) => ({
+      status,
+      headers: Object.fromEntries([...headers].filter(([name]) => !changing.includes(name))),
+    });
+    const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Accept-Encoding": "identity" };
+    const paths = routes.filter(({ method }) => method === "GET").map(({ path }) => path.replace(/\{\w+\}/g, "1"));
+    for (const path of paths) {
+      const [get, head] = [await send("GET", path, { headers }), await send("HEAD", path, { headers })];
+      expect(head.text, path).toBe("");
+      expect(shown(head), path).toEqual(shown(get));
+    }
+    const refused = await send("HEAD", "/api/prospects");
+    expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+  });
+  test("a page of an allowed origin sees 404 for a mistyped path, because the preflight passes", async () => {
+    const headers = { Origin: "https://app.example.com", "Access-Control-Request-Method": "PATCH" };
+    const mistyped = ["/api/prospekts", "/api/prospects/1/nodes/2", "/api", "/", "/api/prospects/1/actions/1/x"];
+    for (const path of mistyped) {
+      const preflight = await send("OPTIONS", path, { headers });
+      expect(preflight.status, path).toBe(204);
+      expect(preflight.headers.get("access-control-allow-methods"), path).toContain("PATCH");
+      const answer = await send("PATCH", path, { headers, body: "{}" });
+      problemOf(answer, 404, "not_found");
+      for (const { headers: told } of [preflight, answer]) {
+        expect(told.get("access-control-allow-origin"), path).toBe("https://app.example.com");
+      }
+      expect(answer.headers.get("access-control-expose-headers"), path).toContain("X-Request-Id");
+    }
+  });
+  test("GET /health answers without a token and without a read of the table", async () => {
+    const answer = await send("GET", "/health");
+    expect([answer.status, answer.body]).toEqual([200, { status: "ok" }]);
+    expect(answer.headers.get("server-timing")).toContain("requests;dur=0");
+    expect(answer.headers.get("cache-control")).toBe("no-store");
   });
 
   test.each([

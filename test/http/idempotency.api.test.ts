@@ -40,7 +40,7 @@ test("twenty concurrent requests have one effect; each gets the same answer or a
   );
   const made = answers.filter(({ status }) => status === 201);
   for (const waiting of answers.filter(({ status }) => status !== 201)) {
-    problemOf(waiting, 409, "conflict");
+    problemOf(waiting, 409, "request_in_progress");
     expect(waiting.headers.get("retry-after")).toMatch(/^[1-9]\d?$/);
   }
   expect(new Set(made.map(({ text }) => text)).size).toBe(1);

@@ -88,7 +88,7 @@ test("a repetition of a killed run waits as long as the run has taken so far, un
     );
     if (refused === undefined) break;
     expect(refused).toMatchObject({
-      code: "conflict",
+      code: "request_in_progress",
       headers: { "Retry-After": expect.stringMatching(/^[1-9]\d?$/) },
     });
     wait = refused instanceof ApiError ? Number(refused.headers["Retry-After"]) : Number.NaN;

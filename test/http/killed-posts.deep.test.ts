@@ -76,7 +76,7 @@ test("the repetition of each killed POST gets 409 with Retry-After", async () =>
     }),
   );
   for (const { path, status, code, retryAfter } of answers) {
-    expect([path, status, code]).toEqual([path, 409, "conflict"]);
+    expect([path, status, code]).toEqual([path, 409, "request_in_progress"]);
     expect(retryAfter, path).toBeGreaterThanOrEqual(1);
     expect(retryAfter, path).toBeLessThanOrEqual(15);
   }

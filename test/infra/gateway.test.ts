@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
 import { Problem } from "#shared/http/problem.ts";
+import { methodsOf } from "../../infra/api-definition.ts";
 import type { Route } from "../../infra/routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../../infra/routes/routes.ts";
 import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
@@ -35,7 +36,8 @@ const methods = () =>
   );
 const ofType = (type: string) => methods().filter(({ integration }) => at(integration, "type") === type);
 /** API Gateway's methods for routes. `others` are the catch-all methods (ANY), which answer 405. */
-const proxied = () => ofType("aws_proxy").filter(({ method }) => method !== "ANY");
+const proxied = () => ofType("aws_proxy").filter(({ method }) => method !== "ANY" && method !== "HEAD");
+const heads = () => methods().filter(({ method }) => method === "HEAD");
 const others = () => methods().filter(({ method }) => method === "ANY");
 
 function fileOf(integration: unknown): string {
@@ -103,16 +105,21 @@ describe("errors of API Gateway", () => {
         undefined,
       ]);
     }
-    expect(status("ACCESS_DENIED")).toBe("403");
+    expect([status("ACCESS_DENIED"), header("ACCESS_DENIED", "WWW-Authenticate")]).toEqual([
+      "401",
+      "context.authorizer.challenge",
+    ]);
   });
 
-  it("contain nothing of the request except its id", () => {
+  it("contain nothing of the request except its id, and the authorizer's reason only after the authorizer", () => {
+    const withReason = gatewayAnswers().filter(({ answer }) => JSON.stringify(answer).includes("context.authorizer"));
+    expect(withReason.map(({ type }) => type)).toEqual(["ACCESS_DENIED"]);
     const templates = [
       ...gatewayAnswers().map(({ answer }) => at(answer, "responseTemplates")),
       ...methods().flatMap(({ integration }) => [at(integration, "requestTemplates"), at(integration, "responses")]),
     ];
     const variables = JSON.stringify(templates).match(/\$[\w.!{[]+/g) ?? [];
-    expect(new Set(variables)).toEqual(new Set(["$context.requestId"]));
+    expect(new Set(variables)).toEqual(new Set(["$context.requestId", "$context.authorizer.reason"]));
   });
 });
 
@@ -122,6 +129,14 @@ describe("methods", () => {
   it("are those of the route table, each answered by its own function", () => {
     const calls = proxied().map(({ path, method, integration }) => `${method} ${path} ${fileOf(integration)}`);
     expect(calls.toSorted()).toEqual(routes.map(({ method, path, file }) => `${method} ${path} ${file}`).toSorted());
+  });
+
+  it("answer HEAD by the function of GET, with the same rights", () => {
+    const gets = proxied().filter(({ method }) => method === "GET");
+    expect(gets.length).toBeGreaterThan(30);
+    const same = (all: ReturnType<typeof methods>) =>
+      all.map(({ path, operation }) => ({ path, operation })).toSorted((a, b) => a.path.localeCompare(b.path));
+    expect(same(heads())).toEqual(same(gets));
   });
 
   it("stream exactly as the route table says, and wait longer than the function may run", () => {
@@ -155,8 +170,9 @@ describe("methods", () => {
   });
 
   it("answer preflights of the one configured origin by mocks, which allow the header Authorization", () => {
-    expect(ofType("mock").map(({ method }) => method)).toEqual([...byPath(routes).keys()].map(() => "OPTIONS"));
-    for (const { path, integration } of ofType("mock")) {
+    const known = ofType("mock").filter(({ path }) => byPath(routes).has(path));
+    expect(known.map(({ method }) => method)).toEqual([...byPath(routes).keys()].map(() => "OPTIONS"));
+    for (const { path, integration } of known) {
       expect(at(integration, "requestTemplates"), path).toEqual({ "application/json": '{"statusCode":204}' });
       const response = at(integration, "responses", "default");
       const header = (name: string) => at(response, "responseParameters", `method.response.header.${name}`);
@@ -164,7 +180,7 @@ describe("methods", () => {
       expect(header("Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");
       expect(header("Access-Control-Allow-Headers"), path).toContain("Authorization");
       expect(header("Access-Control-Allow-Methods"), path).toBe(
-        `'${(byPath(routes).get(path) ?? []).map(({ method }) => method).join(",")}'`,
+        `'${(byPath(routes).get(path) ?? []).flatMap(methodsOf).join(",")}'`,
       );
     }
     for (const { type, answer } of gatewayAnswers()) {
@@ -173,6 +189,36 @@ describe("methods", () => {
         type,
       ).toBeDefined();
     }
+  });
+
+  it("answer preflights of unknown paths, so that the page can read the answer 404", () => {
+    const unknown = methods().filter(({ path }) => !byPath(routes).has(path));
+    const parents = new Set(
+      routes.flatMap(({ path }) => path.split("/").map((_, i, parts) => parts.slice(0, i).join("/") || "/")),
+    );
+    const expected = [...parents, "/{proxy+}"].filter((path) => !byPath(routes).has(path));
+    expect(unknown.map(({ path, method }) => `${method} ${path}`).toSorted()).toEqual(
+      expected.map((path) => `OPTIONS ${path}`).toSorted(),
+    );
+    for (const { path, integration } of unknown) {
+      const header = (name: string) =>
+        at(integration, "responses", "default", "responseParameters", `method.response.header.${name}`);
+      expect(at(integration, "type"), path).toBe("mock");
+      expect(header("Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");
+      expect(header("Access-Control-Allow-Methods"), path).toBe("'GET,HEAD,POST,PUT,PATCH,DELETE'");
+    }
+    const notFound = at(definition(), "x-amazon-apigateway-gateway-responses", "MISSING_AUTHENTICATION_TOKEN");
+    expect(at(notFound, "responseParameters")).toMatchObject({
+      "gatewayresponse.header.Access-Control-Allow-Origin": "'https://app.example.com'",
+      "gatewayresponse.header.Access-Control-Expose-Headers": expect.stringContaining("WWW-Authenticate"),
+    });
+  });
+
+  it("are fewer than API Gateway's limit of 300 resources", () => {
+    const resources = methods().flatMap(({ path }) =>
+      path.split("/").map((_, i, parts) => parts.slice(0, i + 1).join("/")),
+    );
+    expect(new Set(resources).size).toBeLessThan(300);
   });
 
   it("send no CORS header if no origin is configured", async () => {
@@ -186,10 +232,10 @@ describe("the authorizer", () => {
   const scheme = () => at(definition(), "components", "securitySchemes", "caller");
   const settings = () => at(scheme(), "x-amazon-apigateway-authorizer");
 
-  it("verifies the caller of every route except the public documents", () => {
+  it("verifies the caller of every route except the public documents and the health check", () => {
     for (const { path, method, operation } of proxied()) {
       const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
-      const isPublic = path === "/docs" || path === "/openapi.json";
+      const isPublic = ["/docs", "/openapi.json", "/health"].includes(path);
       expect(at(operation, "security"), `${method} ${path}`).toEqual(isPublic ? undefined : [{ caller: [] }]);
       expect(route?.public === true, path).toBe(isPublic);
     }
@@ -259,6 +305,7 @@ describe("stage", () => {
       "GET /api/prospects/export",
       "GET /api/prospects/pins",
       "GET /docs",
+      "GET /health",
       "GET /openapi.json",
       "POST /api/prospects/exports",
       "POST /api/prospects/import",
@@ -269,7 +316,7 @@ describe("stage", () => {
     const all = own.reduce<number>((sum, setting) => sum + Number(at(setting, "ThrottlingRateLimit")), 0);
     expect(all).toBeLessThan(Number(at(common, "ThrottlingRateLimit")) / 2);
     expect(own.map((setting) => `${at(setting, "HttpMethod")} ${at(setting, "ResourcePath")}`)).toEqual(
-      limited.map(({ method, path }) => `${method} /${path.replaceAll("/", "~1")}`),
+      limited.flatMap((route) => methodsOf(route).map((method) => `${method} /${route.path.replaceAll("/", "~1")}`)),
     );
     for (const setting of own) {
       expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(Number(at(common, "ThrottlingRateLimit")) / 5);

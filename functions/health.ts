@@ -1,0 +1,21 @@
+/** GET /health: says that the service answers. It reads nothing, so it costs nothing in the table and says nothing about the table. */
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import { answer } from "#shared/http/answer.ts";
+import { answering } from "#shared/http/chain.ts";
+
+const serve = (event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> =>
+  answering(event, async ({ request }) => answer(request, 200, { status: "ok" }));
+
+export const handler = Object.assign(serve, {
+  document: {
+    summary: "Whether the service answers",
+    tag: "Documentation",
+    mediaType: "application/json",
+    schema: {
+      type: "object",
+      properties: { status: { type: "string", const: "ok" } },
+      required: ["status"],
+      additionalProperties: false,
+    },
+  },
+});
