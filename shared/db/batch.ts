@@ -146,9 +146,9 @@ const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
 const SLOTS = 12;
 /** Upper bound, in milliseconds, of the backoff after an answer without progress. */
 const PAUSE_MS = 2_000;
-/** If the caller has no deadline: maximum time without progress, in milliseconds, before the call fails. */
+/** For a caller without a deadline: maximum time without progress, in milliseconds, before the call fails. */
 const PATIENCE_MS = 5_000;
-/** If the caller has a deadline: the call fails this long before it, in milliseconds, so that the caller can still answer. */
+/** For a caller with a deadline: the call fails this long before the deadline, in milliseconds, so that the caller can still answer. */
 const RESERVE_MS = 2_000;
 
 export type SendChunk<T> = (chunk: readonly T[]) => Promise<readonly T[]>;

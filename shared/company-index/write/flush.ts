@@ -204,7 +204,7 @@ export function mergeable(runs: readonly Sized[]): number | undefined {
 
 type Sized = Pick<Run, "rows">;
 
-/** A sorted run with only deletions and notes counts as one row. With size 0, it would be merged by the next flush. */
+/** Size of a sorted run in rows, but at least 1. With size 0, a run of only deletions and notes would be merged by the next flush. */
 const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 
 async function merge(

@@ -36,7 +36,6 @@ export type Column = (typeof exportColumns)[number];
 /** An import accepts these columns but ignores their cells, because it sets the id, the author and the time itself. */
 const unread: ReadonlySet<Column> = new Set<Column>(["id", "createdBy", "createdAt"]);
 
-/** The columns whose cells an import reads. */
 export const importColumns: readonly Column[] = exportColumns.filter((column) => !unread.has(column));
 
 /** Separates the tags in one cell. The value of a tag cannot contain it. */
@@ -66,7 +65,9 @@ export const MappingText = z.pipe(
   Mapping,
 );
 
-/** The columns of which a useful row fills at least one. A file without such a cell is probably not a list of prospects. */
+/**
+ * Nearly every list of prospects has a value in one of these columns. A file without any such value is probably not a list of prospects.
+ */
 const essential = [
   "name",
   "phone",
@@ -85,11 +86,11 @@ export interface Header {
   /** The number of cells that every row must have. */
   readonly width: number;
   readonly positions: Readonly<Partial<Record<Column, number>>>;
-  /** The headers whose cells the import does not read, at most `limits.ignoredColumns`. Long headers are cut. */
+  /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are cut. */
   readonly ignored: readonly string[];
-  /** The positions of the blank headers. Spreadsheet programs save such columns if they were used once. */
+  /** Positions of the columns without a header. A spreadsheet program saves a column that was used once, even if it is empty now. */
   readonly unnamed: readonly number[];
-  /** Whether a number may have a decimal comma. The comma must not be the delimiter. */
+  /** Whether `1,5` is read as a number. False if the comma is the delimiter. */
   readonly hasDecimalComma: boolean;
 }
 
@@ -99,7 +100,8 @@ interface Reading {
 }
 
 /**
- * Reads the header. Throws BadFile if the import reads none of its columns, if a column occurs twice, or if a mapped header is missing.
+ * Reads the header row. Throws BadFile if the import can read none of its columns, if a column occurs twice, or if a header of the mapping
+ * is missing.
  */
 export function readHeader(cells: readonly string[], { mapping = {}, delimiter = "," }: Reading = {}): Header {
   const mapped = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), column]));
@@ -126,15 +128,18 @@ export function readHeader(cells: readonly string[], { mapping = {}, delimiter =
   return { width: cells.length, positions, ignored: [...ignored], unnamed, hasDecimalComma: delimiter !== "," };
 }
 
-/** Whether the row fills a column without a header. */
+/** Whether the row has a value in a column without a header. */
 export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
   unnamed.some((position) => (cells[position] ?? "").trim() !== "");
 
-/** Whether the row fills an essential column. A row of another width counts as filled, because its cells may be in the wrong columns. */
+/**
+ * Whether the row has a value in one of the `essential` columns. A row of another width counts too, because its cells may be in the wrong
+ * columns.
+ */
 export const isFilled = (cells: readonly string[], { width, positions }: Header): boolean =>
   cells.length !== width || essential.some((column) => (cells[positions[column] ?? -1] ?? "").trim() !== "");
 
-/** The fault of a file with rows but without a single filled essential cell. */
+/** For a file with rows but without any value in the `essential` columns. */
 export const nothingFilled = (): BadFile =>
   new BadFile(
     `No row has a name, phone, e-mail, address or coordinates. The first row must name columns of the import: ${importColumns.join(", ")}.`,

@@ -4,12 +4,12 @@ const MARK = '"';
 const LINE_FEED = 10;
 const RETURN = 13;
 
-/** `mark` is directly after a quotation mark in a quoted cell: the mark ends the cell, or escapes the next mark. */
+/** `mark` means that the previous character was a quotation mark in a quoted cell. It either ends the cell or escapes another mark. */
 type Place = "before a cell" | "unquoted" | "quoted" | "mark" | "after CR";
 
 /**
- * Keeps its place between pieces, so it reads each character once. A quotation mark within an unquoted cell is text, as in 6" pipe. A
- * quoted cell that continues after its closing mark is unquoted, and both marks are text.
+ * The parser is a state machine that keeps its state between pieces, so it reads each character once. A quotation mark inside an unquoted
+ * cell is text, for example in `6" pipe`. A quoted cell that continues after its closing mark is unquoted, and both marks are text.
  */
 export class CsvParser {
   readonly #delimiter: number;

@@ -4,7 +4,9 @@ import { BadFile } from "#shared/prospects/csv/format.ts";
 import { CsvParser } from "#shared/prospects/csv/parse.ts";
 
 export interface CsvRow {
-  /** Number of the row as in a spreadsheet, from 1. It counts blank lines, but neither line breaks inside a cell nor a line `sep=;`. */
+  /**
+   * Number of the row as in a spreadsheet, from 1. Blank lines count. Line breaks inside a cell and a first line such as `sep=;` do not.
+   */
   readonly row: number;
   readonly cells: readonly string[];
 }
@@ -13,14 +15,14 @@ const delimiters = [",", ";", "\t"] as const;
 
 export interface Csv {
   readonly delimiter: string;
-  /** The header and all other rows except blank lines. Throws BadFile if a quoted cell or a row does not end. */
+  /** The header row and all other rows except blank lines. Throws BadFile if a quoted cell or a row does not end. */
   readonly rows: AsyncGenerator<CsvRow>;
 }
 
-/** A first line by which a file tells Excel its delimiter. Excel shows the next line as row 1. */
+/** The first line of a file may tell Excel the delimiter. Excel then shows the next line as row 1. */
 const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
 
-/** Finds the delimiter at the beginning of the text, and opens the rows. */
+/** Detects the delimiter at the beginning of the text, and returns the rows as a stream. */
 export async function openCsv(text: AsyncIterable<string>): Promise<Csv> {
   const pieces = text[Symbol.asyncIterator]();
   const beginning = await firstLine(pieces);
