@@ -109,7 +109,7 @@ export const uploadMs = 3_600_000;
 export const exportKeptDays = 7;
 export const mappedColumns = 100;
 export const csvHeader = 255;
-/** The largest number of ignored columns that the result of an import names, and the longest name in characters. */
+/** The result of an import names at most this many ignored columns, and at most this many characters of a name. */
 export const ignoredColumns = 100;
 export const ignoredColumn = 100;
 /** The longest row of a CSV file, in characters. It is ten times the longest valid values of all columns together. */
@@ -167,7 +167,7 @@ export const delayMinutesMax = 43_200;
 export const windowBodyBytes = 1_000_000;
 /**
  * Event data of at most this many bytes of JSON is stored in the row of each delivery. Larger data has a separate row that the deliveries
- * share.
+ * share, because each change of a delivery would otherwise cost write units for the data.
  */
 export const inlineDataBytes = 4_096;
 /**
@@ -198,7 +198,7 @@ export const connectionKeptMs = 1_000;
 /** A connection to a receiver that is older than this is closed, because the name may have another address by then. */
 export const connectionAgeMs = 60_000;
 export const answerBytes = 16 * 1024;
-/** An attempt stores at most this many bytes of a receiver's answer, of the `answerBytes` that are read. */
+/** The service reads `answerBytes` of a receiver's answer and stores at most this many of them with the attempt. */
 export const answerKeptBytes = 4 * 1024;
 export const deliveryKeptMs = 30 * 24 * 3_600_000;
 /** The largest number of deliveries in the time range of one replay, because the request must count all of them within its deadline. */

@@ -35,7 +35,7 @@ export const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_
 
 export interface Backlog {
   readonly key: Key;
-  /** The attribute with the end of the lease. Between two steps it is the time of the next step. */
+  /** The attribute that holds the end of the lease while a step runs, and otherwise the time of the next step. */
   readonly lease: "dueAt" | "lookUntil";
   readonly isOpen: Condition;
   readonly message: QueueMessage;

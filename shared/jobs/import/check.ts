@@ -14,7 +14,10 @@ import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 
-/** Returns the encoding of the uploaded file. The first run finds the encoding and stores it. Throws BadFile for a workbook. */
+/**
+ * Returns the encoding of the uploaded file. The first invocation detects it and stores it in the job's row. Throws BadFile for a workbook
+ * of a spreadsheet program.
+ */
 export async function fileEncoding({ objects }: JobContext, lease: ImportLease): Promise<Encoding> {
   const { companyId, id, encoding: known } = lease.stored;
   if (known !== undefined) return known;
@@ -24,7 +27,7 @@ export async function fileEncoding({ objects }: JobContext, lease: ImportLease):
   return encoding;
 }
 
-/** The interval of renewals. It must be shorter than the lease, which expires after two minutes. */
+/** The interval at which the lease is renewed. The lease expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
 
 /** Renews the lease while the bytes are read, because a large file takes longer than a lease on a slow connection. */
@@ -35,7 +38,7 @@ async function* renewing(lease: ImportLease, bytes: AsyncIterable<Uint8Array>): 
   }
 }
 
-/** Checks the file. Returns false if the run must hand over to another run before the end of the file. Throws BadFile. */
+/** Checks the file. Returns false if the invocation runs out of time before the end of the file. Throws BadFile. */
 export async function checkFile(
   { objects }: JobContext,
   lease: ImportLease,

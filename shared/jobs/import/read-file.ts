@@ -32,11 +32,11 @@ export interface Reading {
   readonly findings?: Findings;
 }
 
-/** What the rows show about the whole file. */
+/** What reading all rows has shown about the file. */
 export interface Findings {
-  /** The headers of the columns that the import does not read. An empty header stands for filled columns without a header. */
+  /** The headers of the columns that the import does not read. An empty text stands for columns that have values but no header. */
   ignoredColumns: readonly string[];
-  /** Whether a row has a name, phone, e-mail, address or coordinates. */
+  /** Whether any row has a name, phone, e-mail, address or coordinates. If none has, the file is probably of another kind. */
   isFilled: boolean;
 }
 

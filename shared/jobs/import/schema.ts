@@ -250,10 +250,10 @@ export const StoredImport = z.object({
   runsUntil: z.int(),
   dryRun: z.optional(z.boolean()),
   failure: z.optional(z.string()),
-  /** Missing in an import by upload until a run has read the file. */
+  /** Absent in an import by upload until an invocation has read the file. */
   encoding: z.optional(Encoding),
   ignoredColumns: z.optional(z.array(z.string())),
-  /** The number of rows in the table, which clients see as progress. Some of these rows may come after the checkpoint. */
+  /** The number of rows in the table, which clients see as progress. It may be ahead of the checkpoint. */
   written: z.optional(z.int()),
   job: z.optional(StoredJob),
 });

@@ -48,7 +48,7 @@ export async function planRows(context: JobContext, lease: ImportLease, names: I
   return { importId, names: known, now, first, total };
 }
 
-/** Writes a batch while it reads the next one. Returns false if the run must hand over before the end of the file. */
+/** Writes each batch while the next one is read. Returns false if the invocation runs out of time before the end of the file. */
 export async function writeRows(
   context: JobContext,
   lease: ImportLease,

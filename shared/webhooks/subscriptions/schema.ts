@@ -208,8 +208,8 @@ export const StoredWebhook = z.object({
   /** No attempt has succeeded since this time. */
   failingSince: z.optional(Timestamp),
   /**
-   * The partition of the row in the due index: the partition of paused webhooks, or after a resume a partition of the sweeper, until all
-   * deliveries that waited are sent.
+   * The partition of the row in the due index. A paused webhook is in the partition of paused webhooks. After a resume it is in a partition
+   * that the sweeper reads, until all deliveries that waited are sent.
    */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
