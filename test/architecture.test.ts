@@ -77,7 +77,7 @@ function roomOf(file: string): string {
   return file.startsWith("functions/") ? "functions" : dirname(file);
 }
 
-test("imports point downwards only, from room to room", () => {
+test("files import only from their own room and from lower rooms", () => {
   const arrows = all.flatMap((file) => imports(file).map((target) => ({ file, target })));
   const upwards = arrows.filter(({ file, target }) => rooms.indexOf(roomOf(target)) > rooms.indexOf(roomOf(file)));
   expect(upwards.map(({ file, target }) => `${file} -> ${target}`)).toEqual([]);

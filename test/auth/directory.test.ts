@@ -38,7 +38,7 @@ test("each look-up returns the current rights, so a disabled user is rejected un
   expect(await lookUpCaller(context, "subject-1")).toEqual(caller);
 });
 
-test("an identity row without rights gets the rights of the user row at the user's next change, and sign-in works before", async () => {
+test("an identity row without rights allows sign-in, and gets the rights of the user row at the user's next change", async () => {
   const context = contextOn(db.table);
   const owner = { email: "owner@old.test", firstName: "A", lastName: "B", sub: "subject-old" };
   const { owner: made } = await createCompany(context, { name: "Old", owner });

@@ -66,7 +66,7 @@ test("if the address of the keys is configured, only the first sign-in makes a r
   expect(running.asked).toEqual([JWKS]);
 });
 
-test("without a configured address the verifier reads the discovery document only once", async () => {
+test("without a configured address of the keys, the verifier reads the discovery document only once", async () => {
   const running = await startIssuer();
   const verify = subjectOf(settings(running.issuer, undefined));
   for (let i = 0; i < 3; i++) expect(await verify(bearer(running.issuer))).toBe("somebody");

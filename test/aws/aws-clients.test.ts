@@ -94,7 +94,7 @@ test.each<[string, Answer]>([
   expect(isTransient(error)).toBe(true);
 });
 
-test("a failed condition is not retried and is not temporary", async () => {
+test("a failed condition is not retried and does not count as temporary", async () => {
   const { endpoint, bodies } = await listen(fault(400, "ConditionalCheckFailedException"));
   const error: unknown = await dynamoClient(settings(endpoint))
     .send(put)

@@ -269,7 +269,7 @@ describe("a flush", () => {
     await records.expectClean({ orphans: true });
   });
 
-  test("keeps its run if the reply to the move of the head is lost and the next flush moves the head before the retry", async () => {
+  test("keeps its rows if the reply to its move of the head is lost and the next flush moves the head before the retry", async () => {
     const records = new Records();
     await change(records, 1);
     await flushAll(db.direct, records.companyId);
@@ -336,7 +336,7 @@ describe("a flush", () => {
   });
 });
 
-describe("the stream of delta entries", () => {
+describe("the stream of unflushed entries", () => {
   const recordOf = (companyId: number, number: number): DynamoDBRecord => ({
     dynamodb: { Keys: { pk: { S: `C#${companyId}#X` } }, SequenceNumber: String(number) },
   });
@@ -383,7 +383,7 @@ describe("the stream of delta entries", () => {
 /** After the kill every call fails with this fault, so that no call of the killed process reaches the table. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 
-describe("a missing piece of the index", () => {
+describe("a missing part of the index", () => {
   test("is an error, never a shorter list", async () => {
     const records = new Records();
     await change(records, 1);

@@ -33,7 +33,7 @@ async function sideRows(context: ApiContext, companyId: number): Promise<string[
   return found;
 }
 
-test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a search finds them in two rounds of requests", async () => {
+test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a search finds them in two round trips", async () => {
   const context = newFunction();
   const company = await newCompany(context);
   const { companyId } = company.caller;

@@ -132,7 +132,7 @@ describe("a flush", () => {
     ["after its call took effect", { kind: "lose reply" }],
   ];
   test.each(faults)(
-    "that merges, killed at any call %s: lists are exact, the next flush finishes, and a day later no piece of it is left",
+    "that merges and is killed at any call %s leaves lists exact; the next flush finishes, and a day later nothing is left behind",
     { tags: "sized" },
     async (_, fault) => {
       for (const at of killPoints(fault === dead ? 0 : 2)) {
@@ -163,7 +163,7 @@ describe("a flush", () => {
     },
   );
 
-  test("of two concurrent flushes that merge the same runs, one succeeds and the other leaves nothing behind", async () => {
+  test("succeeds only once if two flushes merge the same runs, and the other one leaves nothing behind", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, MERGE_RATIO);
     await writeSome(company, ids, MERGE_RATIO);

@@ -16,7 +16,7 @@ const listed = (...ids: number[]) => ({ ids: Float64Array.from(ids), versions: F
 const known = { prospects: versions([1, 5], [2, 6], [3, 7], [4, 8]), notes: versions([11, 5], [12, 6], [13, 7]) };
 const note = (noteId: number, version: number) => ({ noteId, prospectId: 1, version, text: "DOG" });
 
-test("lists records of entries from the start, of current entries, and of newer runs", () => {
+test("a rebuilt run lists the records of earlier and current unflushed entries, and of newer runs", () => {
   const others = {
     unflushed: [
       { entries: [{ id: 1, version: 4, deleted: true } as const], notes: [note(11, 1)] },

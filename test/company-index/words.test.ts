@@ -49,7 +49,7 @@ test("a search finds each text that contains the word, and no other text", () =>
   );
 });
 
-test("an index holds more texts than 16 bits can number, and more words than its first table", () => {
+test("a word index holds more texts than 16 bits can number, and more words than its first table", () => {
   const random = randomSequence(7);
   const name = (): string => Math.floor(random() * 40_000).toString(36);
   const given = Array.from(
@@ -62,7 +62,7 @@ test("an index holds more texts than 16 bits can number, and more words than its
   }
 });
 
-test("an index holds all words of one long text", () => {
+test("a word index holds all words of one long text", () => {
   const given = [Array.from({ length: 3_000 }, (_, i) => i.toString(36)).join(" "), "none of them"];
   const words = new Words(plain(given));
   for (let i = 0; i < 3_000; i++) expect(foundBy(words, i.toString(36))).toEqual(including(given, i.toString(36)));

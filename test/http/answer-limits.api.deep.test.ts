@@ -498,7 +498,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "DELETE /api/prospects/{id}": visit(() => ask("DELETE", `/api/prospects/${stage.prospect}`)),
 };
 
-test("the walk visits every route, and no other", () => {
+test("the list of requests has every route, and no other", () => {
   const declared = routes.map(({ method, path }) => `${method} ${path}`);
   expect(Object.keys(walk).toSorted()).toEqual(declared.toSorted());
 });

@@ -193,7 +193,7 @@ test.each(cases.toSorted(([a], [b]) => a.localeCompare(b)))("%s: an error names 
 });
 
 test.each(["POST /api/prospects", "PATCH /api/territories/{id}"])(
-  "%s: numbers that JSON does not have",
+  "%s: numbers that JSON cannot express are malformed",
   async (route) => {
     const field = route.includes("prospects") ? "lat" : "totalProperties";
     for (const value of notJson) {

@@ -42,7 +42,7 @@ const faults: Record<string, Fault> = {
 };
 
 test.each(Object.keys(faults))(
-  "one record and one answer come out of %s at any call of the first request",
+  "%s at any call of the first request leads to one record and one answer",
   async (name) => {
     const fault = faults[name] ?? pass;
     const undisturbed = await company({ now: () => Date.now() });
@@ -69,7 +69,7 @@ test.each(Object.keys(faults))(
   },
 );
 
-test("a repetition of a killed run waits as long as the run has taken so far, until it takes over the key", async () => {
+test("a retry of a killed request is told to wait as long as the request has taken so far, until it takes over the key", async () => {
   const start = Date.now();
   let now = start;
   const { context, caller } = await company({ now: () => now });

@@ -45,7 +45,7 @@ const Transaction = z.object({
   TransactItems: z.array(z.object({ Update: z.optional(z.object({ Key: z.object({ pk: Text, sk: Text }) })) })),
 });
 
-test("the repetition of each killed POST gets 409 with Retry-After", async () => {
+test("the retry of each killed POST gets 409 with Retry-After", async () => {
   const first = await start(true);
   // The second service starts before the requests. A claim on an idempotency key lasts 30 seconds, and starting a service can take that
   // long on a busy machine.

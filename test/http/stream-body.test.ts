@@ -65,6 +65,6 @@ test("a fault midway destroys the stream and is thrown; the received part is not
   expect(() => JSON.parse(text(stream))).toThrow();
 });
 
-test("a fault before the first piece of the body is thrown before any byte is written", async () => {
+test("a fault before the first part of the body is thrown before any byte is written", async () => {
   await expect(begun(jsonArray(MapPin, [{ ...pin(1), statusColor: "red" }]))).rejects.toThrow("contract");
 });

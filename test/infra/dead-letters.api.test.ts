@@ -92,7 +92,7 @@ async function inStream(id: number): Promise<{ shardId: string; record: DynamoDB
 const send = (QueueUrl: string, body: object) =>
   sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(body), MessageGroupId: "1" }));
 
-test("poison records become events, whether the message holds the record or its position; an unreadable message stays", async () => {
+test("failed stream records become events, whether a message holds the record or its position; an unreadable one stays", async () => {
   const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
   const { shardId, record } = await inStream(id);
   const position = present(record.dynamodb?.SequenceNumber);

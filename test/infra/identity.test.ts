@@ -6,7 +6,7 @@ import { at, ownIdentity, synthesized } from "./template.ts";
 const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
 const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template has none");
 
-it("lets its client write no attribute that the service uses, and keeps an e-mail address until the next one is verified", async () => {
+it("the pool lets its client write no attribute that the service uses, and keeps an address until the next one is verified", async () => {
   const template = await synthesized();
   const { properties: client } = one(template.all("AWS::Cognito::UserPoolClient"));
   // Cognito treats an empty list as all standard attributes, so the list must name one that the service does not use.

@@ -124,7 +124,7 @@ test.each([
 );
 
 test.each(["before", "after"] as const)(
-  "after a kill %s any call of the bucket takes effect, the next run completes the file",
+  "after a kill %s any call of the bucket takes effect, the next execution completes the file",
   { tags: "sized" },
   async (death) => {
     const company = await newFilled(12);
@@ -144,7 +144,7 @@ test.each(["before", "after"] as const)(
   },
 );
 
-test("an export starts over if the bucket loses the stored order of the rows, or the order and the parts, between two runs", async () => {
+test("an export starts over if the bucket loses the stored order of the rows, or the order and the parts, between two executions", async () => {
   const company = await newFilled(6);
   for (const isLost of [() => true, (key: string) => key.endsWith(".order")]) {
     const job = await begun(company.caller);
@@ -162,7 +162,7 @@ test("an export starts over if the bucket loses the stored order of the rows, or
   }
 });
 
-test("a rep's file contains what the rep may see, and a user who may see less at the time of the run gets no file", async () => {
+test("a rep's file contains what the rep may see; a user who may see less when the job runs gets no file", async () => {
   const company = await newFilled(6);
   const rep: Caller = { companyId: company.caller.companyId, userId: company.repId, role: "sales", permissions: [] };
   const own = await begun(rep);
@@ -182,7 +182,7 @@ test("a rep's file contains what the rep may see, and a user who may see less at
   expect(await stored(late)).toMatchObject({ state: "failed" });
 });
 
-test("runs that have time for one part each continue by a message until the file is complete", async () => {
+test("executions with time for only one part hand over by a message until the file is complete", async () => {
   const company = await newCompany(harness.sound());
   const { companyId } = company.caller;
   const rows = Array.from({ length: 1_700 }, (_, i) => `n${i},39.${i},-104.${i}`);

@@ -115,7 +115,7 @@ describe("killed", () => {
   ] satisfies [string, Fault][];
 
   test.each(deaths)(
-    "%s any call of the table takes effect, an import shows no row early, and the next run completes each row once",
+    "%s any call of the table takes effect, an import shows no row early, and the next execution completes each row once",
     { tags: "sized" },
     async (_, death) => {
       const counting = await newCompany(harness.sound());
@@ -146,7 +146,7 @@ describe("killed", () => {
   );
 
   test.each(["before", "after"] as const)(
-    "%s any call of the bucket takes effect, an import shows no row early, and the next run completes each row once",
+    "%s any call of the bucket takes effect, an import shows no row early, and the next execution completes each row once",
     { tags: "sized" },
     async (death) => {
       const counting = await newCompany(harness.sound());
@@ -190,7 +190,7 @@ test("an import and its upload survive a bucket that refuses every call for hour
 });
 
 describe("hand-over", () => {
-  test("runs with time for one batch each write every row once, in the order of the file", {
+  test("executions with time for only one batch write every row once, in the order of the file", {
     tags: "sized",
   }, async () => {
     const count = sized({ short: 2_400, wide: 4_500 });
@@ -234,7 +234,7 @@ describe("hand-over", () => {
   });
 });
 
-test("after a run that dies with reported progress, the next run counts each row once", async () => {
+test("after an execution dies with reported progress, the next one counts each row once", async () => {
   const company = await newCompany(harness.sound());
   const job = await harness.uploaded(company.caller, fileOf(5_000, 150), { dryRun: true });
   const context = harness.sound();
@@ -255,7 +255,7 @@ test("after a run that dies with reported progress, the next run counts each row
   expect(await summary(job)).toMatchObject({ state: "completed", processed: 5_150, imported: 5_000, skipped: 150 });
 });
 
-test("the sweep starts another run if the first one dies before it has written anything", async () => {
+test("the sweep starts another execution if the first one dies before it has written anything", async () => {
   const company = await newCompany(harness.sound());
   const job = await harness.uploaded(company.caller, fileOf(10));
   const sweep = () => sweepJobs(harness.sound());
@@ -290,7 +290,7 @@ test("the sweep looks for a slow upload until it arrives", async () => {
 });
 
 describe("duplicate, late and unknown events", () => {
-  test("two concurrent runs import the file once", async () => {
+  test("two concurrent executions import the file once", async () => {
     const company = await newCompany(harness.sound());
     const job = await harness.uploaded(company.caller, fileOf(300));
     await Promise.all([
@@ -302,7 +302,7 @@ describe("duplicate, late and unknown events", () => {
     await expectOnce(company, 300);
   });
 
-  test("an event after completion and a run that outlived its lease change nothing", async () => {
+  test("an event after completion and an execution that outlived its lease change nothing", async () => {
     const company = await newCompany(harness.sound());
     const job = await harness.uploaded(company.caller, fileOf(30));
     let stalled = false;

@@ -94,7 +94,7 @@ test("an export reports the rows that it has read before a part of the file is f
   expect(stored).toMatchObject({ state: "completed", processed: 1_700 });
 });
 
-test("a failing run waits for its pending writes before it ends", async () => {
+test("a failing execution waits for its pending writes before it ends", async () => {
   const harness = faultyJobs(db, { ms: Date.parse("2030-01-01T00:00:00.000Z") });
   const { caller } = await newCompany(harness.sound());
   const job = await harness.uploaded(caller, fileOf(7_000));

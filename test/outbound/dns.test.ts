@@ -182,7 +182,7 @@ describe("a post", () => {
     expect(threads - before).toBe(0);
   });
 
-  test("is unsent if its look-up fails or it cannot be built, and is an attempt if a name server or a receiver answers", async () => {
+  test("counts as unsent if its look-up fails or it cannot be built, and as an attempt if a name server or receiver answers", async () => {
     const receiver = await http((response) => void response.end());
     const closed = await http(() => undefined);
     server.answer = (name) =>
@@ -204,7 +204,7 @@ describe("a post", () => {
     expect(receiver.count() + closed.count()).toBe(0);
   });
 
-  test("is unsent if the process has no file descriptor left for a socket", async () => {
+  test("counts as unsent if the process has no file descriptor left for a socket", async () => {
     const script = `
       import { openSync } from "node:fs";
       import { post } from "./shared/outbound/post.ts";

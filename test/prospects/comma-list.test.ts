@@ -9,7 +9,7 @@ const named = (text: string): string[] =>
     .map((value) => value.trim())
     .filter(Boolean);
 
-test("parser and oracle agree on any text of letters, quotes, commas and spaces", () => {
+test("both parsers agree on any text of letters, quotes, commas and spaces", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom("a", '"', '"', ",", " "), maxLength: 12 }), (text) => {
       expect(named(text)).toEqual(valuesIn(text));

@@ -78,7 +78,7 @@ test("a written file reads back unchanged, wherever its bytes are cut", async ()
   await fc.assert(fc.asyncProperty(table(3), fc.integer({ min: 1, max: 100 }), whole), { numRuns: 300 });
 });
 
-test("no cell begins a formula in either parser, and plain numbers and phones stay", () => {
+test("no cell begins a formula in either parser, and plain numbers and phone numbers are unchanged", () => {
   const holds = (rows: string[][]): void => {
     const text = csvText([head, ...rows]);
     const byPapa = Papa.parse<string[]>(text.replace(/\r\n$/, ""), { delimiter: ",", newline: "\r\n" }).data;
@@ -94,7 +94,7 @@ test("no cell begins a formula in either parser, and plain numbers and phones st
   for (const empty of ["-", "+", "- -", "+()", "--"]) expect(guarded(empty)).toBe(`'${empty}`);
 });
 
-test("removing the guard restores the text, and changes no unguarded text", () => {
+test("removing the formula guard restores the text, and changes no unguarded text", () => {
   fc.assert(
     fc.property(awkward, (text) => {
       expect(unguarded(guarded(text))).toBe(text);

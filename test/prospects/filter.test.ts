@@ -160,7 +160,7 @@ const callers: Record<string, Caller> = {
   rep: { companyId: 1, userId: 201, role: "sales", permissions: [] },
 };
 
-test("a list has the rows that the oracle accepts, newest first", () => {
+test("a list has the rows that the second implementation accepts, newest first", () => {
   let hits = 0;
   fc.assert(
     fc.property(company, query, fc.constantFrom("admin", "viewer", "rep"), ({ names, rows }, raw, who) => {

@@ -104,7 +104,7 @@ describe("the rows of a page", () => {
   });
 
   test.each(["status", "search"] as const)(
-    "that others write without end are given up where their rows do not tell that they belong: by %s",
+    "that keep changing make the list fail if the rows alone cannot show that they match: by %s",
     async (filter) => {
       const company = await newCompany(newFunction());
       const open = await newStatus(newFunction(), company, "Open");

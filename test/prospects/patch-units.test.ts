@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.stop());
 
-test("a warm patch reads the prospect and the version of the names, in one round", async () => {
+test("a warm patch reads the prospect and the version of the names, in one round trip", async () => {
   const { caller, repId } = company;
   const [from, to] = statusIds;
   const { id } = await createProspect(one, caller, { currentStatusId: from });

@@ -79,7 +79,7 @@ const shapeOf = ({ id: _, email: _email, createdAt: _c, updatedAt: _u, invitatio
   isEnding: invitationExpiresAt !== null,
 });
 
-test("the user's first request accepts it, in one transaction", async () => {
+test("the user's first request accepts the invitation, in one transaction", async () => {
   const { context, clock, time, pool, one, email } = await scene();
   const made = await createUser(context, pool, one, newUser(email));
   expect(await shown(context, one, made)).toMatchObject({
@@ -283,7 +283,7 @@ describe("an invitation that is not accepted", () => {
   });
 });
 
-test("concurrent first requests accept it once", async () => {
+test("concurrent first requests accept the invitation once", async () => {
   const { context, clock, pool, one, email } = await scene();
   const made = await createUser(context, pool, one, newUser(email));
   const found = await Promise.all(

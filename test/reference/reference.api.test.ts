@@ -66,7 +66,7 @@ describe("statuses", () => {
     );
   });
 
-  test("values are unique without case, also for twenty concurrent creations and after a rename", async () => {
+  test("values are unique in any letter case, also for twenty concurrent creations and after a rename", async () => {
     const value = uniqueName();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>

@@ -51,7 +51,7 @@ describe("tags", () => {
     expect(await listedIds()).not.toContain(made.id);
   });
 
-  test("values are unique without case, also for concurrent creations, and available again after a delete or rename", async () => {
+  test("values are unique in any letter case, also for concurrent creations, and available again after a delete or rename", async () => {
     const value = uniqueName();
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, i) =>

@@ -223,7 +223,7 @@ describe("a row written before encryption", () => {
     expect(await allOf(at.companyId)).not.toContain(OLD);
   });
 
-  test("is encrypted by the command after a kill at each call; another run changes nothing", async () => {
+  test("is encrypted by the command after a kill at each call; running the command again changes nothing", async () => {
     const setUp = async () => {
       const companyId = await newCompany();
       const ids = [await oldWebhook(companyId, "the one before the old one"), await oldWebhook(companyId)];

@@ -176,7 +176,7 @@ describe("a receiver that hangs during one post does not delay", () => {
   });
 });
 
-test("a throttled delivery is drained even if its limiter has no mark and all slots of its quick receiver are in use", async () => {
+test("a delivery in the throttled backlog is sent even if its limiter does not know of the backlog and all slots are in use", async () => {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   await publishIds(at, [1]);

@@ -44,7 +44,7 @@ async function callsOf(prepare: (at: Pipeline) => void = () => undefined): Promi
   return at.calls;
 }
 
-test("an undisturbed run makes one delivery and one post", async () => {
+test("without a kill there are one delivery and one post", async () => {
   const at = await pipeline();
   await publish(at);
   await drain(at);

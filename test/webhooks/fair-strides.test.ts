@@ -16,7 +16,7 @@ const backlogs = fc.uniqueArray(fc.tuple(fc.integer({ min: 1, max: 10_000 }), fc
 const takenOf = (count: number, stride: number, minute: number): number =>
   Array.from({ length: count }, (_, place) => place).filter((place) => (place + minute) % stride === 0).length;
 
-test("a run reads at most its capacity plus one entry of each company, and a fair share of every company", () => {
+test("one run of the sweeper reads at most its capacity plus one entry of each company, and a fair share of every company", () => {
   fc.assert(
     fc.property(backlogs, fc.nat(1_000), (companies, minute) => {
       const strides = fairStrides(new Map(companies), CAPACITY);

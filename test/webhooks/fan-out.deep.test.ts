@@ -162,7 +162,7 @@ test("a function that continues after its lease expired, concurrently with the n
   }
 });
 
-test("each match makes one delivery, although batches are repeated with other borders and orders", async () => {
+test("each match makes one delivery, although batches are repeated with other boundaries and in other orders", async () => {
   const at = await pipeline();
   const [first, second, third] = [2, 3, 4].map((version) => territoryChange(at.companyId, version, 3, version));
   if (first === undefined || second === undefined || third === undefined) throw new Error("no changes");

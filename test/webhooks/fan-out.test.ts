@@ -104,7 +104,7 @@ describe("the publisher", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: 10, delivered: 10 });
   });
 
-  test("packs bodies at the fastest level", () => {
+  test("compresses bodies at the fastest level", () => {
     const text = JSON.stringify(territoryChange(1, 2, 1_000).after);
     const slowest = deflateRawSync(text, { level: 9 }).length;
     expect(packedBody(text).length).toBeGreaterThan(slowest * 1.02);

@@ -47,7 +47,7 @@ async function stage(timeScale = 1) {
   return { senders, hook, gate, api, states, shown };
 }
 
-describe("80 events for a receiver in trouble do not delay another company's deliveries", () => {
+describe("80 events for a slow or failing receiver do not delay another company's deliveries", () => {
   test.each([
     ["hangs", hang],
     ["answers after 9.9 s", { ms: 9_900, status: 200 }],

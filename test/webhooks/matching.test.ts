@@ -200,7 +200,7 @@ describe("a batch reads", () => {
     }
   });
 
-  test("the dictionary of a company only for events that need it, so not for a territory", async () => {
+  test("the names of a company's users, statuses and tags only for events that need them, so not for a territory", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 1, each: 1 });
     const context = { ...at.context, table: warmFunction() };
     const reads = batchReads(context);

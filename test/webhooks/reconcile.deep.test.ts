@@ -70,7 +70,7 @@ const keyOf = ({ companyId, webhookId, id }: StoredDelivery) => keys.delivery(co
 const set = (delivery: StoredDelivery, fields: Record<string, unknown>, remove: string[] = []) =>
   db.direct.write({ update: keyOf(delivery), change: { set: fields, remove } });
 
-test("reconciliation finds no fault after a run with successes, failures and an open breaker", async () => {
+test("reconciliation finds no fault after successes, failures and an open breaker", async () => {
   expect(await reconciled()).toEqual({
     matched: 12,
     delivered: 6,
@@ -210,7 +210,7 @@ describe("damage is found if", () => {
   });
 });
 
-test("a row that is missing only during the first look is no fault", async () => {
+test("a row that is missing only during the first check is no fault", async () => {
   const delivery = await waiting();
   await db.direct.batchRemove([keyOf(delivery)]);
   const found = await reconcile({ table: db.direct, clock: { now: () => senders.clock } }, hook.companyId, {

@@ -49,7 +49,7 @@ test("130 000 deliveries of 26 paused webhooks delay neither lost messages nor m
   expect(told).toContainEqual(expect.objectContaining({ event: "deliveries waiting", inBacklogs: WEBHOOKS * HELD }));
 });
 
-test("a run succeeds although its read for metrics fails", async () => {
+test("the sweeper succeeds although its read for metrics fails", async () => {
   const at = await newPipeline(db);
   await lostIn(at);
   const { table } = at.context;
@@ -77,7 +77,7 @@ test("a million overdue deliveries of one company need bounded writes and a heap
   expect((await deliveries(at)).map(({ sweptAt }) => sweptAt)).toEqual([iso(START + 10 * MINUTE)]);
 });
 
-test("an entry whose row cannot be written does not stop the other entries, but makes the run fail", async () => {
+test("an entry whose row cannot be written does not stop the other entries, but makes the sweeper fail", async () => {
   const at = await newPipeline(db);
   await lostIn(at);
   const { table } = at.context;
