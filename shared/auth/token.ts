@@ -47,7 +47,7 @@ export type Refusal =
   | "wrong audience"
   | "not an access token";
 
-/** A token that was refused for a reason that its holder may know. */
+/** A token that was refused for a reason that is safe to tell the client. */
 export class TokenRefused extends ApiError {
   readonly reason: Refusal;
   constructor(reason: Refusal, detail: string, cause?: unknown) {

@@ -43,7 +43,7 @@ export function agendaOf(item: Item): Agenda {
   return { prospectId, entries };
 }
 
-/** Each entry takes about ten bytes. */
+/** Each appointment takes about ten bytes. */
 function encoded(entries: readonly AgendaEntry[]): Uint8Array {
   const into = new ByteWriter();
   for (const { id, startMs, isScheduled } of entries) {

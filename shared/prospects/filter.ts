@@ -192,7 +192,7 @@ function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<nu
 const common = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
   some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
 
-/** Returns the ids of the entries with one of these names, or undefined if no names are given. */
+/** Returns the ids of the statuses, tags or users with one of these names, or undefined if no names are given. */
 function namedIds<T extends { id: number }>(
   names: readonly string[] | undefined,
   entries: Iterable<T>,

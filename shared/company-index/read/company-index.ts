@@ -61,7 +61,7 @@ export interface CompanyIndex {
   /** Reads the current state of a company's index. Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /**
-   * Reads the names of statuses, tags and users and the index concurrently, and repeats the read while the snapshot is stale. Throws
+   * Reads the index and, at the same time, the names of statuses, tags and users. Repeats this while the snapshot is stale. Throws
    * IndexUnreadable, and TableBusy after too many stale snapshots.
    */
   find<Names extends { readonly version: number }>(

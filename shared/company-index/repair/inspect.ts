@@ -1,4 +1,6 @@
-/** Reads the whole index of a company, passes each live record to a visitor, and reports contradictions between the parts of the index. */
+/**
+ * Reads the whole index of a company, passes each current record to a visitor, and reports contradictions between the parts of the index.
+ */
 
 import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -11,7 +13,7 @@ import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } fr
 import { atGeohash, byGeohash } from "#shared/company-index/write/order.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Called with each live record. A record is passed twice if the index wrongly contains it twice. */
+/** Called with each record that no newer version replaces. A record is passed twice if the index wrongly contains it twice. */
 export interface RecordVisitor {
   prospect(row: IndexRow): void;
   note(note: NoteText): void;

@@ -42,13 +42,13 @@ export class LoadedSegment {
     return other;
   }
 
-  /** Row numbers in list order, or undefined before `sortForLists`. */
+  /** Row numbers, newest rows first; undefined before `sortForLists`. */
   get newest(): Uint16Array | undefined {
     return this.#newest;
   }
 
   /**
-   * Number of rows that still have to be sorted into list order. 0 before the first read of the segment, because a cold read must answer
+   * Number of rows that still have to be sorted by creation time. 0 before the first read of the segment, because a cold read must answer
    * soon and does not sort.
    */
   get unsortedRows(): number {

@@ -25,8 +25,8 @@ export function pageOf(matches: Matches, offset: number, count: number): Prospec
 }
 
 /**
- * Returns the rows, in list order if that order is already known. If all rows of a sorted segment match, they have the order of the
- * segment.
+ * Returns the rows in list order (newest first) if that order is already known. If all rows of a sorted segment match, the order of the
+ * segment is used.
  */
 function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMatches, "rows" | "inListOrder"> {
   const { count, newest } = inView.segment;
@@ -37,8 +37,7 @@ function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMat
 const SPARE = 512;
 
 /**
- * Keeps the first `wanted` rows in list order among all offered rows. Parallel typed arrays save memory, because the last page needs all
- * rows before it.
+ * Keeps the newest `wanted` rows among all offered rows. Parallel typed arrays save memory, because the last page needs all rows before it.
  */
 class FirstRefs {
   readonly #wanted: number;
@@ -57,7 +56,7 @@ class FirstRefs {
     this.#versions = new Float64Array(room);
   }
 
-  /** Offers all matches of a segment. If they are in list order, stops at the first row that is too old. */
+  /** Offers all matches of a segment. If they are sorted by creation time, stops at the first row that is too old. */
   offerAll(matches: SegmentMatches): void {
     const { main, entry } = matches.inView.segment;
     const { ids, versions, createdAt } = main;
@@ -86,7 +85,7 @@ class FirstRefs {
     this.#size++;
   }
 
-  /** Returns the kept rows in list order, without the first `offset` rows. */
+  /** Returns the kept rows, newest first, without the first `offset` rows. */
   from(offset: number): ProspectRef[] {
     this.#keepWanted();
     this.#part(offset);
@@ -140,7 +139,7 @@ class FirstRefs {
   }
 }
 
-/** Yields all matches in list order. Sorts them in typed arrays, because there may be millions. */
+/** Yields all matches, newest first. Sorts them in typed arrays, because there may be millions. */
 export function* inOrder({ segments, unflushed, total }: Matches): Generator<ProspectRef, void, undefined> {
   const ids = new Float64Array(total);
   const versions = new Float64Array(total);

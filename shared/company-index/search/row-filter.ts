@@ -91,7 +91,7 @@ export interface Postings {
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
   /** For each code, the position of its first row in `rows`, followed by the end of the last rows. */
   readonly starts: Uint32Array;
-  /** Row numbers, grouped by the code of their value. Within a group they are in list order if `inListOrder` is true. */
+  /** Row numbers, grouped by the code of their value. If `inListOrder` is true, each group has the newest rows first. */
   readonly rows: Uint16Array;
   readonly inListOrder: boolean;
 }
@@ -99,7 +99,7 @@ export interface Postings {
 /** A list matches a filter if it contains any wanted value. */
 export type Value = Wanted | readonly number[];
 
-/** `order` has all row numbers in list order. It is undefined if the segment is not sorted. */
+/** `order` has all row numbers, newest rows first. It is undefined if the segment is not sorted. */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
   const starts = new Uint32Array(values.length + 1);
   for (let row = 0; row < codes.length; row++) starts[(codes[row] ?? 0) + 1] = (starts[(codes[row] ?? 0) + 1] ?? 0) + 1;

@@ -126,7 +126,7 @@ const ORDERED = 3;
 
 /**
  * Puts the words that occur in several texts first, and sorts each group by leading bytes. Similar words are then in the same part of the
- * trigram filter, so a search word has to be searched for in few parts. For example, parts of numbers contain no trigrams of names.
+ * trigram filter, so that the filter excludes more parts. For example, parts of numbers contain no trigrams of names.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
   let order: Uint32Array = new Uint32Array(counts.length);
