@@ -1,7 +1,7 @@
 /** GET /api/me: returns the caller with company, role and permissions. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
-import { Me, readMe } from "#shared/reference/users.ts";
+import { Me, readMe } from "#shared/reference/me.ts";
 
 export const handler = endpoint(
   {

@@ -1,7 +1,7 @@
 /** Defines the answers of API Gateway without a function: its own errors as problem bodies, and CORS preflights. */
-import type { ProblemCode } from "#shared/errors.ts";
 import { problems } from "#shared/http/problem.ts";
 import * as limits from "#shared/limits.ts";
+import type { ProblemCode } from "#shared/problem.ts";
 import type { Method } from "./routes/route.ts";
 
 /** The methods that a path can have. API Gateway answers HEAD with the function of GET, without the body. */

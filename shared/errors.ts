@@ -1,35 +1,7 @@
 /** The errors of the service: the error codes of the API, and the failures of the table and the bucket. */
-import * as z from "zod/mini";
+import type { Fault, ProblemCode } from "#shared/problem.ts";
 
-/** The complete list of error codes. Clients may rely on it, so the API never answers with another code. */
-export const ProblemCode = z.enum([
-  "validation_failed",
-  "malformed_json",
-  "unauthenticated",
-  "permission_denied",
-  "not_found",
-  "method_not_allowed",
-  "conflict",
-  "request_in_progress",
-  "payload_too_large",
-  "unsupported_media_type",
-  "idempotency_mismatch",
-  "rate_limited",
-  "internal",
-  "unavailable",
-]);
-export type ProblemCode = z.infer<typeof ProblemCode>;
-
-/** One fault in a request. `pointer` is a JSON pointer into the body; `parameter` names a path, query or header parameter. */
-export const Fault = z.object({
-  pointer: z.optional(z.string()),
-  parameter: z.optional(z.string()),
-  code: z.string(),
-  message: z.string(),
-});
-export type Fault = z.infer<typeof Fault>;
-
-/** An error that the API reports to the caller with one of the codes above. */
+/** An error that the API reports to the caller with one of the closed list of codes. */
 export class ApiError extends Error {
   readonly code: ProblemCode;
   readonly faults: readonly Fault[];

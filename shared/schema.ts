@@ -55,19 +55,19 @@ export function text(max: number, min = 0) {
   );
 }
 
-function codePoints(value: string): number {
+export function codePoints(value: string): number {
   let count = 0;
   for (const _ of value) count++;
   return count;
 }
 
 /** Replaces the schema's message for a wrong format. Other faults, such as a wrong type, keep their messages. */
-const malformed =
+export const malformed =
   (message: string) =>
   ({ code }: { readonly code: string }): string | undefined =>
     code === "invalid_format" ? message : undefined;
 
-const atMost = (max: number) => z.maxLength(max, `must have at most ${max} characters`);
+export const atMost = (max: number) => z.maxLength(max, `must have at most ${max} characters`);
 
 /**
  * An e-mail address: a dot-atom (RFC 5322), `@`, and a host name with at least one dot. Quoted local parts and IP addresses are rejected.
@@ -79,65 +79,11 @@ export const Email = z
   .email({ pattern: mailbox, error: malformed("must be a valid e-mail address") })
   .check(atMost(limits.email));
 
-export const WebUrl = z.url({ error: malformed("must be a valid URL") }).check(atMost(limits.url));
-
 /** A time as the API formats it: RFC 3339 in UTC with milliseconds. */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 export type Timestamp = z.infer<typeof Timestamp>;
 
-// `z.regexes` has the same patterns, but a use of it puts all patterns of zod into each bundle (6 KB).
-const [day, time] = [z.iso.date(), z.iso.time()].map(({ def }) => def.pattern?.source.slice(1, -1));
-
-/**
- * A time or a day in ISO 8601. Seconds are optional, an offset may omit its colon, and a time without an offset is UTC. Days that do not
- * exist, the hour 24 and leap seconds are rejected.
- */
-export const IsoTime = z
-  .string()
-  .check(
-    z.regex(
-      new RegExp(`^${day}(?:T${time}(?:Z|[+-](?:[01]\\d|2[0-3]):?[0-5]\\d)?)?$`),
-      "must be an ISO 8601 date or time",
-    ),
-  );
-
-export const isDay = (value: string): boolean => value.length === "2026-06-01".length;
-
-/**
- * Returns milliseconds since 1970 for a value that `IsoTime` accepts. A day means its first instant. Fractions of a millisecond are
- * dropped.
- */
-export function instantOf(value: string): number {
-  if (isDay(value)) return Date.parse(value);
-  const written = value.replace(/([+-]\d\d)(\d\d)$/, "$1:$2");
-  return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(written) ? written : `${written}Z`);
-}
-
-/** A time or day in a request. The output is in the API's format. */
-export const InstantInput = z.pipe(
-  IsoTime,
-  z.pipe(
-    z.transform((value: string): Timestamp => new Date(instantOf(value)).toISOString()),
-    // An offset can move the time into the year -1 or 10000, which the format does not support.
-    z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
-  ),
-);
-
 export const HexColor = z.string().check(z.regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1D4ED8"));
-
-/**
- * The display value of a status or tag. Commas and semicolons are rejected, because they separate values in filters and CSV cells. The
- * length limit also applies to the value in NFC, because NFC can make a text longer and that form is part of a key of at most 1 024 bytes.
- */
-export const DisplayValue = z.pipe(
-  text(limits.displayValue, 1).check(z.trim()),
-  text(limits.displayValue, 1).check(
-    z.regex(/^[^,;]*$/, "must not hold a comma or semicolon"),
-    z.refine((value) => codePoints(value.normalize("NFC")) <= limits.displayValue, {
-      error: `must have at most ${limits.displayValue} characters`,
-    }),
-  ),
-);
 
 /** Latitude or longitude in degrees. Values below a nanodegree become 0, because DynamoDB cannot store numbers below 1e-130. */
 export function degrees(limit: number) {
@@ -154,8 +100,6 @@ export const recordTexts = {
   createdAt: "UTC, with milliseconds.",
   updatedAt: "UTC, with milliseconds. A write that changes nothing does not change it.",
 } as const;
-export const INSTANT_TEXT =
-  "ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day.";
 export const VALUE_TEXT = "The label. Unique in the company without case; no comma and no semicolon.";
 export const COLOR_TEXT = "Hexadecimal, such as `#1D4ED8`.";
 export const LAT_TEXT = "Degrees, -90 to 90.";

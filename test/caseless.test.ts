@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { caseless, folded } from "#shared/caseless.ts";
 import * as keys from "#shared/db/keys.ts";
-import { DisplayValue } from "#shared/schema.ts";
+import { DisplayValue } from "#shared/reference/display-value.ts";
 
 const letters = Array.from({ length: 0x110000 }, (_, point) => point)
   .filter((point) => point < 0xd800 || point > 0xdfff)

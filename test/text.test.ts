@@ -6,10 +6,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
+import { InstantInput } from "#shared/instant.ts";
 import { dateBound } from "#shared/prospects/filter.ts";
 import { CustomFields } from "#shared/prospects/schema.ts";
-import { degrees, Email, HexColor, Id, InstantInput, PathId, text, WebUrl } from "#shared/schema.ts";
+import { degrees, Email, HexColor, Id, PathId, text } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
+import { WebUrl } from "#shared/webhooks/subscriptions/schema.ts";
 
 const accepts = (schema: z.ZodMiniType, value: unknown): boolean => z.safeParse(schema, value).success;
 

@@ -1,7 +1,8 @@
 /** POST /api/addresses: creates an address. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
-import { Address, NewAddress } from "#shared/prospects/address.ts";
+import { Address } from "#shared/prospects/address.ts";
+import { NewAddress } from "#shared/prospects/address-input.ts";
 import { createAddress } from "#shared/prospects/addresses.ts";
 
 export const handler = endpoint(

@@ -2,7 +2,8 @@
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/streaming.ts";
 import * as limits from "#shared/limits.ts";
-import { Address, AddressQuery } from "#shared/prospects/address.ts";
+import { Address } from "#shared/prospects/address.ts";
+import { AddressQuery } from "#shared/prospects/address-input.ts";
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
 
 export const handler = streamItems(

@@ -3,7 +3,8 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import * as limits from "#shared/limits.ts";
-import { Address, AddressPatch } from "#shared/prospects/address.ts";
+import { Address } from "#shared/prospects/address.ts";
+import { AddressPatch } from "#shared/prospects/address-input.ts";
 import { updateAddress } from "#shared/prospects/addresses.ts";
 
 export const handler = endpoint(

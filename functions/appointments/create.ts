@@ -4,7 +4,8 @@ import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import * as limits from "#shared/limits.ts";
 import { createAppointment } from "#shared/prospects/appointments.ts";
-import { Appointment, NewAppointment } from "#shared/prospects/schema.ts";
+import { NewAppointment } from "#shared/prospects/input.ts";
+import { Appointment } from "#shared/prospects/schema.ts";
 
 export const handler = endpoint(
   {

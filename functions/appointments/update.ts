@@ -3,7 +3,8 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { updateAppointment } from "#shared/prospects/appointments.ts";
-import { Appointment, AppointmentPatch } from "#shared/prospects/schema.ts";
+import { AppointmentPatch } from "#shared/prospects/input.ts";
+import { Appointment } from "#shared/prospects/schema.ts";
 
 export const handler = endpoint(
   {

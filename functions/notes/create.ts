@@ -2,8 +2,9 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import * as limits from "#shared/limits.ts";
+import { NewNote } from "#shared/prospects/input.ts";
 import { createNote } from "#shared/prospects/notes.ts";
-import { NewNote, Note } from "#shared/prospects/schema.ts";
+import { Note } from "#shared/prospects/schema.ts";
 
 export const handler = endpoint(
   {

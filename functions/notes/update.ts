@@ -1,8 +1,9 @@
 /** PATCH /api/notes/{id}: changes the text of a note. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { NotePatch } from "#shared/prospects/input.ts";
 import { updateNote } from "#shared/prospects/notes.ts";
-import { Note, NotePatch } from "#shared/prospects/schema.ts";
+import { Note } from "#shared/prospects/schema.ts";
 
 export const handler = endpoint(
   {

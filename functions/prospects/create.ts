@@ -1,6 +1,7 @@
 /** POST /api/prospects: creates a prospect. */
 import { endpoint } from "#shared/http/endpoint.ts";
-import { NewProspect, Prospect } from "#shared/prospects/schema.ts";
+import { NewProspect } from "#shared/prospects/input.ts";
+import { Prospect } from "#shared/prospects/schema.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 
 export const handler = endpoint(

@@ -1,8 +1,8 @@
 /** GET /api/prospects/{id}: reads one prospect with its notes, appointments and status history. */
 import { IdPath } from "#shared/http/paths.ts";
 import { streamEndpoint } from "#shared/http/streaming.ts";
+import { ProspectDetail } from "#shared/prospects/detail.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { ProspectDetail } from "#shared/prospects/schema.ts";
 
 export const handler = streamEndpoint(
   {

@@ -4,7 +4,7 @@ import { IdPath } from "#shared/http/paths.ts";
 import * as limits from "#shared/limits.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { setTags } from "#shared/prospects/write.ts";
-import { TagChoice } from "#shared/reference/schema.ts";
+import { TagChoice } from "#shared/reference/input.ts";
 
 export const handler = endpoint(
   {

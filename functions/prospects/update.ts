@@ -2,7 +2,8 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import * as limits from "#shared/limits.ts";
-import { Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
+import { ProspectPatch } from "#shared/prospects/input.ts";
+import { Prospect } from "#shared/prospects/schema.ts";
 import { updateProspect } from "#shared/prospects/write.ts";
 
 export const handler = endpoint(

@@ -1,7 +1,8 @@
 /** POST /api/statuses: creates a lead status. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
-import { NewStatus, Status } from "#shared/reference/schema.ts";
+import { NewStatus } from "#shared/reference/input.ts";
+import { Status } from "#shared/reference/schema.ts";
 import { createStatus } from "#shared/reference/statuses.ts";
 
 export const handler = endpoint(

@@ -1,7 +1,8 @@
 /** POST /api/tags: creates a tag. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
-import { NewTag, Tag } from "#shared/reference/schema.ts";
+import { NewTag } from "#shared/reference/input.ts";
+import { Tag } from "#shared/reference/schema.ts";
 import { createTag } from "#shared/reference/tags.ts";
 
 export const handler = endpoint(

@@ -1,7 +1,8 @@
 /** PATCH /api/tags/{id}: changes a tag. All prospects that have the tag show the change. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Tag, TagPatch } from "#shared/reference/schema.ts";
+import { TagPatch } from "#shared/reference/input.ts";
+import { Tag } from "#shared/reference/schema.ts";
 import { updateTag } from "#shared/reference/tags.ts";
 
 export const handler = endpoint(

@@ -7,7 +7,7 @@ import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Address } from "#shared/prospects/address.ts";
-import { addressFrom } from "#shared/prospects/address.ts";
+import { addressFrom } from "#shared/prospects/address-input.ts";
 import { newAddressWrite } from "#shared/prospects/addresses.ts";
 import { type AgendaEntry, agendaAfter, agendaUntil, agendaWrites, upcomingFields } from "#shared/prospects/agenda.ts";
 import { newAppointmentWrites } from "#shared/prospects/appointments.ts";

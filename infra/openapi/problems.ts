@@ -1,7 +1,7 @@
 /** Makes the error responses of the OpenAPI document: one component for each status, with headers and an example. */
 
-import { type Fault, ProblemCode } from "#shared/errors.ts";
 import { problemBody, problems } from "#shared/http/problem.ts";
+import { type Fault, ProblemCode } from "#shared/problem.ts";
 import type { JsonSchema } from "./schemas.ts";
 
 const text = { type: "string" } as const;

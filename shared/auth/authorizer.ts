@@ -3,7 +3,8 @@
  */
 import type { Context } from "aws-lambda";
 import * as z from "zod/mini";
-import { type Caller, CallerContext } from "#shared/auth/caller.ts";
+import type { Caller } from "#shared/auth/caller.ts";
+import { contextOf } from "#shared/auth/caller-context.ts";
 import { type Refusal, TokenRefused } from "#shared/auth/token.ts";
 import { type ApiContext, apiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -23,7 +24,7 @@ export interface Authorization {
       { readonly Action: "execute-api:Invoke"; readonly Effect: "Allow" | "Deny"; readonly Resource: string },
     ];
   };
-  readonly context: z.input<typeof CallerContext> | RefusalContext;
+  readonly context: ReturnType<typeof contextOf> | RefusalContext;
 }
 
 /** The values that the gateway response for a refused token reads (infra/gateway.ts). */
@@ -57,7 +58,7 @@ export const authorizer =
 const authorization = (caller: Caller, methodArn: string): Authorization => ({
   principalId: `${caller.companyId}/${caller.userId}`,
   policyDocument: policy("Allow", methodArn),
-  context: z.encode(CallerContext, { ...caller, permissions: [...caller.permissions] }),
+  context: contextOf(caller),
 });
 
 /**

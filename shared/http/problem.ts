@@ -1,8 +1,5 @@
 /** The problem body of an error answer (RFC 9457), with the status and title of each code. */
-import * as z from "zod/mini";
-import { explain } from "#shared/documentation.ts";
-import { Fault, ProblemCode } from "#shared/errors.ts";
-import { named } from "#shared/schema.ts";
+import type { Fault, Problem, ProblemCode } from "#shared/problem.ts";
 
 export const problems: Record<ProblemCode, { readonly status: number; readonly title: string }> = {
   validation_failed: { status: 400, title: "The request is not valid" },
@@ -20,32 +17,6 @@ export const problems: Record<ProblemCode, { readonly status: number; readonly t
   internal: { status: 500, title: "Something went wrong on our side" },
   unavailable: { status: 503, title: "The service is not available right now" },
 };
-
-export const Problem = named(
-  "Problem",
-  z.object({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    code: ProblemCode,
-    requestId: z.string(),
-    errors: z.array(Fault),
-  }),
-  "Every error of the service (RFC 9457).",
-);
-export type Problem = z.infer<typeof Problem>;
-
-/* @__PURE__ */ explain([Problem], () => ({
-  fields: {
-    type: "A URN that ends with the code.",
-    status: "The HTTP status.",
-    detail: "What happened, for people.",
-    code: "What happened, for programs. The list of codes is closed.",
-    requestId: "The same as `X-Request-Id`.",
-    errors: "Each fault: a JSON pointer into the body or the name of a parameter, a code and a message.",
-  },
-}));
 
 export function problemBody(code: ProblemCode, detail: string, requestId: string, faults: readonly Fault[]): Problem {
   const { status, title } = problems[code];

@@ -1,7 +1,8 @@
 /** Validates the parts of a request by their schemas. Each fault names the JSON pointer or parameter and the reason. */
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
-import { ApiError, type Fault } from "#shared/errors.ts";
+import { ApiError } from "#shared/errors.ts";
+import type { Fault } from "#shared/problem.ts";
 
 z.config(en());
 

@@ -16,16 +16,9 @@ import { blockOf } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import {
-  Address,
-  type AddressPatch,
-  addressFrom,
-  isPack,
-  isSame,
-  type NewAddress,
-  StoredAddress,
-  unpackAddresses,
-} from "#shared/prospects/address.ts";
+import { Address, isSame } from "#shared/prospects/address.ts";
+import { type AddressPatch, addressFrom, type NewAddress } from "#shared/prospects/address-input.ts";
+import { isPack, StoredAddress, unpackAddresses } from "#shared/prospects/address-rows.ts";
 import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";

@@ -17,11 +17,12 @@ import {
   readAgenda,
   upcomingAfter,
 } from "#shared/prospects/agenda.ts";
+import type { AppointmentPatch, NewAppointment } from "#shared/prospects/input.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import { requireUser } from "#shared/prospects/references.ts";
 import { findAttached, findLocator, locatorWrite } from "#shared/prospects/rows.ts";
-import type { Appointment, AppointmentPatch, NewAppointment } from "#shared/prospects/schema.ts";
+import type { Appointment } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { StoredAppointment } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";

@@ -7,11 +7,12 @@ import type { Criteria, SearchWord } from "#shared/company-index/criteria.ts";
 import type { SnapshotOptions } from "#shared/company-index/read/company-index.ts";
 import { explain } from "#shared/documentation.ts";
 import { validate } from "#shared/http/validate.ts";
+import { IsoTime, instantOf, isDay } from "#shared/instant.ts";
 import * as limits from "#shared/limits.ts";
 import { digitsOf } from "#shared/prospects/indexed.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
-import { IsoTime, instantOf, isDay, text } from "#shared/schema.ts";
+import { text } from "#shared/schema.ts";
 
 /**
  * One value of a comma-separated list, with its comma. A value in double quotes may contain commas, and doubled quotes inside it, as in

@@ -7,10 +7,11 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import type { NewNote, NotePatch } from "#shared/prospects/input.ts";
 import { presentNote } from "#shared/prospects/present.ts";
 import { isPublished, readVisibleProspect, requireVisible } from "#shared/prospects/read.ts";
 import { findAttached, findNoteLocators, insertNote, removeNote, replaceNote } from "#shared/prospects/rows.ts";
-import type { NewNote, Note, NotePatch } from "#shared/prospects/schema.ts";
+import type { Note } from "#shared/prospects/schema.ts";
 import { StoredNote } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 

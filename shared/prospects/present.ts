@@ -2,7 +2,8 @@
 
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
-import type { Appointment, Note, Prospect, ProspectDetail, StatusChange } from "#shared/prospects/schema.ts";
+import type { ProspectDetail, StatusChange } from "#shared/prospects/detail.ts";
+import type { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import type {
   LastStatusChange,
   StoredAppointment,

@@ -12,8 +12,8 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import type { ProspectDetail } from "#shared/prospects/detail.ts";
 import { presentDetail } from "#shared/prospects/present.ts";
-import type { ProspectDetail } from "#shared/prospects/schema.ts";
 import { StoredAppointment, StoredNote, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 

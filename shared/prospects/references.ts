@@ -10,7 +10,8 @@ import type { Write } from "#shared/db/expression.ts";
 import { equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { badReference } from "#shared/errors.ts";
-import { type Address, addressFrom, isSame, type NewAddress } from "#shared/prospects/address.ts";
+import { type Address, isSame } from "#shared/prospects/address.ts";
+import { addressFrom, type NewAddress } from "#shared/prospects/address-input.ts";
 import {
   findAddress,
   linkWrite,
@@ -19,7 +20,7 @@ import {
   seesAddress,
   unlinkWrite,
 } from "#shared/prospects/addresses.ts";
-import type { NewProspect } from "#shared/prospects/schema.ts";
+import type { NewProspect } from "#shared/prospects/input.ts";
 import { type Dictionary, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 import type { StoredStatus } from "#shared/reference/schema.ts";
 

@@ -3,7 +3,6 @@
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
 import { Address } from "#shared/prospects/address.ts";
-import { appointmentFields } from "#shared/prospects/schema.ts";
 import { StatusSummary } from "#shared/reference/schema.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
@@ -42,6 +41,23 @@ export const StoredNote = z.object({
   importId: z.optional(z.string()),
 });
 export type StoredNote = z.infer<typeof StoredNote>;
+
+export const AppointmentStatus = z.enum(["scheduled", "completed", "cancelled", "no_show"]);
+
+/** Fields that both the API and the table have. */
+export const appointmentFields = {
+  id: Id,
+  prospectId: Id,
+  title: z.string(),
+  startAt: Timestamp,
+  endAt: z.nullable(Timestamp),
+  allDay: z.boolean(),
+  status: AppointmentStatus,
+  location: z.nullable(z.string()),
+  notes: z.nullable(z.string()),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+};
 
 export const StoredAppointment = z.object({
   ...appointmentFields,

@@ -9,6 +9,7 @@ import { absent } from "#shared/db/expression.ts";
 import { ApiError, badReference, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { agendaMoves, agendaRemoval, nextAppointment, nothingUpcoming } from "#shared/prospects/agenda.ts";
+import type { NewProspect, ProspectPatch } from "#shared/prospects/input.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import {
@@ -19,10 +20,10 @@ import {
   resolveAddress,
 } from "#shared/prospects/references.ts";
 import { insertProspect, replaceProspect } from "#shared/prospects/rows.ts";
-import type { NewProspect, Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
+import type { Prospect } from "#shared/prospects/schema.ts";
 import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary, forgetDictionary } from "#shared/reference/dictionary.ts";
-import type { TagChoice } from "#shared/reference/schema.ts";
+import type { TagChoice } from "#shared/reference/input.ts";
 
 /** The `source` of a prospect that an HTTP request created without one. */
 const DEFAULT_SOURCE = "api";

@@ -1,4 +1,5 @@
 /** Keeps the display values of statuses and tags unique in a company, ignoring case. A claim row for each value enforces this. */
+import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -7,7 +8,23 @@ import { absent, equals } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
 import { namesChange } from "#shared/reference/dictionary.ts";
+import { codePoints, text } from "#shared/schema.ts";
+
+/**
+ * The display value of a status or tag. Commas and semicolons are rejected, because they separate values in filters and CSV cells. The
+ * length limit also applies to the value in NFC, because NFC can make a text longer and that form is part of a key of at most 1 024 bytes.
+ */
+export const DisplayValue = z.pipe(
+  text(limits.displayValue, 1).check(z.trim()),
+  text(limits.displayValue, 1).check(
+    z.regex(/^[^,;]*$/, "must not hold a comma or semicolon"),
+    z.refine((value) => codePoints(value.normalize("NFC")) <= limits.displayValue, {
+      error: `must have at most ${limits.displayValue} characters`,
+    }),
+  ),
+);
 
 export type Kind = "STATUS" | "TAG";
 

@@ -7,7 +7,8 @@ import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow } from "#shared/reference/display-value.ts";
-import { DEFAULT_COLOR, type NewStatus, type StatusPatch, StoredStatus } from "#shared/reference/schema.ts";
+import type { NewStatus, StatusPatch } from "#shared/reference/input.ts";
+import { DEFAULT_COLOR, StoredStatus } from "#shared/reference/schema.ts";
 
 /** Returns all statuses of the company in their sort order, including inactive ones. */
 export async function listStatuses({ table }: ApiContext, companyId: number): Promise<StoredStatus[]> {

@@ -10,7 +10,8 @@ import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow, releaseValue } from "#shared/reference/display-value.ts";
-import { DEFAULT_COLOR, type NewTag, StoredTag, type TagPatch } from "#shared/reference/schema.ts";
+import type { NewTag, TagPatch } from "#shared/reference/input.ts";
+import { DEFAULT_COLOR, StoredTag } from "#shared/reference/schema.ts";
 
 /** Returns all tags of the company in alphabetical order. */
 export async function listTags({ table }: ApiContext, companyId: number): Promise<StoredTag[]> {

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { CallerContext } from "#shared/auth/caller.ts";
+import { CallerContext, contextOf } from "#shared/auth/caller-context.ts";
 import { BEARER_PATTERN, bearerToken } from "#shared/auth/token.ts";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { handler } from "../../functions/me.ts";
@@ -19,10 +19,10 @@ describe("the caller's context", () => {
   test("is encoded as text without empty fields, and is decoded to the same caller", () => {
     fc.assert(
       fc.property(caller, (given) => {
-        const context = z.encode(CallerContext, given);
+        const context = contextOf(given);
         for (const value of Object.values(context)) expect(value).toMatch(/^.+$/);
         // API Gateway adds its own fields to the authorizer's context, and decoding must ignore them.
-        expect(z.decode(CallerContext, { ...context, ...{ principalId: "x", integrationLatency: 1 } })).toEqual(given);
+        expect(CallerContext.parse({ ...context, principalId: "x", integrationLatency: 1 })).toEqual(given);
       }),
     );
   });

@@ -7,7 +7,7 @@ import { metered } from "#shared/db/meter.ts";
 import { newGzip } from "#shared/http/streaming.ts";
 import { runExport } from "#shared/jobs/export/job.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
-import { StoredExport } from "#shared/jobs/export/schema.ts";
+import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
 import { bytesOf } from "../harness/item-bytes.ts";

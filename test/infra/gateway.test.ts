@@ -6,7 +6,7 @@ import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
-import { Problem } from "#shared/http/problem.ts";
+import { Problem } from "#shared/problem.ts";
 import { methodsOf } from "../../infra/api-definition.ts";
 import type { Route } from "../../infra/routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../../infra/routes/routes.ts";

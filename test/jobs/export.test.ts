@@ -8,7 +8,7 @@ import { GzipPart, gzipBegin } from "#shared/jobs/export/gzip-parts.ts";
 import { runExport } from "#shared/jobs/export/job.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
 import type { NewExport } from "#shared/jobs/export/schema.ts";
-import { StoredExport } from "#shared/jobs/export/schema.ts";
+import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
 import { LEASE_MS } from "#shared/jobs/lease.ts";
 import { exportKeys } from "#shared/jobs/s3-keys.ts";

@@ -6,7 +6,7 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { BucketUnavailable } from "#shared/errors.ts";
 import { beginExport, presentExport } from "#shared/jobs/export/requests.ts";
-import { StoredExport } from "#shared/jobs/export/schema.ts";
+import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
 import { summaryOf } from "#shared/jobs/import/requests.ts";
 import { StoredImport } from "#shared/jobs/import/schema.ts";

@@ -8,7 +8,7 @@ import * as keys from "#shared/db/keys.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import * as limits from "#shared/limits.ts";
-import { packAddresses } from "#shared/prospects/address.ts";
+import { packAddresses } from "#shared/prospects/address-rows.ts";
 import { createAddress, getAddress, newAddressWrite, readAddress, updateAddress } from "#shared/prospects/addresses.ts";
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
-import type { NewProspect } from "#shared/prospects/schema.ts";
+import type { NewProspect } from "#shared/prospects/input.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

@@ -1,7 +1,7 @@
 /** Calls the service with a user's token, repeats calls that may succeed later, and describes errors in sentences. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
-import { Problem } from "#shared/http/problem.ts";
+import { Problem } from "#shared/problem.ts";
 import { type ApiClient, apiClient } from "../../../docs/client/client.ts";
 import { Busy, CutOff, Failed, reasonOf, retried } from "./fault.ts";
 

@@ -10,7 +10,7 @@ import type { JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { FileGone } from "#shared/errors.ts";
 import { GzipPart, gzipBegin } from "#shared/jobs/export/gzip-parts.ts";
-import { type Parts, StoredExport } from "#shared/jobs/export/schema.ts";
+import { type Parts, StoredExport } from "#shared/jobs/export/stored.ts";
 import { fruitlessRuns, JobLease, LeaseLost, MAX_FRUITLESS_RUNS } from "#shared/jobs/lease.ts";
 import { exportKeys } from "#shared/jobs/s3-keys.ts";
 import { errorFields, log } from "#shared/log.ts";

@@ -2,9 +2,10 @@
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
-import { NewAddress } from "#shared/prospects/address.ts";
+import { NewAddress } from "#shared/prospects/address-input.ts";
 import { type Column, type Header, TAG_SEPARATOR, unguarded } from "#shared/prospects/csv/format.ts";
-import { DisplayValue, degrees, Email, Id, text } from "#shared/schema.ts";
+import { DisplayValue } from "#shared/reference/display-value.ts";
+import { degrees, Email, Id, text } from "#shared/schema.ts";
 
 /** The accepted names in a file: maps case-folded status values and e-mail addresses to ids. */
 export interface Names {

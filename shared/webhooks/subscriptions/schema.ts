@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
-import { Bytes, Id, named, Timestamp, text, WebUrl } from "#shared/schema.ts";
+import { atMost, Bytes, Id, malformed, named, Timestamp, text } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
 /** The prefix of secrets in the format of Standard Webhooks. Base64 follows it. */
@@ -21,6 +21,8 @@ const Secret = text(limits.secretKey, limits.secretKeyMin).check(
     error: `must be base64 after ${STANDARD_PREFIX}`,
   }),
 );
+
+export const WebUrl = z.url({ error: malformed("must be a valid URL") }).check(atMost(limits.url));
 
 export const TriggerMode = z.enum(["automatic", "manual"]);
 

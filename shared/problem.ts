@@ -1,0 +1,58 @@
+/** The schema of the body of every error answer (RFC 9457): codes and faults. Functions need only its types. */
+import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
+import { named } from "#shared/schema.ts";
+
+/** The complete list of error codes. Clients may rely on it, so the API never answers with another code. */
+export const ProblemCode = z.enum([
+  "validation_failed",
+  "malformed_json",
+  "unauthenticated",
+  "permission_denied",
+  "not_found",
+  "method_not_allowed",
+  "conflict",
+  "request_in_progress",
+  "payload_too_large",
+  "unsupported_media_type",
+  "idempotency_mismatch",
+  "rate_limited",
+  "internal",
+  "unavailable",
+]);
+export type ProblemCode = z.infer<typeof ProblemCode>;
+
+/** One fault in a request. `pointer` is a JSON pointer into the body; `parameter` names a path, query or header parameter. */
+export const Fault = z.object({
+  pointer: z.optional(z.string()),
+  parameter: z.optional(z.string()),
+  code: z.string(),
+  message: z.string(),
+});
+export type Fault = z.infer<typeof Fault>;
+
+export const Problem = named(
+  "Problem",
+  z.object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: ProblemCode,
+    requestId: z.string(),
+    errors: z.array(Fault),
+  }),
+  "Every error of the service (RFC 9457).",
+);
+export type Problem = z.infer<typeof Problem>;
+
+/* @__PURE__ */ explain([Problem], () => ({
+  fields: {
+    type: "A URN that ends with the code.",
+    status: "The HTTP status.",
+    detail: "What happened, for people.",
+    code: "What happened, for programs. The list of codes is closed.",
+    requestId: "The same as `X-Request-Id`.",
+    errors: "Each fault: a JSON pointer into the body or the name of a parameter, a code and a message.",
+  },
+}));

@@ -1,0 +1,70 @@
+/** The request bodies and the query of addresses. */
+import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
+import * as limits from "#shared/limits.ts";
+import { Address } from "#shared/prospects/address.ts";
+import { AfterId, named, PageSize, text } from "#shared/schema.ts";
+
+const line = text(limits.addressLine, 1);
+
+export const NewAddress = named(
+  "NewAddress",
+  z.object({
+    address1: line,
+    address2: z.optional(z.nullable(text(limits.addressLine))),
+    city: line,
+    state: line,
+    zip: line,
+    formattedAddress: z.optional(z.nullable(text(4 * limits.addressLine))),
+  }),
+  "A new postal address. `formattedAddress` is computed when it is not given.",
+);
+export type NewAddress = z.infer<typeof NewAddress>;
+
+/* @__PURE__ */ explain([NewAddress], () => ({
+  example: { address1: "1437 Bannock St", city: "Denver", state: "CO", zip: "80202" },
+}));
+
+export const AddressPatch = named(
+  "AddressPatch",
+  z.partial(NewAddress),
+  "Only sent fields change. `formattedAddress` follows the others unless it was given, or when it is sent as null.",
+);
+export type AddressPatch = z.infer<typeof AddressPatch>;
+
+/* @__PURE__ */ explain([Address, NewAddress, AddressPatch], () => ({
+  fields: {
+    address1: "Street and number.",
+    address2: "Flat, suite or floor.",
+    formattedAddress: "The address in one line: as it was given, or else computed from the other fields.",
+  },
+}));
+/* @__PURE__ */ explain([AddressPatch], () => ({ example: { address2: "Suite 200" } }));
+
+export const AddressQuery = z.object({
+  /** Only addresses with a higher id are listed. */
+  after: z._default(AfterId, 0),
+  limit: z._default(PageSize, limits.pageSizeMax),
+});
+export type AddressQuery = z.output<typeof AddressQuery>;
+
+/* @__PURE__ */ explain([AddressQuery], () => ({
+  fields: {
+    after: {
+      description: "Only ids above this one.",
+      example: 1024,
+      schema: { type: "integer", minimum: 0, default: 0 },
+    },
+    limit: {
+      description: `A larger value counts as ${limits.pageSizeMax}. An answer shorter than the limit is the last one.`,
+      example: 100,
+      schema: { type: "integer", minimum: 1, default: limits.pageSizeMax },
+    },
+  },
+}));
+
+export function addressFrom(id: number, input: NewAddress): Address {
+  const { address1, address2 = null, city, state, zip } = input;
+  const lines = [address1, address2, city, `${state} ${zip}`].filter((line) => line !== null && line !== "");
+  return { id, address1, address2, city, state, zip, formattedAddress: input.formattedAddress ?? lines.join(", ") };
+}

@@ -1,0 +1,84 @@
+/**
+ * The stored rows of addresses, and the packed rows of imported addresses.
+ *
+ * An import stores its addresses in one compressed row for each block of 128 ids. An address that changes later gets a separate row, which
+ * takes precedence over the packed copy.
+ */
+import * as z from "zod/mini";
+import type { Item } from "#shared/db/expression.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { blockOf } from "#shared/db/keys.ts";
+import { packed, unpacked } from "#shared/db/packed.ts";
+import { Address } from "#shared/prospects/address.ts";
+import { addressFrom } from "#shared/prospects/address-input.ts";
+import { Id, Timestamp } from "#shared/schema.ts";
+
+export const StoredAddress = z.extend(Address, {
+  type: z.literal("address"),
+  companyId: Id,
+  /** Each change of the address increments the version. A write that links a prospect to the address fails if the version has changed. */
+  version: z.int(),
+  /**
+   * Ids of the prospects that have a copy of the address, including deleted prospects. Old rows may also contain prospects that now have
+   * another address.
+   */
+  prospectIds: z.optional(z.set(Id)),
+  /** Number of changes of `prospectIds`, for optimistic locking. */
+  links: z.int(),
+  /** True while copies of the address in prospects may be outdated, because a change has not reached all of them. */
+  isSpreading: z.optional(z.boolean()),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  /** True if the address exists only in the packed row of its import. Never stored. */
+  isPacked: z.optional(z.literal(true)),
+});
+export type StoredAddress = z.infer<typeof StoredAddress>;
+
+export type PackedAddress = Omit<Address, "formattedAddress"> & { readonly prospectId: number };
+
+const AddressPack = z.object({
+  type: z.literal("addressPack"),
+  companyId: Id,
+  importId: z.string(),
+  createdAt: Timestamp,
+  bytes: z.instanceof(Uint8Array),
+});
+
+/** A packed address as a tuple: id, id of the prospect, address1, address2, city, state and zip. */
+const Fields = z.tuple([Id, Id, z.string(), z.nullable(z.string()), z.string(), z.string(), z.string()]);
+
+export const isPack = (item: Item): boolean => item.type === "addressPack";
+
+export function packAddresses(
+  companyId: number,
+  importId: string,
+  createdAt: string,
+  addresses: readonly PackedAddress[],
+): (Key & Item)[] {
+  return [...Map.groupBy(addresses, ({ id }) => blockOf(id))].map(([block, own]) => {
+    const bytes = packed(
+      own.map((a): z.infer<typeof Fields> => [a.id, a.prospectId, a.address1, a.address2, a.city, a.state, a.zip]),
+    );
+    return { ...keys.addressPack(companyId, block), type: "addressPack", companyId, importId, createdAt, bytes };
+  });
+}
+
+/** Returns the addresses of a packed row as if they had separate rows, and the id of their import. */
+export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
+  const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
+  const addresses = unpacked(z.array(Fields), bytes).map(
+    ([id, prospectId, address1, address2, city, state, zip]): StoredAddress => ({
+      ...addressFrom(id, { address1, address2, city, state, zip }),
+      type: "address",
+      companyId,
+      version: 1,
+      prospectIds: new Set([prospectId]),
+      links: 1,
+      createdAt,
+      updatedAt: createdAt,
+      isPacked: true,
+    }),
+  );
+  return { importId, addresses };
+}

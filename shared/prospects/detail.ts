@@ -1,0 +1,50 @@
+/** The schema of one prospect with its notes, appointments and status history. Lists show prospects without them. */
+import * as z from "zod/mini";
+import { UserSummary } from "#shared/auth/user-schema.ts";
+import { explain } from "#shared/documentation.ts";
+import * as limits from "#shared/limits.ts";
+import { Appointment, Note, prospectFields } from "#shared/prospects/schema.ts";
+import { StatusSummary } from "#shared/reference/schema.ts";
+import { Id, named, Timestamp } from "#shared/schema.ts";
+
+export const StatusChange = named(
+  "StatusChange",
+  z.object({
+    id: Id,
+    status: z.nullable(StatusSummary),
+    previousStatus: z.nullable(StatusSummary),
+    changedBy: z.nullable(UserSummary),
+    source: z.string(),
+    createdAt: Timestamp,
+  }),
+  "One entry of a prospect's status history: label and colour as they were then.",
+);
+export type StatusChange = z.infer<typeof StatusChange>;
+
+/* @__PURE__ */ explain([StatusChange], () => ({
+  fields: {
+    status: "The new status with its label at that time; null if the status was cleared.",
+    previousStatus: "The former status with its label at that time; null if there was none.",
+    source: "How the change came to the service; `api` by default.",
+  },
+}));
+
+export const ProspectDetail = named(
+  "ProspectDetail",
+  z.object({
+    ...prospectFields,
+    notes: z.array(Note).check(z.maxLength(limits.notesInDetail)),
+    appointments: z.array(Appointment),
+    statusHistory: z.array(StatusChange),
+  }),
+  "A prospect with its 5 newest notes, all appointments (soonest first) and its complete status history (newest first).",
+);
+export type ProspectDetail = z.infer<typeof ProspectDetail>;
+
+/* @__PURE__ */ explain([ProspectDetail], () => ({
+  fields: {
+    appointments: "All appointments, soonest first.",
+    notes: `The ${limits.notesInDetail} newest notes, newest first.`,
+    statusHistory: "Every change of status, newest first.",
+  },
+}));
