@@ -1,8 +1,8 @@
 /** Compares texts case-insensitively, in filters, in the search and for unique values. */
 
 /**
- * Returns the case-folded text. It is equal for all spellings of a text: upper and lower case, ß and SS, both lower-case sigmas, and
- * composed or decomposed accents (macOS types decomposed ones). Decompose first, because an accent can change the upper case of its letter.
+ * Returns the case-folded text, which is equal for all spellings: upper and lower case, ß and SS, both lower-case sigmas, composed and
+ * decomposed accents. Decompose first, because an accent can change the upper case of its letter.
  */
 export const caseless = (value: string): string => value.normalize("NFD").toLowerCase().toUpperCase().normalize("NFC");
 

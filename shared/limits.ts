@@ -171,9 +171,8 @@ export const windowBodyBytes = 1_000_000;
  */
 export const inlineDataBytes = 4_096;
 /**
- * The publisher writes the deliveries of an event itself if at most `directMatches` subscriptions match. The events of one company in a
- * batch may have at most `directMatchesTogether` such matches. Other events are fanned out by the deliverer, so that one company does not
- * delay the stream.
+ * The publisher writes the deliveries of an event itself if at most `directMatches` subscriptions match, and up to `directMatchesTogether`
+ * for a company's events in a batch. Other events are fanned out by the deliverer, so that one company does not delay the stream.
  */
 export const directMatches = 100;
 export const directMatchesTogether = 200;

@@ -146,9 +146,8 @@ async function claim(
 }
 
 /**
- * Returns after how many seconds the client should repeat the request. The service cannot see whether the first execution is still working
- * or was killed. Each wait is therefore as long as the first execution has already lasted, and ends at the latest when that execution
- * counts as dead.
+ * Returns after how many seconds the client should repeat the request. The first execution may still be working or may have been killed.
+ * The wait is as long as that execution has lasted so far, and never longer than until it counts as dead.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;

@@ -85,9 +85,9 @@ function neverLeft(error: unknown): boolean {
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
 /**
- * Requests to one URL reuse a connection, whose address was checked when it was opened. Different URLs never share a connection. Otherwise
- * an unsolicited response could answer the request of another webhook. Node's global agents are not used, because they may use a proxy from
- * the environment, which would resolve the name without our checks.
+ * Requests to one URL reuse a connection, whose address was checked when it was opened. Different URLs never share one, so that an
+ * unsolicited response cannot answer the request of another webhook. Node's global agents may use a proxy, which would resolve the name
+ * without our checks.
  */
 const keepAlive = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
 const secure = { request: requestHttps, agent: perUrl(new HttpsAgent({ ...keepAlive, maxCachedSessions: 0 })) };

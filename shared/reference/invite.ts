@@ -113,8 +113,8 @@ export async function inConstantTime<T>({ answersAfterMs }: IdentityProvider, wo
 }
 
 /**
- * Creates a user with an invitation. The identity provider creates its user before the rows are written, so a crash between the two steps
- * leaves no rows, and the next try works. Throws `conflict` if a user of the company has the address, or if any user has the subject.
+ * Creates a user with an invitation. The identity provider creates its user first, so a crash before the rows are written leaves no rows,
+ * and the next try works. Throws `conflict` if a user of the company has the address, or if any user has the subject.
  */
 export async function createUser(
   context: ApiContext,

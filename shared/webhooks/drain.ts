@@ -1,7 +1,7 @@
 /**
- * Drains a backlog of deliveries in steps: those of a paused webhook, throttled ones, or those of a replay. A queue message starts each
- * step. A lease permits only one step at a time, so a large backlog occupies only one function. A step handles a page of deliveries, stores
- * its position, and sends the message of the next step. If that message is lost, the sweeper sends it again.
+ * Drains a backlog of deliveries in steps, each started by a queue message. A lease permits only one step at a time, so a large backlog
+ * occupies only one function. A step handles a page of deliveries, stores its position, and sends the message of the next step. If that
+ * message is lost, the sweeper sends it again.
  */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";

@@ -33,8 +33,8 @@ type StoredEventData = z.infer<typeof StoredEventData>;
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
 /**
- * The expiry of an event's data, in seconds since 1970. It covers every delivery that may refer to the data: the longest possible delay of
- * a registration plus the time for which a delivery is kept. Registrations may change, so their present delays do not count.
+ * The expiry of an event's data, in seconds since 1970. It covers the longest possible delay of a registration plus the time for which a
+ * delivery is kept. The present delays do not count, because registrations may change.
  */
 export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;

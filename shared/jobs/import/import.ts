@@ -1,6 +1,6 @@
 /**
- * Imports a file within one request. Prospects are first written in id ranges that carry the import's id, and reads skip these ranges. One
- * transaction then removes the import's id from the ranges and adds the prospects to the company index, so that all of them become visible
+ * Imports a file within one request. Reads skip id ranges that carry the import's id, so the prospects are first written invisibly. One
+ * transaction then removes the import's id from the ranges and adds the prospects to the company index, so that all become visible
  * together.
  */
 import type { Caller } from "#shared/auth/caller.ts";

@@ -1,7 +1,6 @@
 /**
- * Turns delivery messages into attempts. The due deliveries of each webhook go through the webhook's concurrency limiter, so that a slow
- * receiver does not delay other receivers. Each attempt is recorded before its message is acknowledged. After a crash, the repeated message
- * or the sweeper therefore continues the work.
+ * Turns delivery messages into attempts. The due deliveries of each webhook go through its concurrency limiter, so that a slow receiver
+ * does not delay others. Each attempt is recorded before its message is acknowledged, so that the message returns after a crash.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";

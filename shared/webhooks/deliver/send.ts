@@ -194,9 +194,9 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 }
 
 /**
- * Moves deliveries whose request could not be sent, for example because no name server answered, into the backlog of throttled deliveries.
- * They use up no attempt, and the receiver is not counted as failing. `slot` is set if no request of this concurrency slot was sent. The
- * function then frees the slot and starts a backoff.
+ * Moves deliveries whose request could not be sent into the backlog of throttled deliveries. An example is a host whose name servers do not
+ * answer. They use up no attempt, and the receiver does not count as failing. If no request of a slot was sent, pass `slot` to free it and
+ * to start a backoff.
  */
 async function backOff(
   context: EventContext,

@@ -1,7 +1,7 @@
 /**
  * Debounces the events of a registration with a delay. The first event of a record opens a debounce window, which is one delivery that
- * becomes due after the delay. Later events of the record join it until then. The window is chosen by the time of an event, so that a late
- * or repeated publication has the same result.
+ * becomes due after the delay. Later events join it until then. The event's own time decides which window it joins, so that a late or
+ * repeated publication has the same result.
  */
 import { iso } from "#shared/clock.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -33,9 +33,9 @@ const CLOCK_SKEW_MS = 60_000;
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
- * Adds the event to the open debounce window or opens the next one, in one transaction. A sender that closes the window at the same time
- * therefore either includes the event or leaves it for the next window. A repeated event changes nothing. Returns the delivery that the
- * event has opened if it may still need its first message.
+ * Adds the event to the open debounce window, or opens the next one, in one transaction. A sender that closes the window concurrently
+ * either includes the event or leaves it for the next window. Returns the delivery that the event has opened if it may still need its first
+ * message.
  */
 export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
   const { event, subscriber } = match;

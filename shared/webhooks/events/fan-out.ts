@@ -1,6 +1,6 @@
 /**
- * Fans out events that match many subscriptions. The publisher stores all matches of such an event in one row. Consumers of the delivery
- * queue then make the deliveries in parts, oldest event first and at a limited rate. Only one function at a time does this for a company.
+ * Fans out events that match many subscriptions. The publisher stores the matches of such an event in one row. Consumers of the delivery
+ * queue then make the deliveries in parts and at a limited rate. Only one function at a time does this for a company.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";

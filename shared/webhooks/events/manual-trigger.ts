@@ -51,9 +51,8 @@ export interface TriggerContext {
 }
 
 /**
- * Makes one delivery with a complete retry plan. A second press within ten seconds returns the first delivery. If the queue message is
- * lost, the sweeper replaces it. Throws `not_found`, and `conflict` if the registration is not manual or the prospect does not meet its
- * filter.
+ * Makes one delivery with a complete retry plan. A second press within ten seconds returns the first delivery. Throws `not_found`, and
+ * `conflict` if the registration is not manual or the prospect does not meet its filter.
  */
 export async function triggerAction(
   context: ApiContext,

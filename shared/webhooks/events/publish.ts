@@ -1,6 +1,6 @@
 /**
  * Publishes records of the table's stream: derives events, finds matching subscriptions, and makes deliveries. Publishing a record twice
- * changes nothing, because ids are deterministic, each row is written only once, and a second queue message finds its attempt already made.
+ * changes nothing, because ids are deterministic and each row is written only once.
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
@@ -30,9 +30,8 @@ import { fanOutMessage } from "#shared/webhooks/messages.ts";
 const TOGETHER = 25;
 
 /**
- * Handles a batch of the stream in order. A transient fault ends the batch at the record that caused it, and Lambda retries from that
- * record. A record that no retry can publish is stored in a queue for operators, and the batch continues, so that it does not block the
- * stream.
+ * Handles a batch of the stream in order. Lambda retries from the record that failed by a transient fault. A record that no retry can
+ * publish is stored in a queue for operators, so that it does not block the stream.
  */
 export function publishStream(
   context: () => EventContext,

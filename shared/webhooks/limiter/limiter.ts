@@ -1,7 +1,7 @@
 /**
  * The concurrency limiter of a webhook, stored in one row. Its slots limit how many senders serve the webhook at the same time. Its circuit
- * breaker stops all of them after failures. A mark shows that throttled deliveries wait. Each delivery in flight has an attribute with its
- * slot and the end of the slot's lease, so that the slot of a killed sender becomes free.
+ * breaker stops all of them after failures. Each delivery in flight has an attribute with its slot and the end of the slot's lease, so that
+ * the slot of a killed sender becomes free.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -284,8 +284,8 @@ export const FULL_MS = 2_000;
 
 /**
  * Moves refused deliveries of one webhook into its throttled backlog. They use up no attempt and keep their due time. The limiter is marked
- * first, so that the drain finds the deliveries even if this sender is killed. The mark is checked again at the end, because a drain may
- * have found the backlog empty and removed the mark in between.
+ * first, so that the drain finds them even if this sender is killed. The mark is checked again at the end, because a drain may have removed
+ * it in between.
  */
 export async function addToThrottledBacklog(
   context: EventContext,

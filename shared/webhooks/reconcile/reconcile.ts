@@ -1,7 +1,6 @@
 /**
- * Reconciles the deliveries of a company: the number of expected deliveries must equal the sum of delivered, waiting, exhausted and
- * cancelled ones. Also compares each delivery with its attempts, debounce window, entry of the due index and limiter, and lists every
- * contradiction as a fault.
+ * Reconciles the deliveries of a company: each expected delivery must be delivered, waiting, exhausted or cancelled. Also compares each
+ * delivery with its attempts, debounce window, entry of the due index and limiter, and lists every contradiction as a fault.
  */
 import type { AppContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";

@@ -51,8 +51,8 @@ export type Strides = (companyId: number) => number;
 
 /**
  * Divides the capacity of a run fairly between companies with these numbers of entries. A company with fewer entries than an equal share
- * gets all of them handled, and the other companies divide the rest. After as many runs as a company's stride, every entry of its backlog
- * has been handled.
+ * gets all of them handled, and the others divide the rest. A stride of 3 handles every third entry, so three runs handle the whole
+ * backlog.
  */
 export function fairStrides(counts: ReadonlyMap<number, number>, capacity: number): Strides {
   const equal = capacity / Math.max(1, counts.size);

@@ -79,8 +79,7 @@ export async function readWebhook({ table }: ApiContext, companyId: number, id: 
 
 /**
  * Removes the webhook with its registrations. Its waiting deliveries are cancelled when their queue messages arrive. Throttled deliveries
- * have no message, so the limiter is marked, and the drain cancels them. If a registration is created or deleted concurrently, a condition
- * fails and the rows are read again.
+ * have no message, so the limiter is marked, and the drain cancels them.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
@@ -116,8 +115,8 @@ export function registrationsVersionOf(row: Item | undefined): RegistrationsVers
 }
 
 /**
- * The write that raises the version. Add it to each transaction that adds, changes or removes registrations. `webhooks` is 1 or -1 if the
- * transaction also adds or removes a webhook: the same row counts the webhooks, and a transaction can write a row only once.
+ * The write that raises the version. Add it to each transaction that changes registrations. `webhooks` is 1 or -1 if the transaction also
+ * adds or removes a webhook, because the same row counts the webhooks.
  */
 export const registrationsChange = (companyId: number, nowMs: number, webhooks?: 1 | -1) => ({
   update: keys.webhookCount(companyId),
