@@ -67,7 +67,7 @@ const heavy = [
   { modules: /\/zod\/.*\/locales\/(?!en\.)/, functions: /^$/ },
   { modules: /\/zod\/v4\/(?:classic|mini\/external-all)/, functions: /^$/ },
   {
-    modules: /^shared\/prospects\/csv\/(?:parse|read|write)/,
+    modules: /\/csv-(?:parse|stringify)\/|^shared\/csv\//,
     functions: /^(?:prospects\/(?:import|export)|imports\/create|jobs\/)/,
   },
   { modules: /\/(?:@fastify\/)?busboy\/|\/multipart/, functions: /^(?:prospects\/import|imports\/)/ },

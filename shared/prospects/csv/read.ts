@@ -1,7 +1,9 @@
 /** Parses the text of an uploaded CSV file as a stream, with bounded memory. */
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { CsvError, type Options, type Parser, parse } from "csv-parse";
 import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
-import { CsvParser } from "#shared/prospects/csv/parse.ts";
 
 export interface CsvRow {
   /**
@@ -43,27 +45,63 @@ async function* filledRows(rows: AsyncIterable<string[]>): AsyncGenerator<CsvRow
   }
 }
 
-/** Throws BadFile if a row is too long, because the parser keeps a row in memory until it ends. */
+const options: Options = {
+  bom: false,
+  // Rows of one file may have different line endings.
+  record_delimiter: ["\r\n", "\n", "\r"],
+  // Accept rows with a wrong number of cells here, because `draftOf` reports them.
+  relax_column_count: true,
+  // Treat a quotation mark inside an unquoted cell, as in 6" pipe, as text.
+  relax_quotes: true,
+};
+
 async function* parsed(beginning: string, pieces: AsyncIterator<string>, delimiter: string): AsyncGenerator<string[]> {
-  const parser = new CsvParser(delimiter);
-  let row = 1;
+  const parser = acceptingAnyWidth(parse({ ...options, delimiter }));
+  // Ignore the error here. A failed input destroys the parser, and the loop below throws the error.
+  const feeding = pipeline(Readable.from(bounded(beginning, pieces, parser), { objectMode: true }), parser);
+  feeding.catch(() => undefined);
+  try {
+    for await (const cells of parser) yield cells;
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const row = parser.info.records + 1;
+    const message =
+      error.code === "CSV_QUOTE_NOT_CLOSED"
+        ? `The file ends inside a quoted cell of row ${row}.`
+        : `Row ${row} is not CSV.`;
+    throw new BadFile(message, { cause: error });
+  }
+}
+
+interface ParserState {
+  readonly record: readonly string[];
+}
+
+/**
+ * Makes csv-parse accept rows of any width without creating errors. Otherwise it creates an error with a stack for each row of another
+ * width, blank lines included, although the option above allows such rows. A file of such rows would be 20 times slower and time out.
+ */
+function acceptingAnyWidth(parser: Parser): Parser {
+  const state: ParserState = Reflect.get(parser, "state");
+  Object.defineProperty(state, "expectedRecordLength", { get: () => state.record.length, set: () => undefined });
+  return parser;
+}
+
+/** Passes the text to the parser. Throws BadFile if a row is too long, because the parser keeps a row in memory until it ends. */
+async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser: Parser): AsyncGenerator<string> {
+  let records = 0;
   let pending = 0;
   for (let piece: string | undefined = beginning; piece !== undefined; ) {
-    pending += piece.length;
-    for (const cells of parser.push(piece)) {
-      yield cells;
-      row++;
-      pending = piece.length;
-    }
+    yield piece;
+    if (parser.info.records === records) pending += piece.length;
+    else pending = piece.length;
+    records = parser.info.records;
     if (pending > limits.csvRow) {
-      throw new BadFile(`Row ${row} has more than ${limits.csvRow} characters, or its quotes do not end.`);
+      throw new BadFile(`Row ${records + 1} has more than ${limits.csvRow} characters, or its quotes do not end.`);
     }
     const next: IteratorResult<string> = await pieces.next();
     piece = next.done === true ? undefined : next.value;
   }
-  if (parser.isInQuotes) throw new BadFile(`The file ends inside a quoted cell of row ${row}.`);
-  const last = parser.end();
-  if (last !== undefined) yield last;
 }
 
 /** Returns the beginning of the file, up to the chunk in which the first line that is not blank ends. The delimiter is detected in it. */

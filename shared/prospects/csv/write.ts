@@ -1,16 +1,21 @@
 /** Writes CSV text with CRLF line endings. A cell that a spreadsheet would run as a formula gets a leading quote. */
+import { stringify } from "csv-stringify/sync";
 import { guarded } from "#shared/prospects/csv/format.ts";
 
-const needsQuotes = /[",\r\n]/;
-
-const written = (cell: string): string => {
-  const text = guarded(cell);
-  return needsQuotes.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-};
+const options = {
+  record_delimiter: "\r\n",
+  // The library quotes only cells that contain CRLF. Cells with other line breaks need quotes too.
+  quoted_match: /[\r\n]/,
+} as const;
 
 /** Each row ends with a line break. */
 export const csvText = (rows: readonly (readonly string[])[]): string =>
-  rows.map((cells) => `${cells.map(written).join(",")}\r\n`).join("");
+  rows.length === 0
+    ? ""
+    : stringify(
+        rows.map((cells) => cells.map(guarded)),
+        options,
+      );
 
 /** Writes a number without an exponent. Otherwise the protection against formulas would add a quote to a negative number. */
 export function decimal(value: number): string {
