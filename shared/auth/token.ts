@@ -31,12 +31,12 @@ export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za
 /** A longer token is rejected without verification. API Gateway accepts 10 240 bytes for all headers together. */
 const MAX_TOKEN_CHARACTERS = 8_192;
 
-/** The seconds by which the clocks of the issuer and of the service may differ. They apply to `exp`, `nbf` and `iat`. */
+/** Seconds by which the clocks of the issuer and of the service may differ. Applies to `exp`, `nbf` and `iat`. */
 const LEEWAY_SECONDS = 60;
 
 /**
- * The reasons for which a token is refused, as the challenge of the answer 401 states them (RFC 6750). Each is a fact about the token
- * itself, so it reveals nothing about users, and the gateway may cache the refusal.
+ * The reasons for which a token is refused. The `WWW-Authenticate` header of the answer 401 states them (RFC 6750). Each is a fact about
+ * the token itself, so it reveals nothing about users, and the gateway may cache the refusal.
  */
 export type Refusal =
   | "expired"
@@ -115,7 +115,8 @@ export function subjectOf(issuer: Issuer): (authorization: string) => Promise<st
 function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
-  // The library fetches the keys again only some seconds after a token with an unknown key. The key of this token may become known then.
+  // After a token with an unknown key id, the library waits some seconds before it fetches the keys again. The key of this token may be
+  // known then.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }

@@ -91,7 +91,7 @@ export const agenda = (companyId: number, assignee: number | null, until: string
   pk: agendaPartition(companyId, assignee),
   sk: `${until}#${padded(prospectId)}`,
 });
-/** The agendas of a user's prospects that may have appointments at the time `from` or later. */
+/** The agendas (appointment times) of a user's prospects that may have appointments at the time `from` or later. */
 export const agendas = (companyId: number, userId: number, from: string) => ({
   pk: agendaPartition(companyId, userId),
   from,

@@ -163,7 +163,7 @@ export const deletedTerritory = (companyId: number, id: number): Key => ({
 
 /**
  * The unflushed entries and the head row of the company index, which one Query reads. The head row sorts last. So if a flush moves entries
- * into segments during the Query, the Query still finds them in one of the two places.
+ * into segments during the Query, the Query finds each of them as an entry or in a segment.
  */
 export const index = (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) });
 export const indexHead = (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" });

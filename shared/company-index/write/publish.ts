@@ -27,7 +27,10 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** Maximum size, in bytes, of version overrides inside the run manifest. A separate item would cost another write and later a delete. */
+/**
+ * Maximum size, in bytes, of version overrides (versions that hide older ones) inside the run manifest. A separate item would cost another
+ * write and later a delete.
+ */
 const INLINE_BYTES = 2_048;
 
 export type IndexContext = Pick<AppContext, "table" | "clock">;

@@ -17,7 +17,7 @@ const workbooks = [Buffer.of(0x50, 0x4b, 3, 4), Buffer.of(0x50, 0x4b, 5, 6), Buf
 
 /**
  * Returns the encoding of a file. A byte order mark or an ASCII character in two bytes shows UTF-16. Any other file is UTF-8 if all of its
- * bytes are, and Windows-1252 otherwise. So a file in UTF-8 is read to its end. Throws BadFile for a workbook.
+ * bytes are valid in UTF-8, and Windows-1252 otherwise. So a file in UTF-8 is read to its end. Throws BadFile for a workbook.
  */
 export async function encodingOf(bytes: Bytes): Promise<Encoding> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -65,8 +65,8 @@ function isDecodable(decoder: TextDecoder, bytes: Uint8Array, more: boolean): bo
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Control characters other than tabs and line breaks, and the characters of the five bytes that Windows-1252 leaves undefined. Text does
- * not contain them, but every other file that is neither UTF-8 nor UTF-16 does, because all bytes are valid in this encoding.
+ * Control characters other than tabs and line breaks, and the characters of the five bytes that Windows-1252 leaves undefined. They show
+ * that a file is not text. All other bytes are valid in Windows-1252, so decoding alone does not find such a file.
  */
 const notText = /[\p{Cc}--[\t-\r]]/v;
 
@@ -83,7 +83,7 @@ export async function* decoded(bytes: Bytes, encoding: Encoding): AsyncGenerator
 
 /**
  * Decodes bytes. If `more` is true, the decoder keeps an incomplete character at the end of the bytes for the next call. Pieces with text
- * are always decoded with `more`: without it, several releases of Node.js 20 to 24 decode 0x80 to 0x9F of Windows-1252 as Latin-1
+ * are always decoded with `more`, because several releases of Node.js 20 to 24 otherwise decode 0x80 to 0x9F of Windows-1252 as Latin-1
  * (https://github.com/nodejs/node/issues/56542).
  */
 function decode(decoder: TextDecoder, encoding: Encoding, bytes: Uint8Array, more: boolean): string {

@@ -85,8 +85,8 @@ export async function listProspects(context: ApiContext, caller: Caller, query: 
 }
 
 /**
- * Whether the row still passes the filters, without notes. False if its status, assignee or tags are missing in the names, so that newer
- * names are read.
+ * Whether the row still passes the filters, without notes. False if the dictionary lacks its status, its assignee or one of its tags. The
+ * caller then reads a newer dictionary.
  */
 function belongs(row: StoredProspect, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
   const { statusId, assignedToUserId, tagIds } = row;
