@@ -194,9 +194,9 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 }
 
 /**
- * Moves deliveries whose request could not be sent into the backlog of throttled deliveries. An example is a host whose name servers do not
- * answer. They use up no attempt, and the receiver does not count as failing. If no request of a slot was sent, pass `slot` to free it and
- * to start a backoff.
+ * Moves deliveries whose request could not be sent, for example because no name server answered, into the throttled backlog. The deliveries
+ * use up no attempt, and the receiver does not count as failing. If no request of a slot was sent, pass `slot` to free the slot and to
+ * start a backoff.
  */
 async function backOff(
   context: EventContext,

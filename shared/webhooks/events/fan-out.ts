@@ -181,7 +181,7 @@ async function acquire(context: EventContext, companyId: number): Promise<Lease 
 async function makeDeliveries(context: EventContext, { companyId, owner, progress }: Lease): Promise<boolean> {
   const { table, clock } = context;
   const startedAt = clock.now();
-  // The unused share of this message's limits, from 1 to 0.
+  // The share of `MATCHES_PER_MESSAGE` and `BYTES_PER_MESSAGE` that this message has not used yet, from 1 to 0.
   let budget = 1;
   let { of: current, told: done } = progress;
   for (;;) {

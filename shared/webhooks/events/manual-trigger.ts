@@ -122,7 +122,7 @@ async function commitTrigger(
   const { id, companyId, webhookId, expiresAt } = delivery;
   const trigger: z.infer<typeof StoredTrigger> = { type: "press", deliveryId: id, pressedAt: now, expiresAt };
   const isFirst = any(missing("pk"), atMost("pressedAt", now - limits.doublePressMs));
-  // Check only the registration. The transaction that deletes a webhook also removes its registrations.
+  // Checking the registration is enough, because the transaction that deletes a webhook also removes its registrations.
   const isRegistered = { check: keys.registration(companyId, webhookId, registrationId), when: present };
   const writes: Write[] = [
     {
