@@ -122,7 +122,7 @@ export const RestApi = z.strictObject({
   Name: Ignored,
   Description: Ignored,
   Body: z.unknown(),
-  // API Gateway merges the definition into an existing API or overwrites it. Here each start begins with an empty API.
+  // The mode decides whether API Gateway merges the definition into an existing API. Each local start begins with an empty API.
   Mode: Ignored,
   Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
   EndpointConfiguration: Ignored,
