@@ -1065,7 +1065,7 @@ export interface paths {
         put?: never;
         /**
          * Replay deliveries
-         * @description Sends failed deliveries of events from `from` to `to` again: exhausted deliveries with a new retry plan, and deliveries that wait for a retry immediately. With `deliveries` set to `all`, delivered ones are sent again too. Each keeps its id and its body. They are sent oldest first, at ten a second in addition to new deliveries. `count` is the number of these deliveries at the time of the request; a delivery that succeeds by its own retry meanwhile is not sent again. Deliveries without an attempt, cancelled ones and those of deleted registrations are left out. During a replay, the same request again changes nothing, and a different one is a conflict.
+         * @description Sends deliveries of events from `from` to `to` again. By default these are only the failed ones: exhausted deliveries with a new retry plan, and deliveries that wait for a retry immediately. With `deliveries` set to `all`, delivered ones are sent again too. A range whose `from` is later than its `to` is a 400. Each keeps its id and its body. They are sent oldest first, at ten a second in addition to new deliveries. `count` is the number of these deliveries at the time of the request; a delivery that succeeds by its own retry meanwhile is not sent again. Deliveries without an attempt, cancelled ones and those of deleted registrations are left out. During a replay, the same request again changes nothing, and a different one is a conflict.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -2024,7 +2024,7 @@ export interface components {
             /** @description Up to this time, or to the end of this UTC day; now by default. */
             to?: string;
             /**
-             * @description `undelivered`: only failed deliveries. `all`: also delivered ones.
+             * @description `undelivered`, the default: only failed deliveries, which are exhausted ones and ones that wait for a retry. `all`: also delivered ones.
              * @default undelivered
              * @enum {string}
              */
@@ -2032,7 +2032,7 @@ export interface components {
         };
         /** @description The number of deliveries that are sent again. */
         Replayed: {
-            /** @description The number of deliveries that are sent again. */
+            /** @description The number of deliveries that are sent again. 0 means that none of the range has failed; delivered ones count only with `deliveries: all`. */
             count: number;
         };
         /** @description Why a row was skipped. `row` is its number in a spreadsheet: the header is row 1. */

@@ -2,6 +2,7 @@
  * Tests the OpenAPI definition from which API Gateway is made: its own error answers, the methods, the authorizer, the stage and the
  * throttles.
  */
+import { readFileSync } from "node:fs";
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -325,6 +326,21 @@ describe("stage", () => {
       for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
     }
   });
+});
+
+it("every throttle of the stage is in the README", () => {
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  const shown = [...readme.matchAll(/^\| (?:`(GET|POST) (\S+)`|all others together) \| (\d+) \| (\d+) \|$/gm)].map(
+    ([, method = "*", path = "/*", rate, burst]) => `${method} ${path} ${rate} ${burst}`,
+  );
+  const [stage] = template.all("AWS::ApiGateway::Stage");
+  const set = listed(at(stage?.properties, "MethodSettings")).map((setting) => {
+    const path = String(at(setting, "ResourcePath"))
+      .replace(/^\/(?=~1)/, "")
+      .replaceAll("~1", "/");
+    return `${at(setting, "HttpMethod")} ${path} ${at(setting, "ThrottlingRateLimit")} ${at(setting, "ThrottlingBurstLimit")}`;
+  });
+  expect(shown.toSorted()).toEqual(set.filter((line) => !line.startsWith("HEAD")).toSorted());
 });
 
 describe("the definition", () => {

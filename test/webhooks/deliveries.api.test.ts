@@ -194,7 +194,9 @@ describe("a replay", () => {
     for (const id of failed) await settled(webhook.id, id, ({ status }) => status === "delivered");
     expect(new Set(receiver.receipts.slice(before).map(({ event }) => event.id))).toEqual(new Set(failed));
     expect(dataOf(await replay({ from }), 202)).toEqual({ count: 0 });
-    expect(dataOf(await replay({ from, to: "2020-01-01" }), 202)).toEqual({ count: 0 });
+    expect(dataOf(await replay({ from: "2020-01-01", to: "2020-01-02", deliveries: "all" }), 202)).toEqual({
+      count: 0,
+    });
     expect(dataOf(await replay({ from, deliveries: "all" }), 202)).toEqual({ count: 3 });
     await receiver.until(before + 5);
     expect(new Set(receiver.receipts.map(({ body }) => body)).size).toBe(3);
@@ -211,6 +213,20 @@ describe("a replay", () => {
     ]) {
       problemOf(await as.admin("POST", path, body), 400, "validation_failed");
     }
+    const swapped = problemOf(
+      await as.admin("POST", path, { from: "2026-06-02", to: "2026-06-01" }),
+      400,
+      "validation_failed",
+    );
+    expect(swapped).toEqual([{ pointer: "/from", code: "too_big", message: "must not be later than `to`" }]);
+    // A day as `to` means the end of that day.
+    dataOf(
+      await as.admin.POST("/api/webhooks/{id}/replay", {
+        ...at(webhook.id),
+        body: { from: "2026-06-01T23:00:00Z", to: "2026-06-01" },
+      }),
+      202,
+    );
     problemOf(await as.rep("POST", path, { from: "2026-06-01" }), 403, "permission_denied");
     problemOf(await as.otherOwner("POST", path, { from: "2026-06-01" }), 404, "not_found");
   });

@@ -54,7 +54,8 @@ export type ReplayRange = z.output<typeof ReplayRange>;
   fields: {
     from: `From this time on. ${INSTANT_TEXT}`,
     to: "Up to this time, or to the end of this UTC day; now by default.",
-    deliveries: "`undelivered`: only failed deliveries. `all`: also delivered ones.",
+    deliveries:
+      "`undelivered`, the default: only failed deliveries, which are exhausted ones and ones that wait for a retry. `all`: also delivered ones.",
   },
   example: { from: "2026-06-01T15:00:00Z", to: "2026-06-01T18:30:00Z" },
 }));
@@ -66,7 +67,12 @@ export const Replayed = named(
 );
 export type Replayed = z.infer<typeof Replayed>;
 
-/* @__PURE__ */ explain([Replayed], () => ({ fields: { count: "The number of deliveries that are sent again." } }));
+/* @__PURE__ */ explain([Replayed], () => ({
+  fields: {
+    count:
+      "The number of deliveries that are sent again. 0 means that none of the range has failed; delivered ones count only with `deliveries: all`.",
+  },
+}));
 
 /**
  * The state of a webhook's latest replay. While the replay runs, its row is in the due index, where the sweeper finds it if its queue
@@ -134,6 +140,7 @@ export async function startReplay(
   range: ReplayRange,
 ): Promise<Replayed> {
   const { registrations } = await readWebhook(context, companyId, webhookId);
+  if (range.to !== undefined && range.from > range.to) throw swapped();
   const key = replayKeys.replay(companyId, webhookId);
   const earlier = await context.table.get(key);
   if (earlier !== undefined && StoredReplay.parse(earlier).dueAt !== undefined) return sameAs(range, earlier);
@@ -191,6 +198,11 @@ async function countTaken(table: Table, replay: StoredReplay, registered: Readon
     return count;
   });
   return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+}
+
+function swapped(): ApiError {
+  const faults = [{ pointer: "/from", code: "too_big", message: "must not be later than `to`" }];
+  return new ApiError("validation_failed", "The time range ends before it begins.", { faults });
 }
 
 function tooMany(): ApiError {
