@@ -144,7 +144,7 @@ test.each(["before", "after"] as const)(
   },
 );
 
-test("an export starts over if the bucket loses the stored order of the rows, or the order and the parts, between two executions", async () => {
+test("an export starts over if the bucket loses the stored order of the rows, or the order and the parts, between executions", async () => {
   const company = await newFilled(6);
   for (const isLost of [() => true, (key: string) => key.endsWith(".order")]) {
     const job = await begun(company.caller);
