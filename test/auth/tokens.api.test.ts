@@ -14,7 +14,7 @@ import { newTeam } from "../harness/team.ts";
 const as = await newTeam();
 
 const now = Math.floor(Date.now() / 1_000);
-/** The longest time between the start of this file and the use of a token. */
+/** Seconds that may pass until a test uses a token. Claims about the future are later than this, so that no slow test makes them valid. */
 const WAIT_SECONDS = 600;
 const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
 const Header = z.looseObject({ alg: z.string(), kid: z.string() });
@@ -164,12 +164,15 @@ test("the forge makes valid tokens, because a token without a fault is accepted"
 });
 
 /**
- * The reason of a key that the issuer does not have. The verifier fetches the keys at most every few seconds, and until then it gives no
- * reason.
+ * The reasons in the answer to a token whose key the issuer does not have. The verifier fetches the issuer's keys only every few seconds,
+ * and between two fetches it states no reason.
  */
 const UNKNOWN_KEY = ["signature not verified", undefined];
 
-/** The possible reasons of the challenges. A token that is not in this list gets a challenge without a reason. */
+/**
+ * The reasons that the WWW-Authenticate challenge may state for each bad token. For a token that is not listed, the challenge states no
+ * reason.
+ */
 const reasons: Readonly<Record<string, string | readonly (string | undefined)[]>> = {
   "an unknown kid": UNKNOWN_KEY,
   "kid as a path": UNKNOWN_KEY,

@@ -1,6 +1,6 @@
 /**
- * Tests that searches find long texts whose index entries are unflushed, that other lists do not pay for these texts, and that a killed
- * flush loses none.
+ * Tests that searches find long texts whose index entries are unflushed, that these texts do not make other lists more expensive, and that
+ * a killed flush loses none.
  */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Composes CSV files as spreadsheet programs save them. No program made these bytes: each entry names the menu command whose delimiter,
- * encoding, line ends, quotes and decimal sign it has.
+ * Composes CSV files as spreadsheet programs save them. Each entry names the menu command whose delimiter, encoding, line ends, quotes and
+ * decimal sign it imitates.
  */
 
 export interface SpreadsheetFile {
@@ -23,7 +23,7 @@ interface Style {
   readonly hasDecimalComma?: boolean;
 }
 
-/** The characters of Windows-1252 in 0x80 to 0x9F, in the order of their bytes. A blank stands for an undefined byte. */
+/** The characters of the Windows-1252 bytes 0x80 to 0x9F, in order. A blank means that the byte is undefined. */
 const c1 = [..."€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ"];
 
 function inWindows1252(text: string): Uint8Array<ArrayBuffer> {
@@ -77,5 +77,5 @@ export const spreadsheetFiles: readonly SpreadsheetFile[] = [
   composed("Google Sheets: Download, Comma-separated values", { delimiter: ",", endsLastLine: false }),
 ];
 
-/** The first bytes of every xlsx file: the header of its first ZIP entry. */
+/** The first bytes of every xlsx file, which are the header of its first ZIP entry. */
 export const xlsxBytes = Uint8Array.from(Buffer.from("504b030414000600080000002100", "hex"));

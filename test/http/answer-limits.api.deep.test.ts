@@ -106,7 +106,7 @@ const prospect = {
   lng: -104.123456789,
   source: text(limits.source),
   sourceId: text(limits.sourceId),
-  // A quotation mark counts as two bytes of the limit but needs four bytes in the answer.
+  // Quotation marks make the longest answer, because each counts as two bytes of the limit but needs four bytes in the answer.
   customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
 };
 /**

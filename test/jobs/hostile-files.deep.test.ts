@@ -10,7 +10,7 @@ const dictionary: Dictionary = { version: 1, statuses: new Map(), tags: new Map(
 
 const MB = 1_000_000;
 
-/** Reads a file and reports the number of rows, the bytes that were read, and the peak of additional memory. */
+/** Reads a file and returns its rows, the bytes that were read, and the peak of additional memory. */
 async function read(file: () => Iterable<Uint8Array>) {
   let rows = 0;
   let taken = 0;

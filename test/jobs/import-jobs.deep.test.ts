@@ -238,7 +238,7 @@ test("after an execution dies with reported progress, the next one counts each r
   const company = await newCompany(harness.sound());
   const job = await harness.uploaded(company.caller, fileOf(5_000, 150), { dryRun: true });
   const context = harness.sound();
-  // The first reading finds the encoding. The second one checks the file.
+  // The job reads the file first to find its encoding, and then again to check the rows. This second read fails.
   let readings = 0;
   const breaking = async function* (key: string, etag: string): AsyncGenerator<Uint8Array> {
     const isSecond = ++readings === 2;

@@ -108,7 +108,7 @@ test("a failing execution waits for its pending writes before it ends", async ()
     await setTimeout(100);
     pending--;
   };
-  /** The number of readings of the file. The third reading, which writes the rows, fails inside its second batch. */
+  /** How often the job has begun to read the file. The third time, when it writes the rows, the read fails in the second batch. */
   let readings = 0;
   const read: JobContext["objects"]["read"] = async function* (key, etag) {
     const isThird = ++readings === 3;

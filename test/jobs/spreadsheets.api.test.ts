@@ -1,4 +1,4 @@
-/** Tests over HTTP that both imports read files as spreadsheet programs save them, and name the columns that they do not read. */
+/** Tests that the imports by request and by upload read files as spreadsheet programs save them, and name the columns that they ignore. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Import } from "../../docs/client/api.ts";
@@ -26,7 +26,7 @@ const post = async (file: string | Uint8Array<ArrayBuffer>, query = "") => {
 const inRequest = async (file: string | Uint8Array<ArrayBuffer>): Promise<Result> =>
   bodyOf(await post(file), 200, Result);
 
-/** Imports the file by upload and returns the import after its end. */
+/** Uploads the file, waits until its import has ended, and returns the import. */
 async function byUpload(file: string | Uint8Array<ArrayBuffer>): Promise<Import> {
   const job = dataOf(await as.owner.POST("/api/prospects/imports", { body: {} }), 201);
   expect(job).toMatchObject({ encoding: null, ignoredColumns: [] });

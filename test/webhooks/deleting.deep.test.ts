@@ -228,7 +228,8 @@ describe("a deleted registration", () => {
     const input = { event: "prospect.created", filter: null, delayMinutes: 60, manualTriggerButtonText: null } as const;
     const other = await createRegistration(api(at), companyId, webhookId, { ...input, triggerMode: "automatic" });
     await publish(at);
-    // A message waits at most 15 minutes in SQS, so each of these delays needs several messages. This loop processes the first one of each.
+    // SQS delays a message by at most 15 minutes, so each delivery here needs several messages until it is due. This loop processes the
+    // first message of each delivery.
     at.clock += 15 * MINUTE;
     for (const { message } of at.queue.splice(0, 2 * COUNT)) await consume(at, message, false);
     at.clock += 1_000;

@@ -1,5 +1,5 @@
 /**
- * Tests that the lines of docs/receivers verify real deliveries with the libraries of Standard Webhooks and Svix, as they come from npm.
+ * Tests that the code samples of docs/receivers verify real deliveries with the libraries of Standard Webhooks and Svix.
  */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -33,7 +33,8 @@ interface Trial {
 }
 
 /**
- * Runs the lines of the guide once for each trial, in a process that has only the library. Returns the event or the error of each trial.
+ * Runs the verification code of docs/receivers for each trial (a request and a secret), in a separate process. Returns the event or the
+ * error of each trial.
  */
 async function verify({ importLine, lines }: (typeof libraries)[number], trials: readonly Trial[]) {
   const program = `${importLine}
