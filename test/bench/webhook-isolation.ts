@@ -241,7 +241,7 @@ async function besideFanOut(delayMinutes: number): Promise<string> {
     const first = await steady(service, good);
     const sentFirst = flooded.ids.size;
     await changed;
-    // Wait until the delayed deliveries are due, and then measure again.
+    // The delayed deliveries are due after this wait, and the measurement is repeated while they are sent.
     await wait(Math.max(0, begun + delayMinutes * MINUTE - Date.now()));
     progress("and on");
     const second = await steady(service, good);

@@ -81,8 +81,8 @@ const watching =
   };
 
 /**
- * Expects that every note and appointment has a locator, and that every appointment has equal copies in the calendar and in the prospect's
- * row. Also expects that no other rows of these kinds exist.
+ * Expects that every note and appointment has a locator (the row that finds it by id), and that every appointment has equal copies in the
+ * calendar and in the prospect's row. Also expects that no other rows of these kinds exist.
  */
 async function expectWhole(at: Scene, place: string): Promise<void> {
   const rows = await rowsOf(at);

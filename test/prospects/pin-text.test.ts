@@ -23,7 +23,7 @@ test("the text is right for any ids and coordinates, for one pin and for many pi
       const end = pinEnd('"#9CA3AF"');
       const text = new PinText("[", pins.length, end.length);
       for (const { id, lat, lng } of pins) text.add(id, lat, lng, end);
-      // JSON.stringify writes negative zero as 0.
+      // JSON.stringify writes negative zero as 0, so the expected pins have no negative zero.
       const expected = pins.map(({ id, lat, lng }) => ({ id, lat: lat + 0, lng: lng + 0, statusColor: "#9CA3AF" }));
       expect(JSON.parse(`${Buffer.from(text.finish()).toString()}]`)).toEqual(expected);
     }),
