@@ -1,7 +1,7 @@
 /**
- * How the authorizer passes the caller to the functions: as its context, whose values API Gateway turns into text. No value may be empty.
- * Add fields if necessary, but never change one. The gateway caches contexts for a minute, so a new deployment receives contexts of the
- * previous one.
+ * Passes the caller from the authorizer to the functions, in the authorizer's context. API Gateway turns each value of the context into
+ * text, and no value may be empty. Add fields if necessary, but never change one. The gateway caches contexts for a minute, so a new
+ * deployment receives contexts of the previous one.
  */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -26,7 +26,7 @@ const Rights = z.pipe(
   z.object({ role: Role, permissions: z.array(Permission) }),
 );
 
-/** Parses the result of `contextOf`, to which the gateway adds fields of its own. */
+/** Parses the result of `contextOf`. The gateway adds other fields to it. */
 export const CallerContext = z.pipe(
   z.object({ companyId: PathId, userId: PathId, rights: Rights }),
   z.transform(({ rights, ...ids }): Caller => ({ ...ids, ...rights })),

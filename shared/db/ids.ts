@@ -8,7 +8,7 @@ import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface Ids {
-  /** For any record except prospects and addresses. */
+  /** Returns an id for any record except prospects and addresses. */
   next(): Promise<number>;
   /** The block of the id contains prospects of this company only. */
   nextProspect(companyId: number): Promise<number>;

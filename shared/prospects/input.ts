@@ -10,7 +10,7 @@ import { Appointment, CustomFields, Prospect } from "#shared/prospects/schema.ts
 import { AppointmentStatus } from "#shared/prospects/stored.ts";
 import { degrees, Email, Id, LAT_TEXT, LNG_TEXT, named, text } from "#shared/schema.ts";
 
-/** May be omitted, or null to clear the field. */
+/** The field may be omitted, or null to clear it. */
 const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
 
 const NoteBody = text(limits.note, 1);

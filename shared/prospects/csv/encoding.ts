@@ -12,7 +12,7 @@ export type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 /** The number of bytes at the start of a file that identify a workbook or UTF-16. */
 const START_BYTES = 4;
 
-/** A ZIP archive (xlsx, ods and numbers files are such archives), an empty ZIP archive, and an xls file. */
+/** The first bytes of a ZIP archive (such as xlsx, ods and numbers files), of an empty ZIP archive, and of an xls file. */
 const workbooks = [Buffer.of(0x50, 0x4b, 3, 4), Buffer.of(0x50, 0x4b, 5, 6), Buffer.of(0xd0, 0xcf, 0x11, 0xe0)];
 
 /**

@@ -51,7 +51,7 @@ const options: Options = {
   record_delimiter: ["\r\n", "\n", "\r"],
   // Accept rows with a wrong number of cells here, because `draftOf` reports them.
   relax_column_count: true,
-  // Treat a quotation mark inside an unquoted cell, as in 6" pipe, as text.
+  // Treat a quotation mark inside an unquoted cell as text, for example in `6" pipe`.
   relax_quotes: true,
 };
 
@@ -78,8 +78,8 @@ interface ParserState {
 }
 
 /**
- * Makes csv-parse accept rows of any width without creating errors. Otherwise it creates an error with a stack for each row of another
- * width, blank lines included, although the option above allows such rows. A file of such rows would be 20 times slower and time out.
+ * Makes csv-parse accept rows of any width without creating errors. Although the option above allows such rows, csv-parse creates an error
+ * with a stack for each row of another width, blank lines included. A file of such rows would be 20 times slower and time out.
  */
 function acceptingAnyWidth(parser: Parser): Parser {
   const state: ParserState = Reflect.get(parser, "state");
