@@ -28,7 +28,7 @@ export interface AppContext {
   readonly queue: DeliveryQueue;
   readonly post: (request: Post) => Promise<Exchange>;
   /**
-   * Stores a stream record that cannot be published in a queue of such poison records. The message contains the record's data, so that an
+   * Sends a stream record that cannot be published to the queue of poison records. The message contains the record's data, so that an
    * operator can publish it after a repair.
    */
   readonly park: (record: DynamoDBRecord, reason: string) => Promise<void>;

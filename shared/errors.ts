@@ -1,7 +1,7 @@
 /** The errors of the service: the error codes of the API, and the failures of the table and the bucket. */
 import type { Fault, ProblemCode } from "#shared/problem.ts";
 
-/** An error that the API reports to the caller with one of the closed list of codes. */
+/** An error that the API reports to the caller with one of its error codes. */
 export class ApiError extends Error {
   readonly code: ProblemCode;
   readonly faults: readonly Fault[];

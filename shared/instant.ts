@@ -1,4 +1,4 @@
-/** The times and days that requests may contain. */
+/** The schemas of times and days in requests. */
 import * as z from "zod/mini";
 import type { Timestamp } from "#shared/schema.ts";
 

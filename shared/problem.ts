@@ -1,4 +1,7 @@
-/** The schema of the body of every error answer (RFC 9457): codes and faults. Functions need only its types. */
+/**
+ * The schema of the body of every error answer (RFC 9457): codes and faults. Functions import only its types, so that no bundle contains
+ * the schema.
+ */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { named } from "#shared/schema.ts";

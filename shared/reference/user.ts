@@ -117,8 +117,8 @@ export const userWrite = (user: StoredUser, when: Condition = absent): Write => 
 });
 
 /**
- * Writes the rights under the token's subject, which belongs to one user only. `claimed` adds the e-mail address to the row, because the
- * first sign-in makes the claim on that address permanent.
+ * Writes the rights under the token's subject, which belongs to one user only. If `claimed` is true, the row also has the e-mail address,
+ * because the first sign-in makes the claim on this address permanent.
  */
 export const identityWrite = (
   { companyId, id: userId, sub, email, invitedUntil, ...user }: StoredUser,

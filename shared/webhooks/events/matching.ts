@@ -75,8 +75,8 @@ const CACHED_BYTES = 128 * 2 ** 20;
 const caches = new WeakMap<Table, SubscriptionsCache>();
 
 /**
- * Returns the current subscriptions of a company. One small read shows whether the cached ones are current. Read them after an event has
- * arrived: they then contain each registration that is older than the event.
+ * Returns the current subscriptions of a company. One small read shows whether the cached ones are current. Call this after an event has
+ * arrived, so that the result has each registration that is older than the event.
  */
 export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,

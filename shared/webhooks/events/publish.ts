@@ -47,8 +47,8 @@ export function publishStream(
 }
 
 /**
- * Publishes the records together. If that fails, publishes them one by one to find the faulty record, because publishing a record twice
- * changes nothing.
+ * Publishes the records together. If that fails, publishes them one by one to find the faulty record. Records may be published twice,
+ * because that changes nothing.
  */
 async function publishTogether(
   context: EventContext,
