@@ -11,8 +11,10 @@ export const handler = Object.assign(serve, {
     summary: "Whether the service answers",
     tag: "Documentation",
     mediaType: "application/json",
+    name: "Health",
     schema: {
       type: "object",
+      description: "The state of the service.",
       properties: { status: { type: "string", const: "ok" } },
       required: ["status"],
       additionalProperties: false,

@@ -26,13 +26,26 @@ export const ProblemCode = z.enum([
 export type ProblemCode = z.infer<typeof ProblemCode>;
 
 /** One fault in a request. `pointer` is a JSON pointer into the body; `parameter` names a path, query or header parameter. */
-export const Fault = z.object({
-  pointer: z.optional(z.string()),
-  parameter: z.optional(z.string()),
-  code: z.string(),
-  message: z.string(),
-});
+export const Fault = named(
+  "Fault",
+  z.object({
+    pointer: z.optional(z.string()),
+    parameter: z.optional(z.string()),
+    code: z.string(),
+    message: z.string(),
+  }),
+  "One fault in a request.",
+);
 export type Fault = z.infer<typeof Fault>;
+
+/* @__PURE__ */ explain([Fault], () => ({
+  fields: {
+    pointer: "A JSON pointer to the wrong field of the body.",
+    parameter: "The name of the wrong parameter of the path, the query or the headers.",
+    code: "What is wrong, for programs.",
+    message: "What is wrong, for people.",
+  },
+}));
 
 export const Problem = named(
   "Problem",

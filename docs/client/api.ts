@@ -24,6 +24,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/openapi-3.0.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * This document in OpenAPI 3.0
+         * @description The same API, for code generators that cannot read OpenAPI 3.1.
+         *
+         *     Needs no token.
+         */
+        get: operations["docsOpenapi30"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/docs": {
         parameters: {
             query?: never;
@@ -1246,16 +1268,24 @@ export interface components {
     schemas: {
         /** @description A button by which the caller can trigger a delivery for a prospect. */
         Action: {
-            /** @description The registration that the button belongs to. */
+            /**
+             * Format: int64
+             * @description The registration that the button belongs to.
+             */
             registrationId: number;
             /** @description The text on the button. */
             label: string;
             /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event: string;
         };
+        /** @description A list of `Action`. */
+        ActionList: components["schemas"]["Action"][];
         /** @description A postal address. */
         Address: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             /** @description Street and number. */
             address1: string;
@@ -1267,6 +1297,8 @@ export interface components {
             /** @description The address in one line: as it was given, or else computed from the other fields. */
             formattedAddress: string | null;
         };
+        /** @description A list of `Address`. */
+        AddressList: components["schemas"]["Address"][];
         /** @description Only sent fields change. `formattedAddress` follows the others unless it was given, or when it is sent as null. */
         AddressPatch: {
             /** @description Street and number. */
@@ -1281,8 +1313,12 @@ export interface components {
         };
         /** @description An appointment with a prospect. */
         Appointment: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
+            /** Format: int64 */
             prospectId: number;
             title: string;
             /**
@@ -1290,15 +1326,14 @@ export interface components {
              * @description ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day.
              */
             startAt: string;
-            /** @description Not before `startAt`. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
+            /**
+             * Format: date-time
+             * @description Not before `startAt`. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day.
+             */
             endAt: string | null;
             /** @description True if the time of day has no meaning. */
             allDay: boolean;
-            /**
-             * @description A change to `cancelled` cancels the appointment.
-             * @enum {string}
-             */
-            status: "scheduled" | "completed" | "cancelled" | "no_show";
+            status: components["schemas"]["AppointmentStatus"];
             /** @description The meeting point, in words. */
             location: string | null;
             notes: string | null;
@@ -1315,6 +1350,8 @@ export interface components {
             assignedTo: components["schemas"]["UserSummary"] | null;
             createdBy: components["schemas"]["UserSummary"] | null;
         };
+        /** @description A list of `Appointment`. */
+        AppointmentList: components["schemas"]["Appointment"][];
         /** @description Only sent fields change; null clears a field that may be empty. */
         AppointmentPatch: {
             title?: string;
@@ -1324,26 +1361,42 @@ export interface components {
             endAt?: string | null;
             /** @description True if the time of day has no meaning. */
             allDay?: boolean;
-            /** @enum {string} */
-            status?: "scheduled" | "completed" | "cancelled" | "no_show";
+            status?: components["schemas"]["AppointmentStatus"];
             /** @description The meeting point, in words. */
             location?: string | null;
             notes?: string | null;
-            /** @description An active user of the company, or null for nobody. */
+            /**
+             * Format: int64
+             * @description An active user of the company, or null for nobody.
+             */
             assignedToUserId?: number | null;
         };
+        /**
+         * @description How far an appointment has come.
+         * @enum {string}
+         */
+        AppointmentStatus: "scheduled" | "completed" | "cancelled" | "no_show";
         /** @description One attempt to deliver, with the receiver's answer. */
         Attempt: {
-            /** @description From 1. */
+            /**
+             * Format: int64
+             * @description From 1.
+             */
             number: number;
             /**
              * Format: date-time
              * @description UTC, with milliseconds.
              */
             startedAt: string;
-            /** @description Milliseconds of the whole exchange. */
+            /**
+             * Format: int64
+             * @description Milliseconds of the whole exchange.
+             */
             latencyMs: number;
-            /** @description HTTP status of the answer; null if there was none. */
+            /**
+             * Format: int64
+             * @description HTTP status of the answer; null if there was none.
+             */
             status: number | null;
             /** @description Why there was no answer. */
             error: string | null;
@@ -1352,7 +1405,10 @@ export interface components {
         };
         /** @description The tenant that every record belongs to. */
         Company: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             name: string;
             /**
@@ -1366,17 +1422,34 @@ export interface components {
              */
             updatedAt: string;
         };
+        /** @description A CSV file in UTF-8 whose lines end in CRLF. */
+        CsvFile: string;
+        /** @description A form with one CSV file. */
+        CsvUpload: {
+            /**
+             * Format: binary
+             * @description The file, in a part of this name.
+             */
+            file: string;
+        };
         /** @description The deleted record. */
         Deleted: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
         };
         /** @description One event on its way to one registration. */
         Delivery: {
             /** @description Unique in the whole service. */
             id: string;
+            /** Format: int64 */
             webhookId: number;
-            /** @description Null for a test delivery. */
+            /**
+             * Format: int64
+             * @description Null for a test delivery.
+             */
             registrationId: number | null;
             /** @description Name of the event, such as `prospect.status_changed`. */
             event: string;
@@ -1390,12 +1463,21 @@ export interface components {
              * @enum {string}
              */
             status: "waiting" | "delivered" | "exhausted" | "cancelled";
-            /** @description The number of attempts so far. */
+            /**
+             * Format: int64
+             * @description The number of attempts so far.
+             */
             attemptCount: number;
-            /** @description When the next attempt is due; null unless the delivery waits. */
+            /**
+             * Format: date-time
+             * @description When the next attempt is due; null unless the delivery waits.
+             */
             nextAttemptAt: string | null;
-            /** @description Why a due delivery waits. `pause`: the webhook is paused. `breaker`: its receiver has failed five times in a row, and the next try is at `nextAttemptAt`. `limit`: the webhook has as many deliveries in flight as it may have, or no request for it can leave the service at the moment, for example because no name server answers for its host. The wait uses up no attempt. Otherwise null. */
-            heldBy: ("pause" | "breaker" | "limit") | null;
+            /**
+             * @description Why a due delivery waits. `pause`: the webhook is paused. `breaker`: its receiver has failed five times in a row, and the next try is at `nextAttemptAt`. `limit`: the webhook has as many deliveries in flight as it may have, or no request for it can leave the service at the moment, for example because no name server answers for its host. The wait uses up no attempt. Otherwise null.
+             * @enum {string|null}
+             */
+            heldBy: "pause" | "breaker" | "limit" | null;
             /**
              * Format: date-time
              * @description UTC, with milliseconds.
@@ -1411,8 +1493,12 @@ export interface components {
         DeliveryDetail: {
             /** @description Unique in the whole service. */
             id: string;
+            /** Format: int64 */
             webhookId: number;
-            /** @description Null for a test delivery. */
+            /**
+             * Format: int64
+             * @description Null for a test delivery.
+             */
             registrationId: number | null;
             /** @description Name of the event, such as `prospect.status_changed`. */
             event: string;
@@ -1426,12 +1512,21 @@ export interface components {
              * @enum {string}
              */
             status: "waiting" | "delivered" | "exhausted" | "cancelled";
-            /** @description The number of attempts so far. */
+            /**
+             * Format: int64
+             * @description The number of attempts so far.
+             */
             attemptCount: number;
-            /** @description When the next attempt is due; null unless the delivery waits. */
+            /**
+             * Format: date-time
+             * @description When the next attempt is due; null unless the delivery waits.
+             */
             nextAttemptAt: string | null;
-            /** @description Why a due delivery waits. `pause`: the webhook is paused. `breaker`: its receiver has failed five times in a row, and the next try is at `nextAttemptAt`. `limit`: the webhook has as many deliveries in flight as it may have, or no request for it can leave the service at the moment, for example because no name server answers for its host. The wait uses up no attempt. Otherwise null. */
-            heldBy: ("pause" | "breaker" | "limit") | null;
+            /**
+             * @description Why a due delivery waits. `pause`: the webhook is paused. `breaker`: its receiver has failed five times in a row, and the next try is at `nextAttemptAt`. `limit`: the webhook has as many deliveries in flight as it may have, or no request for it can leave the service at the moment, for example because no name server answers for its host. The wait uses up no attempt. Otherwise null.
+             * @enum {string|null}
+             */
+            heldBy: "pause" | "breaker" | "limit" | null;
             /**
              * Format: date-time
              * @description UTC, with milliseconds.
@@ -1465,24 +1560,41 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** @description A list of `EventType`. */
+        EventTypeList: components["schemas"]["EventType"][];
         /** @description An export into a file. The file holds the prospects that the user who began it may see. */
-        Export: {
-            /** @description Unique in the whole service. */
+        ExportJob: {
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             /**
              * @description The file is ready once the export is `completed`.
              * @enum {string}
              */
             state: "running" | "completed" | "failed";
-            /** @description The number of prospects in the export; null until the export has counted them. */
+            /**
+             * Format: int64
+             * @description The number of prospects in the export; null until the export has counted them.
+             */
             total: number | null;
-            /** @description The number of prospects in the file so far. */
+            /**
+             * Format: int64
+             * @description The number of prospects in the file so far.
+             */
             processed: number;
-            /** @description Size of the file, gzipped. */
+            /**
+             * Format: int64
+             * @description Size of the file, gzipped.
+             */
             bytes: number | null;
             /** @description Link to the file, once it is ready. */
             file: components["schemas"]["FileLink"] | null;
-            /** @description When the service removes the file. */
+            /**
+             * Format: date-time
+             * @description When the service removes the file.
+             */
             keptUntil: string | null;
             /** @description Why the export failed, in words; null unless it failed. */
             failure: string | null;
@@ -1496,6 +1608,17 @@ export interface components {
              * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
+        };
+        /** @description One fault in a request. */
+        Fault: {
+            /** @description A JSON pointer to the wrong field of the body. */
+            pointer?: string;
+            /** @description The name of the wrong parameter of the path, the query or the headers. */
+            parameter?: string;
+            /** @description What is wrong, for programs. */
+            code: string;
+            /** @description What is wrong, for people. */
+            message: string;
         };
         /** @description A link into the bucket. */
         FileLink: {
@@ -1512,13 +1635,22 @@ export interface components {
         };
         /** @description The result of an import or of a dry run: each data row is either imported or skipped with one error. */
         FileResult: {
-            /** @description Null for a dry run, which the service does not keep. */
+            /**
+             * Format: int64
+             * @description Null for a dry run, which the service does not keep.
+             */
             id: number | null;
             /** @description If true, the service only checks the file and creates nothing. */
             dryRun: boolean;
-            /** @description The number of created prospects. */
+            /**
+             * Format: int64
+             * @description The number of created prospects.
+             */
             imported: number;
-            /** @description The number of rows with an error. */
+            /**
+             * Format: int64
+             * @description The number of rows with an error.
+             */
             skipped: number;
             /**
              * @description The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read.
@@ -1530,9 +1662,19 @@ export interface components {
             /** @description One entry for each skipped row, in the order of the file. */
             errors: components["schemas"]["RowFault"][];
         };
+        /** @description The state of the service. */
+        Health: {
+            /** @constant */
+            status: "ok";
+        };
+        /** @description A page in HTML. */
+        HtmlPage: string;
         /** @description An import. All of its prospects become visible at once when it is completed. */
-        Import: {
-            /** @description Unique in the whole service. */
+        ImportJob: {
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             /**
              * @description The prospects of the import are visible once it is `completed`.
@@ -1541,13 +1683,25 @@ export interface components {
             state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled";
             /** @description If true, the service only checks the file and creates nothing. */
             dryRun: boolean;
-            /** @description The number of data rows that were read. */
+            /**
+             * Format: int64
+             * @description The number of data rows that were read.
+             */
             processed: number;
-            /** @description The number of rows in the table. None of them is visible before all are written. */
+            /**
+             * Format: int64
+             * @description The number of rows in the table. None of them is visible before all are written.
+             */
             written: number;
-            /** @description The number of created prospects. */
+            /**
+             * Format: int64
+             * @description The number of created prospects.
+             */
             imported: number;
-            /** @description The number of rows with an error. */
+            /**
+             * Format: int64
+             * @description The number of rows with an error.
+             */
             skipped: number;
             /** @description Why the import failed, in words; null unless it failed. */
             failure: string | null;
@@ -1561,8 +1715,11 @@ export interface components {
              * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
-            /** @description The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read. */
-            encoding: ("utf-8" | "utf-16le" | "utf-16be" | "windows-1252") | null;
+            /**
+             * @description The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read.
+             * @enum {string|null}
+             */
+            encoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1252" | null;
             /** @description The headers of columns that the import did not read, at most 100, cut at 100 characters. An empty text stands for filled columns without a header. */
             ignoredColumns: string[];
             /** @description One entry for each skipped row, in the order of the file. For an import by upload only the first 100. */
@@ -1581,7 +1738,10 @@ export interface components {
         };
         /** @description An import, without its errors. */
         ImportSummary: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             /**
              * @description The prospects of the import are visible once it is `completed`.
@@ -1590,13 +1750,25 @@ export interface components {
             state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled";
             /** @description If true, the service only checks the file and creates nothing. */
             dryRun: boolean;
-            /** @description The number of data rows that were read. */
+            /**
+             * Format: int64
+             * @description The number of data rows that were read.
+             */
             processed: number;
-            /** @description The number of rows in the table. None of them is visible before all are written. */
+            /**
+             * Format: int64
+             * @description The number of rows in the table. None of them is visible before all are written.
+             */
             written: number;
-            /** @description The number of created prospects. */
+            /**
+             * Format: int64
+             * @description The number of created prospects.
+             */
             imported: number;
-            /** @description The number of rows with an error. */
+            /**
+             * Format: int64
+             * @description The number of rows with an error.
+             */
             skipped: number;
             /** @description Why the import failed, in words; null unless it failed. */
             failure: string | null;
@@ -1613,23 +1785,33 @@ export interface components {
         };
         /** @description A prospect on the map. Without a status its colour is `#9CA3AF`. */
         MapPin: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
-            /** @description Degrees, -90 to 90. */
+            /**
+             * Format: double
+             * @description Degrees, -90 to 90.
+             */
             lat: number;
-            /** @description Degrees, -180 to 180. */
+            /**
+             * Format: double
+             * @description Degrees, -180 to 180.
+             */
             lng: number;
             /** @description Colour of the current status. */
             statusColor: string;
         };
+        /** @description A list of `MapPin`. */
+        MapPinList: components["schemas"]["MapPin"][];
         /** @description The caller. `permissions` are the effective ones: admins and owners hold all of them. */
         Me: {
             user: components["schemas"]["UserSummary"];
             company: components["schemas"]["Company"];
-            /** @enum {string} */
-            role: "sales" | "admin" | "owner";
+            role: components["schemas"]["Role"];
             /** @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. */
-            permissions: ("canViewAllProspects" | "canManageProspects")[];
+            permissions: components["schemas"]["Permission"][];
         };
         /** @description A new postal address. `formattedAddress` is computed when it is not given. */
         NewAddress: {
@@ -1652,12 +1834,14 @@ export interface components {
             endAt?: string | null;
             /** @description True if the time of day has no meaning. */
             allDay?: boolean;
-            /** @enum {string} */
-            status?: "scheduled" | "completed" | "cancelled" | "no_show";
+            status?: components["schemas"]["AppointmentStatus"];
             /** @description The meeting point, in words. */
             location?: string | null;
             notes?: string | null;
-            /** @description An active user of the company, or null for nobody. */
+            /**
+             * Format: int64
+             * @description An active user of the company, or null for nobody.
+             */
             assignedToUserId?: number | null;
         };
         /** @description The filters of the list, as texts. */
@@ -1683,7 +1867,10 @@ export interface components {
         };
         /** @description The file that will be uploaded, and what the service does with it. */
         NewImport: {
-            /** @description Length of the file, at most 200000000. The bucket then refuses any other length. */
+            /**
+             * Format: int64
+             * @description Length of the file, at most 200000000. The bucket then refuses any other length.
+             */
             bytes?: number;
             /** @description SHA-256 digest of the file in base64. The bucket then refuses any other bytes. */
             sha256?: string;
@@ -1691,8 +1878,12 @@ export interface components {
             dryRun?: boolean;
             /** @description header in the file -> column of the import, or null to ignore the column. Headers are compared without case. */
             mapping?: {
-                [key: string]: ("id" | "name" | "phone" | "email" | "lat" | "lng" | "address1" | "address2" | "city" | "state" | "zip" | "status" | "assignedTo" | "assignedToEmail" | "tags" | "notes" | "createdBy" | "source" | "createdAt") | null;
+                [key: string]: "id" | "name" | "phone" | "email" | "lat" | "lng" | "address1" | "address2" | "city" | "state" | "zip" | "status" | "assignedTo" | "assignedToEmail" | "tags" | "notes" | "createdBy" | "source" | "createdAt" | null;
             };
+        };
+        /** @description A new note. */
+        NewNote: {
+            body: string;
         };
         /** @description A new prospect. Every field is optional; `address` and `addressId` exclude each other. */
         NewProspect: {
@@ -1700,17 +1891,33 @@ export interface components {
             /** @description As it was typed. The search also compares the digits alone. */
             phoneNumber?: string | null;
             secondaryPhoneNumber?: string | null;
+            /** Format: email */
             emailAddress?: string | null;
-            /** @description Degrees, -90 to 90. */
+            /**
+             * Format: double
+             * @description Degrees, -90 to 90.
+             */
             lat?: number | null;
-            /** @description Degrees, -180 to 180. */
+            /**
+             * Format: double
+             * @description Degrees, -180 to 180.
+             */
             lng?: number | null;
-            /** @description An address of the company. At most 2000 prospects may share one. */
+            /**
+             * Format: int64
+             * @description An address of the company. At most 2000 prospects may share one.
+             */
             addressId?: number | null;
             address?: components["schemas"]["NewAddress"] | null;
-            /** @description An active status of the company. A change adds an entry to the status history. */
+            /**
+             * Format: int64
+             * @description An active status of the company. A change adds an entry to the status history.
+             */
             currentStatusId?: number | null;
-            /** @description An active user of the company, or null for nobody. */
+            /**
+             * Format: int64
+             * @description An active user of the company, or null for nobody.
+             */
             assignedToUserId?: number | null;
             /** @description How the prospect came to the service; `api` by default. */
             source?: string | null;
@@ -1735,6 +1942,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
+             * Format: int64
              * @description Minutes from the event to its delivery, 0 to 43200.
              * @default 0
              */
@@ -1751,21 +1959,39 @@ export interface components {
              */
             manualTriggerButtonText?: string | null;
         };
+        /** @description A new lead status. */
+        NewStatus: {
+            /** @description The label. Unique in the company without case; no comma and no semicolon. */
+            value: string;
+            /** @description Hexadecimal, such as `#1D4ED8`. */
+            color?: string;
+            /**
+             * Format: int64
+             * @description Position in the list, smallest first. A new status without one comes last.
+             */
+            sortOrder?: number;
+        };
+        /** @description A new tag. */
+        NewTag: {
+            /** @description The label. Unique in the company without case; no comma and no semicolon. */
+            value: string;
+            /** @description Hexadecimal, such as `#1D4ED8`. */
+            color?: string;
+        };
         /** @description A new zone. Every field is optional. */
         NewTerritory: {
             /** @default Untitled Territory */
             name?: string;
             /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. */
-            polygon?: [
-                number,
-                number
-            ][];
+            polygon?: number[][];
             /**
+             * Format: int64
              * @description An estimate of the client; the service does not compute it.
              * @default 0
              */
             totalProperties?: number;
             /**
+             * Format: int64
              * @description An active user of the company, or null for nobody.
              * @default null
              */
@@ -1780,13 +2006,12 @@ export interface components {
             email: string;
             firstName: string;
             lastName: string;
-            /** @enum {string} */
-            role: "sales" | "admin" | "owner";
+            role: components["schemas"]["Role"];
             /**
              * @description What a sales user may do beyond their own prospects. Admins and owners hold every permission.
              * @default []
              */
-            permissions?: ("canViewAllProspects" | "canManageProspects")[];
+            permissions?: components["schemas"]["Permission"][];
             sub?: string;
         };
         /** @description A new receiver of events, with its first registrations. */
@@ -1807,7 +2032,10 @@ export interface components {
         };
         /** @description A note on a prospect. */
         Note: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             body: string;
             /**
@@ -1822,12 +2050,30 @@ export interface components {
             updatedAt: string;
             createdBy: components["schemas"]["UserSummary"] | null;
         };
+        /** @description A list of `Note`. */
+        NoteList: components["schemas"]["Note"][];
+        /** @description Only sent fields change. */
+        NotePatch: {
+            body?: string;
+        };
+        /** @description An OpenAPI document. */
+        OpenApiDocument: {
+            [key: string]: unknown;
+        };
+        /**
+         * @description A right that a sales user may have in addition.
+         * @enum {string}
+         */
+        Permission: "canViewAllProspects" | "canManageProspects";
         /** @description Every error of the service (RFC 9457). */
         Problem: {
             /** @description A URN that ends with the code. */
             type: string;
             title: string;
-            /** @description The HTTP status. */
+            /**
+             * Format: int64
+             * @description The HTTP status.
+             */
             status: number;
             /** @description What happened, for people. */
             detail: string;
@@ -1839,31 +2085,38 @@ export interface components {
             /** @description The same as `X-Request-Id`. */
             requestId: string;
             /** @description Each fault: a JSON pointer into the body or the name of a parameter, a code and a message. */
-            errors: {
-                pointer?: string;
-                parameter?: string;
-                code: string;
-                message: string;
-            }[];
+            errors: components["schemas"]["Fault"][];
         };
         /** @description A prospect as lists show it, with the one soonest upcoming appointment. */
         Prospect: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             name: string | null;
             /** @description As it was typed. The search also compares the digits alone. */
             phoneNumber: string | null;
             secondaryPhoneNumber: string | null;
             emailAddress: string | null;
-            /** @description Degrees, -90 to 90. */
+            /**
+             * Format: double
+             * @description Degrees, -90 to 90.
+             */
             lat: number | null;
-            /** @description Degrees, -180 to 180. */
+            /**
+             * Format: double
+             * @description Degrees, -180 to 180.
+             */
             lng: number | null;
             /** @description How the prospect came to the service; `api` by default. */
             source: string | null;
             /** @description Id of the prospect in the system that it comes from. Need not be unique. */
             sourceId: string | null;
-            /** @description When the source system created the prospect. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
+            /**
+             * Format: date-time
+             * @description When the source system created the prospect. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day.
+             */
             sourceCreatedAt: string | null;
             /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces the whole object. */
             customFieldData: {
@@ -1882,30 +2135,40 @@ export interface components {
             address: components["schemas"]["Address"] | null;
             currentStatus: components["schemas"]["StatusSummary"] | null;
             assignedTo: components["schemas"]["UserSummary"] | null;
-            tags: {
-                tag: components["schemas"]["Tag"];
-            }[];
+            tags: components["schemas"]["ProspectTag"][];
             /** @description The soonest upcoming appointment that is scheduled, or an empty list. */
             appointments: components["schemas"]["Appointment"][];
         };
         /** @description A prospect with its 5 newest notes, all appointments (soonest first) and its complete status history (newest first). */
         ProspectDetail: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             name: string | null;
             /** @description As it was typed. The search also compares the digits alone. */
             phoneNumber: string | null;
             secondaryPhoneNumber: string | null;
             emailAddress: string | null;
-            /** @description Degrees, -90 to 90. */
+            /**
+             * Format: double
+             * @description Degrees, -90 to 90.
+             */
             lat: number | null;
-            /** @description Degrees, -180 to 180. */
+            /**
+             * Format: double
+             * @description Degrees, -180 to 180.
+             */
             lng: number | null;
             /** @description How the prospect came to the service; `api` by default. */
             source: string | null;
             /** @description Id of the prospect in the system that it comes from. Need not be unique. */
             sourceId: string | null;
-            /** @description When the source system created the prospect. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
+            /**
+             * Format: date-time
+             * @description When the source system created the prospect. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day.
+             */
             sourceCreatedAt: string | null;
             /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces the whole object. */
             customFieldData: {
@@ -1924,9 +2187,7 @@ export interface components {
             address: components["schemas"]["Address"] | null;
             currentStatus: components["schemas"]["StatusSummary"] | null;
             assignedTo: components["schemas"]["UserSummary"] | null;
-            tags: {
-                tag: components["schemas"]["Tag"];
-            }[];
+            tags: components["schemas"]["ProspectTag"][];
             /** @description The 5 newest notes, newest first. */
             notes: components["schemas"]["Note"][];
             /** @description All appointments, soonest first. */
@@ -1938,11 +2199,20 @@ export interface components {
         ProspectPage: {
             /** @description One page, newest first. */
             items: components["schemas"]["Prospect"][];
-            /** @description The exact number of all matches. */
+            /**
+             * Format: int64
+             * @description The exact number of all matches.
+             */
             total: number;
-            /** @description The requested page. */
+            /**
+             * Format: int64
+             * @description The requested page.
+             */
             page: number;
-            /** @description The size used: at most 500. */
+            /**
+             * Format: int64
+             * @description The size used: at most 500.
+             */
             pageSize: number;
         };
         /** @description Only sent fields change; null clears. `address` and `addressId` exclude each other. */
@@ -1951,17 +2221,33 @@ export interface components {
             /** @description As it was typed. The search also compares the digits alone. */
             phoneNumber?: string | null;
             secondaryPhoneNumber?: string | null;
+            /** Format: email */
             emailAddress?: string | null;
-            /** @description Degrees, -90 to 90. */
+            /**
+             * Format: double
+             * @description Degrees, -90 to 90.
+             */
             lat?: number | null;
-            /** @description Degrees, -180 to 180. */
+            /**
+             * Format: double
+             * @description Degrees, -180 to 180.
+             */
             lng?: number | null;
-            /** @description An address of the company. At most 2000 prospects may share one. */
+            /**
+             * Format: int64
+             * @description An address of the company. At most 2000 prospects may share one.
+             */
             addressId?: number | null;
             address?: components["schemas"]["NewAddress"] | null;
-            /** @description An active status of the company. A change adds an entry to the status history. */
+            /**
+             * Format: int64
+             * @description An active status of the company. A change adds an entry to the status history.
+             */
             currentStatusId?: number | null;
-            /** @description An active user of the company, or null for nobody. */
+            /**
+             * Format: int64
+             * @description An active user of the company, or null for nobody.
+             */
             assignedToUserId?: number | null;
             /** @description How the prospect came to the service; `api` by default. */
             source?: string | null;
@@ -1971,8 +2257,15 @@ export interface components {
             customFieldData?: {
                 [key: string]: unknown;
             } | null;
-            /** @description The user who assigns the prospect; the caller by default. */
+            /**
+             * Format: int64
+             * @description The user who assigns the prospect; the caller by default.
+             */
             assignedByUserId?: number;
+        };
+        /** @description A tag of a prospect. */
+        ProspectTag: {
+            tag: components["schemas"]["Tag"];
         };
         /** @description The delivery that was queued. */
         Queued: {
@@ -1981,7 +2274,10 @@ export interface components {
         };
         /** @description A subscription of a webhook to one event. */
         Registration: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event: string;
@@ -1989,7 +2285,10 @@ export interface components {
             filter: {
                 [key: string]: unknown;
             } | null;
-            /** @description Minutes from the event to its delivery, 0 to 43200. */
+            /**
+             * Format: int64
+             * @description Minutes from the event to its delivery, 0 to 43200.
+             */
             delayMinutes: number;
             /**
              * @description `manual` waits until a user presses a button.
@@ -1999,6 +2298,8 @@ export interface components {
             /** @description Label of that button. */
             manualTriggerButtonText: string | null;
         };
+        /** @description A list of `Registration`. */
+        RegistrationList: components["schemas"]["Registration"][];
         /** @description Only sent fields change; null as `filter` means every event of that name. */
         RegistrationPatch: {
             /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
@@ -2007,7 +2308,10 @@ export interface components {
             filter?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Minutes from the event to its delivery, 0 to 43200. */
+            /**
+             * Format: int64
+             * @description Minutes from the event to its delivery, 0 to 43200.
+             */
             delayMinutes?: number;
             /**
              * @description `manual` waits until a user presses a button.
@@ -2032,12 +2336,23 @@ export interface components {
         };
         /** @description The number of deliveries that are sent again. */
         Replayed: {
-            /** @description The number of deliveries that are sent again. 0 means that none of the range has failed; delivered ones count only with `deliveries: all`. */
+            /**
+             * Format: int64
+             * @description The number of deliveries that are sent again. 0 means that none of the range has failed; delivered ones count only with `deliveries: all`.
+             */
             count: number;
         };
+        /**
+         * @description What a user is in the company.
+         * @enum {string}
+         */
+        Role: "sales" | "admin" | "owner";
         /** @description Why a row was skipped. `row` is its number in a spreadsheet: the header is row 1. */
         RowFault: {
-            /** @description The row number as a spreadsheet counts: the header is row 1. */
+            /**
+             * Format: int64
+             * @description The row number as a spreadsheet counts: the header is row 1.
+             */
             row: number;
             /** @description All faults of the row, with the names of their columns. */
             message: string;
@@ -2049,20 +2364,29 @@ export interface components {
         };
         /** @description A lead status. An inactive status stays on the prospects that have it, but cannot be assigned to others. */
         Status: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             /** @description The label. Unique in the company without case; no comma and no semicolon. */
             value: string;
             /** @description Hexadecimal, such as `#1D4ED8`. */
             color: string;
-            /** @description Position in the list, smallest first. A new status without one comes last. */
+            /**
+             * Format: int64
+             * @description Position in the list, smallest first. A new status without one comes last.
+             */
             sortOrder: number;
             /** @description An inactive status cannot be assigned to a prospect. */
             isActive: boolean;
         };
         /** @description One entry of a prospect's status history: label and colour as they were then. */
         StatusChange: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             /** @description The new status with its label at that time; null if the status was cleared. */
             status: components["schemas"]["StatusSummary"] | null;
@@ -2077,9 +2401,28 @@ export interface components {
              */
             createdAt: string;
         };
+        /** @description A list of `Status`. */
+        StatusList: components["schemas"]["Status"][];
+        /** @description Only sent fields change. */
+        StatusPatch: {
+            /** @description The label. Unique in the company without case; no comma and no semicolon. */
+            value?: string;
+            /** @description Hexadecimal, such as `#1D4ED8`. */
+            color?: string;
+            /**
+             * Format: int64
+             * @description Position in the list, smallest first. A new status without one comes last.
+             */
+            sortOrder?: number;
+            /** @description An inactive status cannot be assigned to a prospect. */
+            isActive?: boolean;
+        };
         /** @description A lead status as prospects show it. */
         StatusSummary: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             /** @description The label. Unique in the company without case; no comma and no semicolon. */
             value: string;
@@ -2088,28 +2431,54 @@ export interface components {
         };
         /** @description A label of the company. */
         Tag: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             /** @description The label. Unique in the company without case; no comma and no semicolon. */
             value: string;
             /** @description Hexadecimal, such as `#1D4ED8`. */
             color: string;
         };
+        /** @description The new tags of a prospect. */
+        TagChoice: {
+            /** @description Tags of the company, at most 50 different ones. They replace all tags of the prospect. */
+            tagIds: number[];
+        };
+        /** @description A list of `Tag`. */
+        TagList: components["schemas"]["Tag"][];
+        /** @description Only sent fields change. */
+        TagPatch: {
+            /** @description The label. Unique in the company without case; no comma and no semicolon. */
+            value?: string;
+            /** @description Hexadecimal, such as `#1D4ED8`. */
+            color?: string;
+        };
         /** @description A named zone. Its polygon is a ring of `[lng, lat]` points. It is empty if none was sent. */
         Territory: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             name: string;
             /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. */
-            polygon: [
-                number,
-                number
-            ][];
-            /** @description An estimate of the client; the service does not compute it. */
+            polygon: number[][];
+            /**
+             * Format: int64
+             * @description An estimate of the client; the service does not compute it.
+             */
             totalProperties: number;
-            /** @description An active user of the company, or null for nobody. */
+            /**
+             * Format: int64
+             * @description An active user of the company, or null for nobody.
+             */
             assignedToUserId: number | null;
-            /** @description The company that owns the record. */
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
             companyId: number;
             /**
              * Format: date-time
@@ -2122,17 +2491,22 @@ export interface components {
              */
             updatedAt: string;
         };
+        /** @description A list of `Territory`. */
+        TerritoryList: components["schemas"]["Territory"][];
         /** @description Only sent fields change; null as `assignedToUserId` unassigns. */
         TerritoryPatch: {
             name?: string;
             /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. */
-            polygon?: [
-                number,
-                number
-            ][];
-            /** @description An estimate of the client; the service does not compute it. */
+            polygon?: number[][];
+            /**
+             * Format: int64
+             * @description An estimate of the client; the service does not compute it.
+             */
             totalProperties?: number;
-            /** @description An active user of the company, or null for nobody. */
+            /**
+             * Format: int64
+             * @description An active user of the company, or null for nobody.
+             */
             assignedToUserId?: number | null;
         };
         /** @description How to send the file: one request with this method, exactly these headers and the file as its body. The link accepts one upload. */
@@ -2159,7 +2533,10 @@ export interface components {
         };
         /** @description A user of the company. A user who is not active cannot sign in. */
         User: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             firstName: string;
             lastName: string;
@@ -2168,10 +2545,9 @@ export interface components {
              * @description Unique in the whole service; cannot be changed.
              */
             email: string;
-            /** @enum {string} */
-            role: "sales" | "admin" | "owner";
+            role: components["schemas"]["Role"];
             /** @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. */
-            permissions: ("canViewAllProspects" | "canManageProspects")[];
+            permissions: components["schemas"]["Permission"][];
             /** @description A user who is not active cannot sign in. */
             isActive: boolean;
             /**
@@ -2189,23 +2565,30 @@ export interface components {
              * @enum {string}
              */
             invitation: "pending" | "accepted" | "expired" | "withdrawn";
-            /** @description When a pending invitation ends and its e-mail address becomes free again; null unless the invitation is pending. */
+            /**
+             * Format: date-time
+             * @description When a pending invitation ends and its e-mail address becomes free again; null unless the invitation is pending.
+             */
             invitationExpiresAt: string | null;
         };
+        /** @description A list of `User`. */
+        UserList: components["schemas"]["User"][];
         /** @description Only sent fields change. An e-mail address cannot be changed. */
         UserPatch: {
             firstName?: string;
             lastName?: string;
-            /** @enum {string} */
-            role?: "sales" | "admin" | "owner";
+            role?: components["schemas"]["Role"];
             /** @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. */
-            permissions?: ("canViewAllProspects" | "canManageProspects")[];
+            permissions?: components["schemas"]["Permission"][];
             /** @description True enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired. */
             isActive?: boolean;
         };
         /** @description A user as other records show them. */
         UserSummary: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             firstName: string;
             lastName: string;
@@ -2214,7 +2597,10 @@ export interface components {
         };
         /** @description A receiver of events. Only the answer that creates `secretKey` shows it in full. */
         Webhook: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             name: string;
             /** @description Must be https and lead to public addresses only. */
@@ -2223,7 +2609,10 @@ export interface components {
             secretKey: string;
             /** @enum {string} */
             status: "active" | "paused";
-            /** @description The company that owns the record. */
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
             companyId: number;
             /**
              * Format: date-time
@@ -2238,6 +2627,8 @@ export interface components {
             /** @description At most 50. */
             registrations: components["schemas"]["Registration"][];
         };
+        /** @description A list of `Webhook`. */
+        WebhookList: components["schemas"]["Webhook"][];
         /** @description Only sent fields change. */
         WebhookPatch: {
             name?: string;
@@ -2249,7 +2640,10 @@ export interface components {
         };
         /** @description A webhook with its new secret in full. No other answer shows the secret. */
         WebhookWithSecret: {
-            /** @description Unique in the whole service. */
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
             id: number;
             name: string;
             /** @description Must be https and lead to public addresses only. */
@@ -2258,7 +2652,10 @@ export interface components {
             secretKey: string;
             /** @enum {string} */
             status: "active" | "paused";
-            /** @description The company that owns the record. */
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
             companyId: number;
             /**
              * Format: date-time
@@ -2562,10 +2959,7 @@ export interface components {
         };
     };
     parameters: {
-        /**
-         * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-         * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-         */
+        /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
         "Idempotency-Key": string;
     };
     requestBodies: never;
@@ -2586,58 +2980,87 @@ export interface components {
     pathItems: never;
 }
 export type Action = components['schemas']['Action'];
+export type ActionList = components['schemas']['ActionList'];
 export type Address = components['schemas']['Address'];
+export type AddressList = components['schemas']['AddressList'];
 export type AddressPatch = components['schemas']['AddressPatch'];
 export type Appointment = components['schemas']['Appointment'];
+export type AppointmentList = components['schemas']['AppointmentList'];
 export type AppointmentPatch = components['schemas']['AppointmentPatch'];
+export type AppointmentStatus = components['schemas']['AppointmentStatus'];
 export type Attempt = components['schemas']['Attempt'];
 export type Company = components['schemas']['Company'];
+export type CsvFile = components['schemas']['CsvFile'];
+export type CsvUpload = components['schemas']['CsvUpload'];
 export type Deleted = components['schemas']['Deleted'];
 export type Delivery = components['schemas']['Delivery'];
 export type DeliveryDetail = components['schemas']['DeliveryDetail'];
 export type DeliveryPage = components['schemas']['DeliveryPage'];
 export type EventType = components['schemas']['EventType'];
-export type Export = components['schemas']['Export'];
+export type EventTypeList = components['schemas']['EventTypeList'];
+export type ExportJob = components['schemas']['ExportJob'];
+export type Fault = components['schemas']['Fault'];
 export type FileLink = components['schemas']['FileLink'];
 export type FileResult = components['schemas']['FileResult'];
-export type Import = components['schemas']['Import'];
+export type Health = components['schemas']['Health'];
+export type HtmlPage = components['schemas']['HtmlPage'];
+export type ImportJob = components['schemas']['ImportJob'];
 export type ImportPage = components['schemas']['ImportPage'];
 export type ImportSummary = components['schemas']['ImportSummary'];
 export type MapPin = components['schemas']['MapPin'];
+export type MapPinList = components['schemas']['MapPinList'];
 export type Me = components['schemas']['Me'];
 export type NewAddress = components['schemas']['NewAddress'];
 export type NewAppointment = components['schemas']['NewAppointment'];
 export type NewExport = components['schemas']['NewExport'];
 export type NewImport = components['schemas']['NewImport'];
+export type NewNote = components['schemas']['NewNote'];
 export type NewProspect = components['schemas']['NewProspect'];
 export type NewRegistration = components['schemas']['NewRegistration'];
+export type NewStatus = components['schemas']['NewStatus'];
+export type NewTag = components['schemas']['NewTag'];
 export type NewTerritory = components['schemas']['NewTerritory'];
 export type NewUser = components['schemas']['NewUser'];
 export type NewWebhook = components['schemas']['NewWebhook'];
 export type Note = components['schemas']['Note'];
+export type NoteList = components['schemas']['NoteList'];
+export type NotePatch = components['schemas']['NotePatch'];
+export type OpenApiDocument = components['schemas']['OpenApiDocument'];
+export type Permission = components['schemas']['Permission'];
 export type Problem = components['schemas']['Problem'];
 export type Prospect = components['schemas']['Prospect'];
 export type ProspectDetail = components['schemas']['ProspectDetail'];
 export type ProspectPage = components['schemas']['ProspectPage'];
 export type ProspectPatch = components['schemas']['ProspectPatch'];
+export type ProspectTag = components['schemas']['ProspectTag'];
 export type Queued = components['schemas']['Queued'];
 export type Registration = components['schemas']['Registration'];
+export type RegistrationList = components['schemas']['RegistrationList'];
 export type RegistrationPatch = components['schemas']['RegistrationPatch'];
 export type ReplayRange = components['schemas']['ReplayRange'];
 export type Replayed = components['schemas']['Replayed'];
+export type Role = components['schemas']['Role'];
 export type RowFault = components['schemas']['RowFault'];
 export type SecretChoice = components['schemas']['SecretChoice'];
 export type Status = components['schemas']['Status'];
 export type StatusChange = components['schemas']['StatusChange'];
+export type StatusList = components['schemas']['StatusList'];
+export type StatusPatch = components['schemas']['StatusPatch'];
 export type StatusSummary = components['schemas']['StatusSummary'];
 export type Tag = components['schemas']['Tag'];
+export type TagChoice = components['schemas']['TagChoice'];
+export type TagList = components['schemas']['TagList'];
+export type TagPatch = components['schemas']['TagPatch'];
 export type Territory = components['schemas']['Territory'];
+export type TerritoryList = components['schemas']['TerritoryList'];
 export type TerritoryPatch = components['schemas']['TerritoryPatch'];
 export type Upload = components['schemas']['Upload'];
 export type User = components['schemas']['User'];
+export type UserList = components['schemas']['UserList'];
 export type UserPatch = components['schemas']['UserPatch'];
 export type UserSummary = components['schemas']['UserSummary'];
 export type Webhook = components['schemas']['Webhook'];
+export type WebhookList = components['schemas']['WebhookList'];
 export type WebhookPatch = components['schemas']['WebhookPatch'];
 export type WebhookWithSecret = components['schemas']['WebhookWithSecret'];
 export type ResponseProblem400 = components['responses']['Problem400'];
@@ -2688,7 +3111,44 @@ export interface operations {
                      *       "paths": {}
                      *     }
                      */
-                    "application/json": Record<string, never>;
+                    "application/json": components["schemas"]["OpenApiDocument"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    docsOpenapi30: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "openapi": "3.0.3",
+                     *       "info": {
+                     *         "title": "Canvassing",
+                     *         "version": "1"
+                     *       },
+                     *       "paths": {}
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OpenApiDocument"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -2716,7 +3176,7 @@ export interface operations {
                 };
                 content: {
                     /** @example <!doctype html> */
-                    "text/html": string;
+                    "text/html": components["schemas"]["HtmlPage"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -2748,10 +3208,7 @@ export interface operations {
                      *       "status": "ok"
                      *     }
                      */
-                    "application/json": {
-                        /** @constant */
-                        status: "ok";
-                    };
+                    "application/json": components["schemas"]["Health"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -2845,7 +3302,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["User"][];
+                    "application/json": components["schemas"]["UserList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -2861,10 +3318,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -3113,7 +3567,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["Status"][];
+                    "application/json": components["schemas"]["StatusList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -3129,10 +3583,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -3146,14 +3597,7 @@ export interface operations {
                  *       "color": "#1D4ED8"
                  *     }
                  */
-                "application/json": {
-                    /** @description The label. Unique in the company without case; no comma and no semicolon. */
-                    value: string;
-                    /** @description Hexadecimal, such as `#1D4ED8`. */
-                    color?: string;
-                    /** @description Position in the list, smallest first. A new status without one comes last. */
-                    sortOrder?: number;
-                };
+                "application/json": components["schemas"]["NewStatus"];
             };
         };
         responses: {
@@ -3298,16 +3742,7 @@ export interface operations {
                  *       "color": "#15803D"
                  *     }
                  */
-                "application/json": {
-                    /** @description The label. Unique in the company without case; no comma and no semicolon. */
-                    value?: string;
-                    /** @description Hexadecimal, such as `#1D4ED8`. */
-                    color?: string;
-                    /** @description Position in the list, smallest first. A new status without one comes last. */
-                    sortOrder?: number;
-                    /** @description An inactive status cannot be assigned to a prospect. */
-                    isActive?: boolean;
-                };
+                "application/json": components["schemas"]["StatusPatch"];
             };
         };
         responses: {
@@ -3369,7 +3804,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["Tag"][];
+                    "application/json": components["schemas"]["TagList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -3385,10 +3820,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -3402,12 +3834,7 @@ export interface operations {
                  *       "color": "#DC2626"
                  *     }
                  */
-                "application/json": {
-                    /** @description The label. Unique in the company without case; no comma and no semicolon. */
-                    value: string;
-                    /** @description Hexadecimal, such as `#1D4ED8`. */
-                    color?: string;
-                };
+                "application/json": components["schemas"]["NewTag"];
             };
         };
         responses: {
@@ -3548,12 +3975,7 @@ export interface operations {
                  *       "color": "#B91C1C"
                  *     }
                  */
-                "application/json": {
-                    /** @description The label. Unique in the company without case; no comma and no semicolon. */
-                    value?: string;
-                    /** @description Hexadecimal, such as `#1D4ED8`. */
-                    color?: string;
-                };
+                "application/json": components["schemas"]["TagPatch"];
             };
         };
         responses: {
@@ -3591,60 +4013,27 @@ export interface operations {
     prospectsList: {
         parameters: {
             query?: {
-                /**
-                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates.
-                 * @example -105.1,39.6,-104.8,39.9
-                 */
+                /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. Example: `-105.1,39.6,-104.8,39.9`. */
                 bbox?: string;
-                /**
-                 * @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day.
-                 * @example 2026-06-01
-                 */
+                /** @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day. Example: `2026-06-01`. */
                 dateFrom?: string;
-                /**
-                 * @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day.
-                 * @example 2026-06-30
-                 */
+                /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. Example: `2026-06-30`. */
                 dateTo?: string;
-                /**
-                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
-                 * @example New,Go Back
-                 */
+                /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `New,Go Back`. */
                 status?: string;
-                /**
-                 * @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users.
-                 * @example 7,unassigned
-                 */
+                /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. Example: `7,unassigned`. */
                 assignedToUserId?: string;
-                /**
-                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users.
-                 * @example Ravi Rep
-                 */
+                /** @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users. Example: `Ravi Rep`. */
                 rep?: string;
-                /**
-                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
-                 * @example Hail damage
-                 */
+                /** @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Hail damage`. */
                 tagId?: string;
-                /**
-                 * @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
-                 * @example Denver,Aurora
-                 */
+                /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
-                /**
-                 * @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard.
-                 * @example bannock 0142
-                 */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
                 search?: string;
-                /**
-                 * @description From 1. A page past the end is empty.
-                 * @example 1
-                 */
+                /** @description From 1. A page past the end is empty. Example: `1`. */
                 page?: number;
-                /**
-                 * @description A larger value counts as 500. The answer names the size used.
-                 * @example 100
-                 */
+                /** @description A larger value counts as 500. The answer names the size used. Example: `100`. */
                 pageSize?: number;
             };
             header?: never;
@@ -3759,10 +4148,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -3897,50 +4283,23 @@ export interface operations {
     prospectsPins: {
         parameters: {
             query?: {
-                /**
-                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates.
-                 * @example -105.1,39.6,-104.8,39.9
-                 */
+                /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. Example: `-105.1,39.6,-104.8,39.9`. */
                 bbox?: string;
-                /**
-                 * @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day.
-                 * @example 2026-06-01
-                 */
+                /** @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day. Example: `2026-06-01`. */
                 dateFrom?: string;
-                /**
-                 * @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day.
-                 * @example 2026-06-30
-                 */
+                /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. Example: `2026-06-30`. */
                 dateTo?: string;
-                /**
-                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
-                 * @example New,Go Back
-                 */
+                /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `New,Go Back`. */
                 status?: string;
-                /**
-                 * @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users.
-                 * @example 7,unassigned
-                 */
+                /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. Example: `7,unassigned`. */
                 assignedToUserId?: string;
-                /**
-                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users.
-                 * @example Ravi Rep
-                 */
+                /** @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users. Example: `Ravi Rep`. */
                 rep?: string;
-                /**
-                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
-                 * @example Hail damage
-                 */
+                /** @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Hail damage`. */
                 tagId?: string;
-                /**
-                 * @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
-                 * @example Denver,Aurora
-                 */
+                /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
-                /**
-                 * @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard.
-                 * @example bannock 0142
-                 */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
                 search?: string;
             };
             header?: never;
@@ -3966,7 +4325,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["MapPin"][];
+                    "application/json": components["schemas"]["MapPinList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -3981,50 +4340,23 @@ export interface operations {
     prospectsExport: {
         parameters: {
             query?: {
-                /**
-                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates.
-                 * @example -105.1,39.6,-104.8,39.9
-                 */
+                /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. Example: `-105.1,39.6,-104.8,39.9`. */
                 bbox?: string;
-                /**
-                 * @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day.
-                 * @example 2026-06-01
-                 */
+                /** @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day. Example: `2026-06-01`. */
                 dateFrom?: string;
-                /**
-                 * @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day.
-                 * @example 2026-06-30
-                 */
+                /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. Example: `2026-06-30`. */
                 dateTo?: string;
-                /**
-                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
-                 * @example New,Go Back
-                 */
+                /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `New,Go Back`. */
                 status?: string;
-                /**
-                 * @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users.
-                 * @example 7,unassigned
-                 */
+                /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. Example: `7,unassigned`. */
                 assignedToUserId?: string;
-                /**
-                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users.
-                 * @example Ravi Rep
-                 */
+                /** @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users. Example: `Ravi Rep`. */
                 rep?: string;
-                /**
-                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
-                 * @example Hail damage
-                 */
+                /** @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Hail damage`. */
                 tagId?: string;
-                /**
-                 * @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
-                 * @example Denver,Aurora
-                 */
+                /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
-                /**
-                 * @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard.
-                 * @example bannock 0142
-                 */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
                 search?: string;
             };
             header?: never;
@@ -4045,7 +4377,7 @@ export interface operations {
                      * @example id,name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,createdBy,source,createdAt
                      *     1030,Maria Alvarez,+1 303 555 0142,,39.7392,-104.9903,1437 Bannock St,,Denver,CO,80202,Interested,Ravi Rep,ravi@example.com,Hail damage,"Wants a quote, after the hail season.",Ada Admin,door,2026-06-01T15:04:05.678Z
                      */
-                    "text/csv": string;
+                    "text/csv": components["schemas"]["CsvFile"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -4060,22 +4392,13 @@ export interface operations {
     prospectsImport: {
         parameters: {
             query?: {
-                /**
-                 * @description If true, the service only checks the file and creates nothing.
-                 * @example true
-                 */
+                /** @description If true, the service only checks the file and creates nothing. Example: `true`. */
                 dryRun?: "true" | "false";
-                /**
-                 * @description JSON: header in the file -> column of the import, or null to ignore the column. Headers are compared without case.
-                 * @example {"Full name":"name"}
-                 */
+                /** @description JSON: header in the file -> column of the import, or null to ignore the column. Headers are compared without case. Example: `{"Full name":"name"}`. */
                 mapping?: string;
             };
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -4088,13 +4411,7 @@ export interface operations {
                  *       "file": "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n"
                  *     }
                  */
-                "multipart/form-data": {
-                    /**
-                     * Format: binary
-                     * @description The file, in a part of this name.
-                     */
-                    file: string;
-                };
+                "multipart/form-data": components["schemas"]["CsvUpload"];
             };
         };
         responses: {
@@ -4144,15 +4461,9 @@ export interface operations {
     importsList: {
         parameters: {
             query?: {
-                /**
-                 * @description `nextCursor` of the previous page.
-                 * @example 1032
-                 */
+                /** @description `nextCursor` of the previous page. Example: `1032`. */
                 cursor?: number;
-                /**
-                 * @description A larger value counts as 500.
-                 * @example 100
-                 */
+                /** @description A larger value counts as 500. Example: `100`. */
                 limit?: number;
             };
             header?: never;
@@ -4204,10 +4515,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -4266,7 +4574,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["Import"];
+                    "application/json": components["schemas"]["ImportJob"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -4331,7 +4639,7 @@ export interface operations {
                      *       "upload": null
                      *     }
                      */
-                    "application/json": components["schemas"]["Import"];
+                    "application/json": components["schemas"]["ImportJob"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -4349,10 +4657,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -4408,10 +4713,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -4452,7 +4754,7 @@ export interface operations {
                      *       "updatedAt": "2026-06-01T15:04:05.678Z"
                      *     }
                      */
-                    "application/json": components["schemas"]["Export"];
+                    "application/json": components["schemas"]["ExportJob"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -4507,7 +4809,7 @@ export interface operations {
                      *       "updatedAt": "2026-06-01T15:04:05.678Z"
                      *     }
                      */
-                    "application/json": components["schemas"]["Export"];
+                    "application/json": components["schemas"]["ExportJob"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -4852,10 +5154,7 @@ export interface operations {
                  *       ]
                  *     }
                  */
-                "application/json": {
-                    /** @description Tags of the company, at most 50 different ones. They replace all tags of the prospect. */
-                    tagIds: number[];
-                };
+                "application/json": components["schemas"]["TagChoice"];
             };
         };
         responses: {
@@ -4961,15 +5260,9 @@ export interface operations {
     addressesList: {
         parameters: {
             query?: {
-                /**
-                 * @description Only ids above this one.
-                 * @example 1024
-                 */
+                /** @description Only ids above this one. Example: `1024`. */
                 after?: number;
-                /**
-                 * @description A larger value counts as 500. An answer shorter than the limit is the last one.
-                 * @example 100
-                 */
+                /** @description A larger value counts as 500. An answer shorter than the limit is the last one. Example: `100`. */
                 limit?: number;
             };
             header?: never;
@@ -4998,7 +5291,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["Address"][];
+                    "application/json": components["schemas"]["AddressList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -5014,10 +5307,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -5220,7 +5510,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["Territory"][];
+                    "application/json": components["schemas"]["TerritoryList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -5236,10 +5526,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -5537,7 +5824,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["Note"][];
+                    "application/json": components["schemas"]["NoteList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -5554,10 +5841,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5576,9 +5860,7 @@ export interface operations {
                  *       "body": "Wants a quote after the hail season."
                  *     }
                  */
-                "application/json": {
-                    body: string;
-                };
+                "application/json": components["schemas"]["NewNote"];
             };
         };
         responses: {
@@ -5732,9 +6014,7 @@ export interface operations {
                  *       "body": "Wants a quote in July."
                  *     }
                  */
-                "application/json": {
-                    body?: string;
-                };
+                "application/json": components["schemas"]["NotePatch"];
             };
         };
         responses: {
@@ -5779,10 +6059,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5892,7 +6169,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["Action"][];
+                    "application/json": components["schemas"]["ActionList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -5909,10 +6186,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -5962,20 +6236,11 @@ export interface operations {
     appointmentsList: {
         parameters: {
             query?: {
-                /**
-                 * @description Starts at or after: an ISO 8601 time or date. Default: now.
-                 * @example 2026-06-01
-                 */
+                /** @description Starts at or after: an ISO 8601 time or date. Default: now. Example: `2026-06-01`. */
                 from?: string;
-                /**
-                 * @description Starts at or before: an ISO 8601 time, or a date for the end of that UTC day. Default: 31 days after `from`.
-                 * @example 2026-06-07
-                 */
+                /** @description Starts at or before: an ISO 8601 time, or a date for the end of that UTC day. Default: 31 days after `from`. Example: `2026-06-07`. */
                 to?: string;
-                /**
-                 * @description Ids of assignees and `unassigned`, comma-separated.
-                 * @example 7,unassigned
-                 */
+                /** @description Ids of assignees and `unassigned`, comma-separated. Example: `7,unassigned`. */
                 assignedToUserId?: string;
             };
             header?: never;
@@ -6020,7 +6285,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["Appointment"][];
+                    "application/json": components["schemas"]["AppointmentList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -6253,7 +6518,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["Webhook"][];
+                    "application/json": components["schemas"]["WebhookList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -6270,10 +6535,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path?: never;
@@ -6537,10 +6799,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -6621,10 +6880,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -6692,10 +6948,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -6763,10 +7016,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -6813,10 +7063,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -6906,7 +7153,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["EventType"][];
+                    "application/json": components["schemas"]["EventTypeList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -6957,7 +7204,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["Registration"][];
+                    "application/json": components["schemas"]["RegistrationList"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -6975,10 +7222,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
@@ -7215,25 +7459,13 @@ export interface operations {
     deliveriesList: {
         parameters: {
             query?: {
-                /**
-                 * @description Only deliveries in this state.
-                 * @example exhausted
-                 */
+                /** @description Only deliveries in this state. Example: `exhausted`. */
                 status?: "waiting" | "delivered" | "exhausted" | "cancelled";
-                /**
-                 * @description Only deliveries of this event.
-                 * @example prospect.status_changed
-                 */
+                /** @description Only deliveries of this event. Example: `prospect.status_changed`. */
                 event?: string;
-                /**
-                 * @description `nextCursor` of the previous page.
-                 * @example dlv_0mb6x3k2a1f4c9d07b35e8a61c204
-                 */
+                /** @description `nextCursor` of the previous page. Example: `dlv_0mb6x3k2a1f4c9d07b35e8a61c204`. */
                 cursor?: string;
-                /**
-                 * @description A larger value counts as 500.
-                 * @example 100
-                 */
+                /** @description A larger value counts as 500. Example: `100`. */
                 limit?: number;
             };
             header?: never;
@@ -7360,10 +7592,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
-                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
-                 */
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {

@@ -28,6 +28,7 @@ export const handler = Object.assign(serve, {
     summary: "API reference page",
     tag: "Documentation",
     mediaType: "text/html",
-    schema: { type: "string" },
+    name: "HtmlPage",
+    schema: { type: "string", description: "A page in HTML." },
   },
 });

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { streamFile } from "#shared/http/streaming.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { named } from "#shared/schema.ts";
 
 export const handler = streamFile(
   {
@@ -13,7 +14,7 @@ export const handler = streamFile(
     allow: "everyone",
     query: ProspectFilter,
     status: 200,
-    response: z.string(),
+    response: named("CsvFile", z.string(), "A CSV file in UTF-8 whose lines end in CRLF."),
     file: { mediaType: "text/csv", name: "prospects.csv" },
   },
   ({ context, caller, query }) => exportProspects(context, caller, query),

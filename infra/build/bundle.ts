@@ -76,6 +76,8 @@ export async function bundle(files: readonly string[], outDir: string): Promise<
 
 /** Written by `npm run openapi`. */
 export const OPENAPI_FILE = join(root, "docs/openapi.json");
+/** The same document as OpenAPI 3.0. */
+export const OPENAPI_30_FILE = join(root, "docs/openapi-3.0.json");
 
 /** Puts files next to the bundles of the functions that serve them. */
 function addDocuments(outDir: string): void {
@@ -85,6 +87,8 @@ function addDocuments(outDir: string): void {
   if (existsSync(methods)) writeFileSync(join(methods, "methods.json"), JSON.stringify(methodsByPath()));
   const openapi = join(outDir, "docs/openapi");
   if (existsSync(openapi)) copyFileSync(OPENAPI_FILE, join(openapi, "openapi.json"));
+  const openapi30 = join(outDir, "docs/openapi30");
+  if (existsSync(openapi30)) copyFileSync(OPENAPI_30_FILE, join(openapi30, "openapi-3.0.json"));
 }
 
 const Described = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });

@@ -166,10 +166,10 @@ const components: Readonly<Record<string, unknown>> = {
   MapPin: { id: 1030, lat: 39.7392, lng: -104.9903, statusColor: "#10B981" },
   ImportResult: { id: 1032, imported: 2, skipped: 1, errors: [RowFault] },
   FileResult: { id: 1032, dryRun: false, imported: 2, skipped: 1, ...read, errors: [RowFault] },
-  Import,
+  ImportJob: Import,
   ImportSummary,
   ImportPage: { items: [ImportSummary], nextCursor: null },
-  Export,
+  ExportJob: Export,
   Registration,
   Action: { registrationId: 2048, label: "Send to the CRM", event: "prospect.status_changed" },
   Webhook,
@@ -193,6 +193,7 @@ const components: Readonly<Record<string, unknown>> = {
 /** Examples by function, for an answer without a component, or one for which the component's example is wrong. */
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
+  "docs/openapi30": { openapi: "3.0.3", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/page": "<!doctype html>",
   health: { status: "ok" },
   "webhooks/pause": { ...Webhook, status: "paused" },

@@ -1,19 +1,21 @@
 /**
- * Makes the OpenAPI 3.1 document from the route table and the contracts. `npm run openapi` writes it; with `--check` the command fails if
- * the committed document differs.
+ * Makes the OpenAPI documents of versions 3.1 and 3.0 from the route table and the contracts. `npm run openapi` writes them; with `--check`
+ * the command fails if a committed document differs.
  */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Contract } from "#shared/http/contract.ts";
 import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
-import { OPENAPI_FILE, root } from "../build/bundle.ts";
+import { OPENAPI_30_FILE, OPENAPI_FILE, root } from "../build/bundle.ts";
 import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";
 import { DocumentInfo, documentOperation, operation } from "./operation.ts";
+import type { JsonSchema } from "./portable.ts";
 import { headers, problemResponses } from "./problems.ts";
-import { type Components, collectComponents, type JsonSchema } from "./schemas.ts";
+import { type Components, collectComponents } from "./schemas.ts";
+import { asVersion30 } from "./version30.ts";
 
 export interface OpenApiDocument {
   readonly openapi: "3.1.0";
@@ -86,7 +88,7 @@ function describe(route: Route, handler: object, components: Components): { oper
   }
   if ("document" in handler) {
     const info = DocumentInfo.parse(handler.document);
-    return { operation: documentOperation(route, info), tag: info.tag };
+    return { operation: documentOperation(route, info, components), tag: info.tag };
   }
   throw new Error(`functions/${route.file}.ts: its handler has neither contract nor document`);
 }
@@ -106,13 +108,13 @@ async function handlerOf({ file }: Route): Promise<object> {
 const idempotencyKey = {
   name: "Idempotency-Key",
   in: "header",
+  required: false,
   description:
-    "Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.",
+    "A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.",
   schema: { type: "string", minLength: 1, maxLength: limits.idempotencyKey },
-  example: "7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d",
 } as const;
 
-export const asText = (document: OpenApiDocument): string => `${JSON.stringify(document, null, 2)}\n`;
+export const asText = (document: unknown): string => `${JSON.stringify(document, null, 2)}\n`;
 
 export function differences(committed: unknown, generated: unknown, place = ""): string[] {
   if (isObject(committed) && isObject(generated)) {
@@ -131,18 +133,21 @@ const excerpt = (value: unknown): string => (value === undefined ? "(absent)" : 
 
 if (import.meta.main) {
   const document = await openApiDocument();
-  if (process.argv.includes("--check")) check(document);
-  else {
-    mkdirSync(dirname(OPENAPI_FILE), { recursive: true });
-    writeFileSync(OPENAPI_FILE, asText(document));
+  const files = [
+    [OPENAPI_FILE, document],
+    [OPENAPI_30_FILE, asVersion30(document)],
+  ] as const;
+  for (const [file, content] of files) {
+    if (process.argv.includes("--check")) check(file, asText(content));
+    else writeFileSync(file, asText(content));
   }
 }
 
-function check(document: OpenApiDocument): void {
-  const committed = readFileSync(OPENAPI_FILE, "utf8");
-  if (committed === asText(document)) return;
-  const lines = differences(JSON.parse(committed), JSON.parse(asText(document)));
-  console.error(`docs/openapi.json is stale; run \`npm run openapi\`. Committed -> generated:`);
+function check(file: string, generated: string): void {
+  const committed = existsSync(file) ? readFileSync(file, "utf8") : "{}";
+  if (committed === generated) return;
+  const lines = differences(JSON.parse(committed), JSON.parse(generated));
+  console.error(`${relative(root, file)} is stale; run \`npm run openapi\`. Committed -> generated:`);
   for (const line of lines.slice(0, 40)) console.error(`  ${line}`);
   if (lines.length > 40) console.error(`  and ${lines.length - 40} more`);
   process.exitCode = 1;

@@ -4,14 +4,18 @@ import { textOf } from "#shared/documentation.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import type { Route } from "../routes/route.ts";
 import { answerExample } from "./answers.ts";
+import type { JsonSchema } from "./portable.ts";
 import { problemReferences } from "./problems.ts";
-import { type Components, type JsonSchema, parameters } from "./schemas.ts";
+import type { Components } from "./schemas.ts";
 
 /** The description of a function without a contract, which serves a public document. */
 export const DocumentInfo = z.object({
   summary: z.string(),
+  description: z.optional(z.string()),
   tag: z.string(),
   mediaType: z.string(),
+  /** The name of the answer's schema. */
+  name: z.string(),
   schema: z.record(z.string(), z.unknown()),
 });
 export type DocumentInfo = z.infer<typeof DocumentInfo>;
@@ -25,13 +29,14 @@ export function operationId(file: string): string {
 
 const requestIdHeader = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
 
-export function documentOperation({ file }: Route, info: DocumentInfo): Fields {
+export function documentOperation({ file }: Route, info: DocumentInfo, components: Components): Fields {
   const example = answerExample(file, undefined, false);
-  const content = { [info.mediaType]: { schema: info.schema, ...(example !== undefined && { example }) } };
+  const schema = components.define(info.name, info.schema);
+  const content = { [info.mediaType]: { schema, ...(example !== undefined && { example }) } };
   return {
     operationId: operationId(file),
     summary: info.summary,
-    description: rights.public,
+    description: [info.description, rights.public].filter(Boolean).join("\n\n"),
     tags: [info.tag],
     security: [],
     responses: {
@@ -43,8 +48,10 @@ export function documentOperation({ file }: Route, info: DocumentInfo): Fields {
 
 export function operation(route: Route, contract: Contract, components: Components): Fields {
   const { path, query, body } = contract;
-  const inPath = path === undefined ? [] : parameters(path).map((parameter) => ({ ...parameter, in: "path" }));
-  const inQuery = query === undefined ? [] : parameters(query).map((parameter) => ({ ...parameter, in: "query" }));
+  const inPath =
+    path === undefined ? [] : components.parameters(path).map((parameter) => ({ ...parameter, in: "path" }));
+  const inQuery =
+    query === undefined ? [] : components.parameters(query).map((parameter) => ({ ...parameter, in: "query" }));
   const inHeader = route.method === "POST" ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : [];
   const all = [...inPath, ...inQuery, ...inHeader];
   assertPlaceholders(
@@ -61,7 +68,7 @@ export function operation(route: Route, contract: Contract, components: Componen
     ...(contract.allow === "public" && { security: [] }),
     ...(all.length > 0 && { parameters: all }),
     ...(body !== undefined && {
-      requestBody: contract.upload === undefined ? requestBody(body, components) : uploadBody(),
+      requestBody: contract.upload === undefined ? requestBody(route, body, components) : uploadBody(components),
     }),
     responses: {
       [contract.status]: success(route, contract, components),
@@ -90,8 +97,8 @@ const notFound = (section: string): string =>
   "A record of another company, a record that the caller may not see and a deleted record are all 404.";
 
 /** A body is optional if `{}` is valid. */
-function requestBody(body: z.ZodMiniType, components: Components): Fields {
-  const schema = components.schema(body, "input");
+function requestBody({ file }: Route, body: z.ZodMiniType, components: Components): Fields {
+  const schema = reference(file, components.schema(body, "input"));
   const { example } = textOf(body);
   const required = !z.safeParse(body, {}).success;
   return { required, content: { "application/json": { schema, ...(example !== undefined && { example }) } } };
@@ -100,12 +107,13 @@ function requestBody(body: z.ZodMiniType, components: Components): Fields {
 const uploadExample = { file: "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n" };
 
 /** Describes an uploaded form. In OpenAPI the media type of a form part is outside the part's schema. */
-function uploadBody(): Fields {
-  const schema = {
+function uploadBody(components: Components): Fields {
+  const schema = components.define("CsvUpload", {
     type: "object",
+    description: "A form with one CSV file.",
     required: ["file"],
     properties: { file: { type: "string", format: "binary", description: "The file, in a part of this name." } },
-  };
+  });
   const encoding = { file: { contentType: "text/csv" } };
   return { required: true, content: { "multipart/form-data": { schema, encoding, example: uploadExample } } };
 }
@@ -114,8 +122,9 @@ const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
 
 function success({ method, file }: Route, contract: Contract, components: Components): Fields {
   const { status, response } = contract;
-  const schema = components.schema(response, "output");
-  const { component, isList } = componentOf(schema);
+  const answer = components.schema(response, "output");
+  const { component, isList } = componentOf(answer);
+  const schema = isList ? listOf(component, answer, components) : reference(file, answer);
   const example = answerExample(file, component, isList);
   const replayed = { "Idempotency-Replayed": { $ref: "#/components/headers/Idempotency-Replayed" } };
   const disposition =
@@ -132,6 +141,16 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 
 const Reference = z.object({ $ref: z.string() });
 const List = z.object({ items: Reference });
+
+/** Throws if the schema has no name, because generators invent names such as `inline_object_7` for it. */
+function reference(file: string, schema: JsonSchema): JsonSchema {
+  if ("$ref" in schema) return schema;
+  throw new Error(`functions/${file}.ts: wrap the schema of its body or answer in named()`);
+}
+
+/** Gives a list of named records the name of the record and `List`. */
+const listOf = (component: string | undefined, list: JsonSchema, components: Components): JsonSchema =>
+  components.define(`${component}List`, { ...list, description: `A list of \`${component}\`.` });
 
 /** Returns the component of an answer, or of its items if the answer is a list. */
 function componentOf(schema: JsonSchema): { component: string | undefined; isList: boolean } {

@@ -2,7 +2,7 @@
 
 import { problemBody, problems } from "#shared/http/problem.ts";
 import { type Fault, ProblemCode } from "#shared/problem.ts";
-import type { JsonSchema } from "./schemas.ts";
+import type { JsonSchema } from "./portable.ts";
 
 const text = { type: "string" } as const;
 
@@ -11,7 +11,7 @@ export const headers = {
   "Idempotency-Replayed": { description: "`true` if the answer repeats an earlier one.", schema: text },
   Location: { description: "The path of the new record.", schema: text },
   "Content-Disposition": { description: "Marks the answer as a file, and names it.", schema: text },
-  "Retry-After": { description: "Seconds to wait.", schema: { type: "integer", minimum: 0 } },
+  "Retry-After": { description: "Seconds to wait.", schema: { type: "integer", format: "int64", minimum: 0 } },
   "WWW-Authenticate": {
     description:
       '`Bearer` if the request has no token or the user is not active. Otherwise `Bearer error="invalid_token", error_description="…"` with one of the reasons expired, not yet valid, malformed, signature not verified, wrong issuer, wrong audience, not an access token.',

@@ -4,10 +4,9 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
-import { type ParameterText, type SchemaText, textOf } from "#shared/documentation.ts";
+import { type SchemaText, textOf } from "#shared/documentation.ts";
 import { recordTexts } from "#shared/schema.ts";
-
-export type JsonSchema = { readonly [key: string]: unknown };
+import { type JsonSchema, portable, tupleAsArray } from "./portable.ts";
 
 const JsonObject = z.record(z.string(), z.unknown());
 const Converted = z.looseObject({ $defs: z._default(z.record(z.string(), JsonObject), {}) });
@@ -18,6 +17,10 @@ export type Direction = "input" | "output";
 export interface Components {
   /** Returns JSON Schema 2020-12, or a reference if the schema has a name. Throws if one name would have two shapes. */
   schema(source: z.ZodMiniType, direction: Direction): JsonSchema;
+  /** Adds a named schema that is not made of a zod schema, and returns the reference to it. */
+  define(name: string, schema: JsonSchema): JsonSchema;
+  /** Returns the fields of an object schema as parameters. */
+  parameters(source: z.ZodMiniType): Parameter[];
   /** Returns all components that were made until now, by name. */
   all(): Record<string, JsonSchema>;
 }
@@ -39,6 +42,11 @@ export function collectComponents(): Components {
       for (const { name, schema, definition } of named) add(name, withTexts(definition, textOf(schema)));
       return "$ref" in shape ? shape : withTexts(shape, textOf(source));
     },
+    define(name, schema) {
+      add(name, schema);
+      return { $ref: `#/components/schemas/${name}` };
+    },
+    parameters,
     all: () => Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
@@ -62,13 +70,14 @@ function convert(source: z.ZodMiniType, io: Direction): Conversion {
     io,
     unrepresentable: "any",
     target: "draft-2020-12",
-    override: ({ zodSchema }) => {
+    override: ({ zodSchema, jsonSchema }) => {
+      if (zodSchema._zod.def.type === "tuple") tupleAsArray(jsonSchema);
       const name = z.globalRegistry.get(zodSchema)?.id;
       if (name !== undefined) schemas.set(name, zodSchema);
     },
   });
   const text = JSON.stringify(converted).replaceAll('"#/$defs/', '"#/components/schemas/');
-  const { $defs, $schema: _, ...shape } = Converted.parse(JSON.parse(text));
+  const { $defs, $schema: _, ...shape } = Converted.parse(portable(JsonObject.parse(JSON.parse(text))));
   const named = Object.entries($defs).map(([name, { id: _id, ...definition }]) => {
     const schema = schemas.get(name);
     if (schema === undefined) throw new Error(`zod names no schema ${name}`);
@@ -94,10 +103,12 @@ function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   return { ...shape, properties: Object.fromEntries(properties) };
 }
 
-export interface Parameter extends Partial<ParameterText> {
+export interface Parameter {
   readonly name: string;
   readonly required: boolean;
   readonly schema: JsonSchema;
+  readonly description: string;
+  readonly example?: string | number;
 }
 
 /** Fails for a named schema, which would be a reference without fields. */
@@ -110,16 +121,26 @@ const ObjectShape = z.looseObject({
 /**
  * Returns the fields of an object schema as parameters. A parameter is text, but if the service reads a whole number from it, the document
  * says integer, because client generators make better code for it.
+ *
+ * Only a required parameter has an `example`. Swagger UI and Prism send the example of an optional parameter too, and a list would then be
+ * filtered by it. The description shows such an example instead.
  */
-export function parameters(source: z.ZodMiniType): Parameter[] {
+function parameters(source: z.ZodMiniType): Parameter[] {
   const { fields = {} } = textOf(source);
   const asSent = ObjectShape.parse(convert(source, "input").shape);
   const asRead = ObjectShape.parse(convert(source, "output").shape);
   return Object.entries(asSent.properties).map(([name, sent]) => {
     const read = asRead.properties[name] ?? {};
-    const shape = { name, required: asSent.required.includes(name), schema: read.type === "integer" ? read : sent };
+    const required = asSent.required.includes(name);
     const text = fields[name];
     if (typeof text !== "object") throw new Error(`the parameter ${name} has no description with an example`);
-    return { ...shape, ...text };
+    const shape = text.schema === undefined ? (read.type === "integer" ? read : sent) : portable(text.schema);
+    const { description, example } = text;
+    return {
+      name,
+      required,
+      schema: shape,
+      ...(required ? { description, example } : { description: `${description} Example: \`${example}\`.` }),
+    };
   });
 }

@@ -4,10 +4,14 @@ import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
 import { Email, Id, named, Timestamp, text } from "#shared/schema.ts";
 
-export const Role = z.enum(["sales", "admin", "owner"]);
+export const Role = named("Role", z.enum(["sales", "admin", "owner"]), "What a user is in the company.");
 export type Role = z.infer<typeof Role>;
 
-export const Permission = z.enum(["canViewAllProspects", "canManageProspects"]);
+export const Permission = named(
+  "Permission",
+  z.enum(["canViewAllProspects", "canManageProspects"]),
+  "A right that a sales user may have in addition.",
+);
 export type Permission = z.infer<typeof Permission>;
 
 export const UserSummary = named(

@@ -15,12 +15,12 @@ const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(
 
 const NoteBody = text(limits.note, 1);
 
-export const NewNote = z.object({ body: NoteBody });
+export const NewNote = named("NewNote", z.object({ body: NoteBody }), "A new note.");
 export type NewNote = z.infer<typeof NewNote>;
 
 /* @__PURE__ */ explain([NewNote], () => ({ example: { body: "Wants a quote after the hail season." } }));
 
-export const NotePatch = z.object({ body: z.optional(NoteBody) });
+export const NotePatch = named("NotePatch", z.object({ body: z.optional(NoteBody) }), "Only sent fields change.");
 export type NotePatch = z.infer<typeof NotePatch>;
 
 /* @__PURE__ */ explain([NotePatch], () => ({ example: { body: "Wants a quote in July." } }));

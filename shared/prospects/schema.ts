@@ -72,6 +72,9 @@ export type Appointment = z.infer<typeof Appointment>;
   fields: { status: "A change to `cancelled` cancels the appointment." },
 }));
 
+/** The tag is inside an object, so that the object can get further fields about the prospect's use of the tag. */
+const ProspectTag = named("ProspectTag", z.object({ tag: Tag }), "A tag of a prospect.");
+
 /** The fields that both a list and the detail of a prospect show. */
 export const prospectFields = {
   id: Id,
@@ -90,7 +93,7 @@ export const prospectFields = {
   address: z.nullable(Address),
   currentStatus: z.nullable(StatusSummary),
   assignedTo: z.nullable(UserSummary),
-  tags: z.array(z.object({ tag: Tag })),
+  tags: z.array(ProspectTag),
 };
 
 export const Prospect = named(

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
 import { Address } from "#shared/prospects/address.ts";
 import { StatusSummary } from "#shared/reference/schema.ts";
-import { Id, Timestamp } from "#shared/schema.ts";
+import { Id, named, Timestamp } from "#shared/schema.ts";
 
 const count = z.int();
 const sometimes = z.optional(Timestamp);
@@ -42,7 +42,11 @@ export const StoredNote = z.object({
 });
 export type StoredNote = z.infer<typeof StoredNote>;
 
-export const AppointmentStatus = z.enum(["scheduled", "completed", "cancelled", "no_show"]);
+export const AppointmentStatus = named(
+  "AppointmentStatus",
+  z.enum(["scheduled", "completed", "cancelled", "no_show"]),
+  "How far an appointment has come.",
+);
 
 /** Fields that both the API and the table have. */
 export const appointmentFields = {

@@ -4,26 +4,34 @@ import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
 import { DisplayValue } from "#shared/reference/display-value.ts";
 import { Status, StatusSummary, Tag } from "#shared/reference/schema.ts";
-import { COLOR_TEXT, HexColor, Id, VALUE_TEXT } from "#shared/schema.ts";
+import { COLOR_TEXT, HexColor, Id, named, VALUE_TEXT } from "#shared/schema.ts";
 
 const SortOrder = z.int().check(z.minimum(0), z.maximum(1_000_000));
 
-export const NewStatus = z.object({
-  value: DisplayValue,
-  color: z.optional(HexColor),
-  /** The position in lists. The default is after all other statuses. */
-  sortOrder: z.optional(SortOrder),
-});
+export const NewStatus = named(
+  "NewStatus",
+  z.object({
+    value: DisplayValue,
+    color: z.optional(HexColor),
+    /** The position in lists. The default is after all other statuses. */
+    sortOrder: z.optional(SortOrder),
+  }),
+  "A new lead status.",
+);
 export type NewStatus = z.infer<typeof NewStatus>;
 
 /* @__PURE__ */ explain([NewStatus], () => ({ example: { value: "Appointment set", color: "#1D4ED8" } }));
 
-export const StatusPatch = z.object({
-  value: z.optional(DisplayValue),
-  color: z.optional(HexColor),
-  sortOrder: z.optional(SortOrder),
-  isActive: z.optional(z.boolean()),
-});
+export const StatusPatch = named(
+  "StatusPatch",
+  z.object({
+    value: z.optional(DisplayValue),
+    color: z.optional(HexColor),
+    sortOrder: z.optional(SortOrder),
+    isActive: z.optional(z.boolean()),
+  }),
+  "Only sent fields change.",
+);
 export type StatusPatch = z.infer<typeof StatusPatch>;
 
 /* @__PURE__ */ explain([Status, StatusSummary, NewStatus, StatusPatch], () => ({
@@ -36,25 +44,33 @@ export type StatusPatch = z.infer<typeof StatusPatch>;
 }));
 /* @__PURE__ */ explain([StatusPatch], () => ({ example: { color: "#15803D" } }));
 
-export const NewTag = z.object({ value: DisplayValue, color: z.optional(HexColor) });
+export const NewTag = named("NewTag", z.object({ value: DisplayValue, color: z.optional(HexColor) }), "A new tag.");
 export type NewTag = z.infer<typeof NewTag>;
 
 /* @__PURE__ */ explain([NewTag], () => ({ example: { value: "Hail damage", color: "#DC2626" } }));
 
-export const TagPatch = z.object({ value: z.optional(DisplayValue), color: z.optional(HexColor) });
+export const TagPatch = named(
+  "TagPatch",
+  z.object({ value: z.optional(DisplayValue), color: z.optional(HexColor) }),
+  "Only sent fields change.",
+);
 export type TagPatch = z.infer<typeof TagPatch>;
 
 /* @__PURE__ */ explain([Tag, NewTag, TagPatch], () => ({ fields: { value: VALUE_TEXT, color: COLOR_TEXT } }));
 /* @__PURE__ */ explain([TagPatch], () => ({ example: { color: "#B91C1C" } }));
 
 /** The complete new list of a prospect's tags, in this order. */
-export const TagChoice = z.object({
-  tagIds: z.array(Id).check(
-    z.refine((ids) => new Set(ids).size <= limits.tagsPerProspect, {
-      error: `must name at most ${limits.tagsPerProspect} tags`,
-    }),
-  ),
-});
+export const TagChoice = named(
+  "TagChoice",
+  z.object({
+    tagIds: z.array(Id).check(
+      z.refine((ids) => new Set(ids).size <= limits.tagsPerProspect, {
+        error: `must name at most ${limits.tagsPerProspect} tags`,
+      }),
+    ),
+  }),
+  "The new tags of a prospect.",
+);
 export type TagChoice = z.infer<typeof TagChoice>;
 
 /* @__PURE__ */ explain([TagChoice], () => ({

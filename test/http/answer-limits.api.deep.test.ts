@@ -289,6 +289,10 @@ const walk: Readonly<Record<string, Visit>> = {
     () => "/openapi.json",
     ({ text }) => expect(JSON.parse(text)).toHaveProperty("paths"),
   ),
+  "GET /openapi-3.0.json": read(
+    () => "/openapi-3.0.json",
+    ({ text }) => expect(JSON.parse(text)).toHaveProperty("paths"),
+  ),
   "GET /docs": read(
     () => "/docs",
     ({ text }) => expect(text).toMatch(/<\/html>\s*$/),

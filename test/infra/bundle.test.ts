@@ -13,6 +13,7 @@ import { EMAIL_TEXT } from "#shared/auth/user-schema.ts";
 import { methodsOf } from "../../infra/api-definition.ts";
 import { BUNDLE_BUDGET_BYTES, type Bundle, budgetGroup, bundle } from "../../infra/build/bundle.ts";
 import { openApiDocument } from "../../infra/openapi/generate.ts";
+import { asVersion30 } from "../../infra/openapi/version30.ts";
 import { keyServiceUsers, methodNotAllowed, routes } from "../../infra/routes/routes.ts";
 import { functionFiles } from "../../infra/synth.ts";
 
@@ -167,7 +168,7 @@ describe("the function that answers 405", () => {
 });
 
 describe("GET /openapi.json", () => {
-  it("is the document with the policy and the address of this deployment", async () => {
+  it("is the document with the policy and the address of this deployment, and also exists as OpenAPI 3.0", async () => {
     process.env.WEBHOOK_URL_POLICY = "local";
     const { statusCode, headers, body } = await get("docs/openapi", "/openapi.json", "/live");
     expect(statusCode).toBe(200);
@@ -179,6 +180,12 @@ describe("GET /openapi.json", () => {
       servers: [{ url: "/live" }],
     });
     expect(JSON.parse((await get("docs/openapi", "/openapi.json")).body)).toMatchObject({ servers: [{ url: "/" }] });
+    const older = JSON.parse((await get("docs/openapi30", "/openapi-3.0.json", "/live")).body);
+    expect(older).toEqual({
+      ...asVersion30(generated),
+      info: { ...generated.info, "x-webhook-url-policy": "local" },
+      servers: [{ url: "/live" }],
+    });
   });
 });
 

@@ -236,7 +236,7 @@ describe("the authorizer", () => {
   it("verifies the caller of every route except the public documents and the health check", () => {
     for (const { path, method, operation } of proxied()) {
       const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
-      const isPublic = ["/docs", "/openapi.json", "/health"].includes(path);
+      const isPublic = ["/docs", "/openapi.json", "/openapi-3.0.json", "/health"].includes(path);
       expect(at(operation, "security"), `${method} ${path}`).toEqual(isPublic ? undefined : [{ caller: [] }]);
       expect(route?.public === true, path).toBe(isPublic);
     }
@@ -307,6 +307,7 @@ describe("stage", () => {
       "GET /api/prospects/pins",
       "GET /docs",
       "GET /health",
+      "GET /openapi-3.0.json",
       "GET /openapi.json",
       "POST /api/prospects/exports",
       "POST /api/prospects/import",

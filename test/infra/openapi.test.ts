@@ -4,8 +4,9 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
-import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
+import { OPENAPI_30_FILE, OPENAPI_FILE } from "../../infra/build/bundle.ts";
 import { asText, differences, type OpenApiDocument, openApiDocument } from "../../infra/openapi/generate.ts";
+import { asVersion30 } from "../../infra/openapi/version30.ts";
 import { routes } from "../../infra/routes/routes.ts";
 import { at } from "./template.ts";
 
@@ -22,10 +23,15 @@ const operations = () =>
 const escapePointer = (step: string) => step.replaceAll("~", "~0").replaceAll("/", "~1");
 
 describe("the OpenAPI document", () => {
-  it("is committed as the generator writes it", () => {
-    const committed = readFileSync(OPENAPI_FILE, "utf8");
-    expect(differences(JSON.parse(committed), JSON.parse(asText(document)))).toEqual([]);
-    expect(committed).toBe(asText(document));
+  it("is committed as the generator writes it, in both versions", () => {
+    for (const [file, text] of [
+      [OPENAPI_FILE, asText(document)],
+      [OPENAPI_30_FILE, asText(asVersion30(document))],
+    ] as const) {
+      const committed = readFileSync(file, "utf8");
+      expect(differences(JSON.parse(committed), JSON.parse(text)), file).toEqual([]);
+      expect(committed, file).toBe(text);
+    }
   });
 
   it("has exactly the routes of the route table", () => {

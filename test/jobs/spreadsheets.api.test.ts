@@ -1,7 +1,7 @@
 /** Tests that the imports by request and by upload read files as spreadsheet programs save them, and name the columns that they ignore. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import type { Import } from "../../docs/client/api.ts";
+import type { ImportJob } from "../../docs/client/api.ts";
 import { at, send, tokenOf } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
@@ -27,7 +27,7 @@ const inRequest = async (file: string | Uint8Array<ArrayBuffer>): Promise<Result
   bodyOf(await post(file), 200, Result);
 
 /** Uploads the file, waits until its import has ended, and returns the import. */
-async function byUpload(file: string | Uint8Array<ArrayBuffer>): Promise<Import> {
+async function byUpload(file: string | Uint8Array<ArrayBuffer>): Promise<ImportJob> {
   const job = dataOf(await as.owner.POST("/api/prospects/imports", { body: {} }), 201);
   expect(job).toMatchObject({ encoding: null, ignoredColumns: [] });
   const { url, method, headers } = present(job.upload ?? undefined);

@@ -6,7 +6,7 @@ import { rm } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import * as z from "zod/mini";
-import type { Export } from "../../../docs/client/api.ts";
+import type { ExportJob } from "../../../docs/client/api.ts";
 import { CutOff, exitCodes, Failed, Gone } from "./fault.ts";
 import { readJson, targetOf, writeJson, writeWhole } from "./files.ts";
 import type { ExportOptions } from "./options.ts";
@@ -65,7 +65,7 @@ async function completed(service: Service, options: ExportOptions, journal: stri
   throw new Failed(`export ${id} failed: ${job.failure}`);
 }
 
-async function begin(service: Service, { filter }: ExportOptions, journal: string): Promise<Export> {
+async function begin(service: Service, { filter }: ExportOptions, journal: string): Promise<ExportJob> {
   const { base, companyId, client } = service;
   const params = { header: { "Idempotency-Key": randomUUID() } };
   const job = await answered(service, () => client.POST("/api/prospects/exports", { params, body: { ...filter } }));
@@ -75,7 +75,7 @@ async function begin(service: Service, { filter }: ExportOptions, journal: strin
 }
 
 /** Returns the export that the journal names, or undefined if its filter differs or it has failed. */
-async function resumable(service: Service, { filter }: ExportOptions, journal: string): Promise<Export | undefined> {
+async function resumable(service: Service, { filter }: ExportOptions, journal: string): Promise<ExportJob | undefined> {
   const { base, companyId } = service;
   const entry = await readJson(journal, Journal);
   if (entry?.base !== base || entry.companyId !== companyId || entry.filter !== JSON.stringify(filter))
@@ -87,7 +87,7 @@ async function resumable(service: Service, { filter }: ExportOptions, journal: s
   return job.state === "completed" && job.file === null ? undefined : job;
 }
 
-const exportNow = (service: Service, id: number): Promise<Export> =>
+const exportNow = (service: Service, id: number): Promise<ExportJob> =>
   answered(service, () => service.client.GET("/api/prospects/exports/{id}", { params: { path: { id } } }));
 
 const [QUOTE, LINE_FEED] = [0x22, 0x0a];
@@ -96,7 +96,7 @@ const [QUOTE, LINE_FEED] = [0x22, 0x0a];
  * Saves the decompressed file and returns the number of rows without the header. Throws if bytes are missing, because gzip ends with a
  * checksum.
  */
-async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { total }: Export, progress: Progress) {
+async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { total }: ExportJob, progress: Progress) {
   const gunzip = createGunzip();
   // An error destroys the last stream, and the loop below throws it.
   pipeline(Readable.from(gzipped), gunzip, () => undefined);

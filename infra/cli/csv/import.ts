@@ -7,7 +7,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import * as z from "zod/mini";
 import { csvText } from "#shared/prospects/csv/write.ts";
-import type { Import } from "../../../docs/client/api.ts";
+import type { ImportJob } from "../../../docs/client/api.ts";
 import { CutOff, exitCodes, Failed, messageOf, retried } from "./fault.ts";
 import { readJson, targetOf, writeJson, writeWhole } from "./files.ts";
 import type { ImportOptions } from "./options.ts";
@@ -39,7 +39,7 @@ type Entry = z.infer<typeof Entry>;
 type Content = Pick<Entry, "sha256"> & { readonly bytes: number };
 
 interface Begun {
-  readonly job: Import;
+  readonly job: ImportJob;
   readonly isOld: boolean;
   readonly uploaded: boolean;
   readonly record: (change: Pick<Entry, "uploaded" | "state">) => Promise<void>;
@@ -105,7 +105,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
     entries = [...entries.filter(({ id, base }) => id !== old.id || base !== old.base), ...entry];
     await writeJson(path, entries);
   };
-  const lookUp = async (entry: Entry): Promise<Import | undefined> => {
+  const lookUp = async (entry: Entry): Promise<ImportJob | undefined> => {
     const job = await found(service, () => getImport(service, entry.id));
     // A service with a new table may have another import under the same id, so compare the creation times too.
     if (job?.createdAt === entry.createdAt) return job;
@@ -148,7 +148,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
 const isOpen = (state: string): boolean => state === "awaiting_upload" || state === "running";
 
 /** Whether the existing import can be resumed or its result reported, instead of a new import. */
-async function isUsable(service: Service, job: Import, uploaded: boolean, isSameMapping: boolean, again: boolean) {
+async function isUsable(service: Service, job: ImportJob, uploaded: boolean, isSameMapping: boolean, again: boolean) {
   if (job.state === "completed") return !again;
   if (!isOpen(job.state)) return false;
   const canSend = uploaded || (isSameMapping && job.upload !== null);
@@ -166,7 +166,7 @@ async function cancelled({ client }: Service, id: number): Promise<boolean> {
 
 const getImport = ({ client }: Service, id: number) =>
   client.GET("/api/prospects/imports/{id}", { params: { path: { id } } });
-const importNow = (service: Service, id: number): Promise<Import> => answered(service, () => getImport(service, id));
+const importNow = (service: Service, id: number): Promise<ImportJob> => answered(service, () => getImport(service, id));
 
 async function begin(
   service: Service,
@@ -214,7 +214,7 @@ async function upload(service: Service, file: string, { bytes }: Content, { job,
   await record({ uploaded: true, state: "awaiting_upload" });
 }
 
-async function followed(service: Service, { job: { id }, record }: Begun, progress: Progress): Promise<Import> {
+async function followed(service: Service, { job: { id }, record }: Begun, progress: Progress): Promise<ImportJob> {
   let known = "";
   return polled(service, async () => {
     const job = await importNow(service, id);
@@ -226,13 +226,13 @@ async function followed(service: Service, { job: { id }, record }: Begun, progre
   });
 }
 
-function stepOf({ state, processed, written, skipped }: Import): Step {
+function stepOf({ state, processed, written, skipped }: ImportJob): Step {
   if (state === "awaiting_upload") return { name: "waiting", done: 0, unit: "rows" };
   if (written === 0) return { name: "checking", done: processed, unit: "rows", errors: skipped };
   return { name: "writing", done: written, total: processed - skipped, unit: "rows", errors: skipped };
 }
 
-async function report(service: Service, { dryRun, errors: file }: ImportOptions, job: Import, isDone: boolean) {
+async function report(service: Service, { dryRun, errors: file }: ImportOptions, job: ImportJob, isDone: boolean) {
   const { id, state, imported, skipped, errors, failure } = job;
   if (state !== "completed") throw new Failed(`import ${id} ${state}${failure === null ? "" : `: ${failure}`}`);
   if (isDone) console.log(`imported before, on ${job.createdAt}; --again imports it once more`);
@@ -246,7 +246,7 @@ async function report(service: Service, { dryRun, errors: file }: ImportOptions,
 }
 
 /** Yields all errors of the import. The answer contains the first ones; if there are more, a report in the bucket contains all. */
-function errorRows(service: Service, { id, errorReport, errors }: Import) {
+function errorRows(service: Service, { id, errorReport, errors }: ImportJob) {
   if (errorReport === null) {
     const rows = [["row", "message"], ...errors.map(({ row, message }) => [String(row), message])];
     return [Buffer.from(csvText(rows))];

@@ -9,7 +9,7 @@ import { filterTexts } from "#shared/prospects/filter.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
 
 export const Export = named(
-  "Export",
+  "ExportJob",
   z.object({
     id: Id,
     state: ExportState,

@@ -90,7 +90,7 @@ export const ImportSummary = named("ImportSummary", z.object(summary), "An impor
 export type ImportSummary = z.infer<typeof ImportSummary>;
 
 export const Import = named(
-  "Import",
+  "ImportJob",
   z.object({
     ...summary,
     encoding: z.nullable(Encoding),

@@ -1,0 +1,72 @@
+/** Rewrites JSON Schemas so that client generators make good code from them. */
+
+export type JsonSchema = { readonly [key: string]: unknown };
+
+export const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Keywords that hold one schema, a list of schemas, or schemas by name. No other keyword of these documents holds a schema. */
+const holders: Readonly<Record<string, "one" | "list" | "map">> = {
+  items: "one",
+  additionalProperties: "one",
+  propertyNames: "one",
+  anyOf: "list",
+  properties: "map",
+  $defs: "map",
+};
+
+/** Changes all schemas that the schema holds, and returns the schema with them. */
+export function withInner(schema: JsonSchema, change: (inner: JsonSchema) => JsonSchema): JsonSchema {
+  const changed = (value: unknown): unknown => (isSchema(value) ? change(value) : value);
+  const keywords = Object.entries(schema).map(([keyword, value]) => {
+    const holder = holders[keyword];
+    if (holder === "list" && Array.isArray(value)) return [keyword, value.map(changed)];
+    if (holder !== "map" || !isSchema(value)) return [keyword, holder === "one" ? changed(value) : value];
+    return [keyword, Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, changed(inner)]))];
+  });
+  return Object.fromEntries(keywords);
+}
+
+/**
+ * Returns the schema, with all schemas inside it, in this form:
+ * - A whole number has the format `int64`, because without it generators make 32 bits, and ids are larger.
+ * - Another number has the format `double`, because without it some generators make a decimal number of arbitrary precision.
+ * - A value or null is one schema and not a choice of two, because generators make a class of each choice.
+ */
+export const portable = (schema: JsonSchema): JsonSchema => withFormat(nullable(withInner(schema, portable)));
+
+/**
+ * Changes the schema of a tuple of numbers to an array of a fixed length, because OpenAPI 3.0 and most generators have no tuples. Throws if
+ * the tuple has other parts than numbers.
+ */
+export function tupleAsArray(schema: Record<string, unknown>): void {
+  const { prefixItems } = schema;
+  if (!Array.isArray(prefixItems) || !prefixItems.every((part) => isSchema(part) && part.type === "number")) {
+    throw new Error(`no portable form of the tuple ${JSON.stringify(schema)}`);
+  }
+  delete schema.prefixItems;
+  schema.items = { type: "number" };
+}
+
+function withFormat(schema: JsonSchema): JsonSchema {
+  const [type] = typesOf(schema);
+  if (type === "integer") return { ...schema, format: "int64" };
+  return type === "number" ? { ...schema, format: "double" } : schema;
+}
+
+export const typesOf = ({ type }: JsonSchema): readonly unknown[] => (Array.isArray(type) ? type : [type]);
+
+function nullable(schema: JsonSchema): JsonSchema {
+  const value = valueOrNull(schema);
+  if (value === undefined || typeof value.type !== "string") return schema;
+  const { anyOf: _, ...rest } = schema;
+  const choices = Array.isArray(value.enum) ? { enum: [...value.enum, null] } : {};
+  return { ...rest, ...value, type: [value.type, "null"], ...choices };
+}
+
+/** Returns the first choice if the schema has two choices and the second one is null. */
+export function valueOrNull({ anyOf }: JsonSchema): JsonSchema | undefined {
+  if (!Array.isArray(anyOf) || anyOf.length !== 2) return undefined;
+  const [value, other] = anyOf;
+  return isSchema(value) && isSchema(other) && other.type === "null" ? value : undefined;
+}

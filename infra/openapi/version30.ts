@@ -1,0 +1,74 @@
+/** Converts the OpenAPI 3.1 document to OpenAPI 3.0, which client generators for Kotlin, Swift and Dart read. */
+import { isSchema, type JsonSchema, typesOf, valueOrNull, withInner } from "./portable.ts";
+
+/**
+ * Returns the document as OpenAPI 3.0. Its schemas are another form of JSON Schema, and it has no examples of bodies. Generators use no
+ * examples, and validators refuse null for a component in them (see `nullable`).
+ */
+export const asVersion30 = (document: object): object => {
+  const fields = Object.entries(document).map(([name, value]) => [name, converted(value)]);
+  return { ...Object.fromEntries(fields), openapi: "3.0.3" };
+};
+
+function converted(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(converted);
+  if (!isSchema(part)) return part;
+  return changed(part, (value, name) => {
+    if (name === "schema" && isSchema(value)) return schema30(value);
+    if (name === "schemas" && isSchema(value)) return changed(value, (one) => (isSchema(one) ? schema30(one) : one));
+    if (name === "content" && isSchema(value)) return changed(value, (body) => converted(withoutExample(body)));
+    return converted(value);
+  });
+}
+
+const changed = (fields: JsonSchema, change: (value: unknown, name: string) => unknown): JsonSchema =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, change(value, name)]));
+
+function withoutExample(body: unknown): unknown {
+  if (!isSchema(body)) return body;
+  const { example: _, ...rest } = body;
+  return rest;
+}
+
+/** The keywords of OpenAPI 3.0 that the document uses. */
+const keywords: ReadonlySet<string> = new Set([
+  ...["$ref", "type", "nullable", "enum", "default", "description", "format"],
+  ...["minimum", "maximum", "minLength", "maxLength", "pattern", "items", "minItems", "maxItems"],
+  ...["properties", "required", "additionalProperties", "maxProperties", "allOf"],
+]);
+
+/** Throws if a keyword has no known form in OpenAPI 3.0, so that a new keyword cannot be lost or misread. */
+function schema30(schema: JsonSchema): JsonSchema {
+  // Generators make a map of an object with any names and ignore a rule for the names. For unique items they make a set in place of a list,
+  // although the answers have lists.
+  const { const: constant, propertyNames: _, uniqueItems: __, ...rest } = withInner(nullable(schema), schema30);
+  const written = constant === undefined ? rest : { ...rest, enum: [constant] };
+  const unknown = Object.keys(written).find((keyword) => !keywords.has(keyword));
+  if (unknown === undefined) return written;
+  throw new Error(`OpenAPI 3.0: no rule converts the keyword ${unknown} of ${JSON.stringify(schema).slice(0, 500)}`);
+}
+
+/**
+ * OpenAPI 3.0 marks a schema that allows null with `nullable`. The mark needs a `type` beside it and cannot be beside a reference, so a
+ * reference is inside `allOf`. Generators read this form as a component or null, and some cannot read null among the values of `enum` or
+ * `default`.
+ */
+function nullable(schema: JsonSchema): JsonSchema {
+  const value = valueOrNull(schema);
+  if (value !== undefined && "$ref" in value) {
+    const { anyOf: _, ...rest } = schema;
+    return { ...rest, type: "object", nullable: true, allOf: [value] };
+  }
+  const types = typesOf(schema);
+  if (!types.includes("null")) return schema;
+  const [type, ...others] = types.filter((name) => name !== "null");
+  if (others.length > 0) throw new Error(`OpenAPI 3.0 has one type in a schema: ${JSON.stringify(schema)}`);
+  const { default: preset, enum: values, ...rest } = schema;
+  return {
+    ...rest,
+    ...(preset != null && { default: preset }),
+    ...(Array.isArray(values) && { enum: values.filter((one) => one !== null) }),
+    type,
+    nullable: true,
+  };
+}

@@ -1,0 +1,33 @@
+/** Makes the handler that returns an OpenAPI document with the address and the settings of this deployment. */
+import { readFileSync } from "node:fs";
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import * as z from "zod/mini";
+import { setting } from "#shared/config.ts";
+
+const Document = z.looseObject({ info: z.looseObject({}) });
+
+/** @param file the document, which the build puts next to the function */
+export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> {
+  return async ({ requestContext: { requestId, path }, resource }) => {
+    const { info, ...rest } = Document.parse(JSON.parse(readFileSync(file, "utf8")));
+    const body = {
+      ...rest,
+      info: { ...info, "x-webhook-url-policy": setting("WEBHOOK_URL_POLICY") },
+      // The path of the URL begins with the stage on API Gateway's own host name, and does not on a custom domain.
+      servers: [{ url: path.slice(0, -resource.length) || "/" }],
+    };
+    return {
+      statusCode: 200,
+      headers: { "Content-Type": "application/json", "Cache-Control": "no-cache", "X-Request-Id": requestId },
+      body: JSON.stringify(body),
+    };
+  };
+}
+
+/** How the document itself describes the answer of these handlers. */
+export const documentAnswer = {
+  tag: "Documentation",
+  mediaType: "application/json",
+  name: "OpenApiDocument",
+  schema: { type: "object", description: "An OpenAPI document.", additionalProperties: true },
+} as const;

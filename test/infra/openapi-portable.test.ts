@@ -1,0 +1,119 @@
+/** Tests that client generators get named bodies, wide numbers and plain arrays from the document, in OpenAPI 3.1 and 3.0. */
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { openApiDocument } from "../../infra/openapi/generate.ts";
+import { asVersion30 } from "../../infra/openapi/version30.ts";
+import { at } from "./template.ts";
+
+type Fields = Record<string, unknown>;
+interface Found {
+  readonly place: string;
+  readonly fields: Fields;
+}
+
+const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
+
+/** All objects below a value, with their places. Examples are left out, because they are data. */
+function objects(value: unknown, place = ""): Found[] {
+  if (!isObject(value)) return [];
+  const inner = Object.entries(value).filter(([name]) => name !== "example");
+  const below = inner.flatMap(([name, part]) => objects(part, `${place}/${name}`));
+  return Array.isArray(value) ? below : [{ place, fields: value }, ...below];
+}
+
+const latest: { found: Found[]; document: object } = { found: [], document: {} };
+const older: { found: Found[]; document: object } = { found: [], document: {} };
+beforeAll(async () => {
+  latest.document = await openApiDocument();
+  older.document = asVersion30(latest.document);
+  for (const version of [latest, older]) version.found = objects(version.document);
+});
+
+const both = [
+  ["3.1", latest],
+  ["3.0", older],
+] as const;
+
+describe.each(both)("OpenAPI %s", (_, version) => {
+  it("has the shape that the official schema of its version requires", async () => {
+    const { valid, errors } = await new Validator().validate({ ...version.document });
+    expect(errors).toBeUndefined();
+    expect(valid).toBe(true);
+  });
+
+  it("names the schema of every body", () => {
+    const bodies = version.found.filter(({ place }) => /\/content\/(?:application|text|multipart)\/[^/]+$/.test(place));
+    expect(bodies.length).toBeGreaterThan(80);
+    for (const { place, fields } of bodies) expect(at(fields, "schema", "$ref"), place).toEqual(expect.any(String));
+  });
+
+  it("names every object with fields", () => {
+    const shapes = version.found.filter(({ fields }) => isObject(fields.properties) && "type" in fields);
+    expect(shapes.length).toBeGreaterThan(50);
+    for (const { place } of shapes) expect(place).toMatch(/^\/components\/schemas\/\w+$/);
+  });
+
+  it("reads whole numbers as 64 bits and other numbers as doubles", () => {
+    const typed = version.found.map(({ place, fields }) => ({ place, fields, type: [fields.type].flat()[0] }));
+    const numbers = typed.filter(({ type }) => type === "integer" || type === "number");
+    expect(numbers.length).toBeGreaterThan(100);
+    for (const { place, fields, type } of numbers) {
+      expect(fields.format, place).toBe(type === "integer" ? "int64" : "double");
+    }
+  });
+
+  it("has positions as arrays of two numbers", () => {
+    for (const name of ["Territory", "NewTerritory", "TerritoryPatch"]) {
+      const polygon = at(version.document, "components", "schemas", name, "properties", "polygon");
+      const position = { type: "array", items: { type: "number", format: "double" }, minItems: 2, maxItems: 2 };
+      expect(at(polygon, "items"), name).toEqual(position);
+    }
+  });
+
+  it("gives an example to required parameters only, because clients send the example of a filter", () => {
+    const parameters = version.found.filter(({ fields }) => "in" in fields && "name" in fields);
+    expect(parameters.length).toBeGreaterThan(60);
+    for (const { place, fields } of parameters) expect("example" in fields, place).toBe(fields.required === true);
+  });
+});
+
+it("has no keyword in OpenAPI 3.0 that only OpenAPI 3.1 knows", () => {
+  const words = ["const", "prefixItems", "propertyNames", "$defs", "examples", "anyOf", "oneOf"];
+  for (const { place, fields } of older.found.filter(({ place }) => !place.endsWith("/properties"))) {
+    expect(
+      Object.keys(fields).filter((word) => words.includes(word)),
+      place,
+    ).toEqual([]);
+    expect(Array.isArray(fields.type), place).toBe(false);
+  }
+});
+
+const shared = z.object({
+  paths: z.record(z.string(), z.record(z.string(), z.looseObject({ operationId: z.string() }))),
+});
+
+it("has the same operations and schemas in both versions", () => {
+  const ids = (document: object) =>
+    Object.entries(shared.parse(document).paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, { operationId }]) => `${method} ${path} ${operationId}`),
+    );
+  const names = (document: object) => Object.keys(at(document, "components", "schemas") ?? {});
+  expect(ids(older.document)).toEqual(ids(latest.document));
+  expect(names(older.document)).toEqual(names(latest.document));
+});
+
+const nullable30: ReadonlyArray<readonly [string, string, object]> = [
+  ["Prospect", "name", { type: "string", nullable: true }],
+  ["Prospect", "lat", { type: "number", format: "double", nullable: true }],
+  ["Prospect", "address", { type: "object", nullable: true, allOf: [{ $ref: "#/components/schemas/Address" }] }],
+  ["Delivery", "heldBy", { type: "string", nullable: true, enum: ["pause", "breaker", "limit"] }],
+  ["Upload", "method", { type: "string", enum: ["PUT"] }],
+];
+
+it.each(nullable30)("writes %s.%s in OpenAPI 3.0 as generators read it", (schema, field, expected) => {
+  const { description: _, ...written } = z
+    .record(z.string(), z.unknown())
+    .parse(at(older.document, "components", "schemas", schema, "properties", field));
+  expect(written).toEqual(expected);
+});
