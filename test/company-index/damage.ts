@@ -58,7 +58,9 @@ export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes")
   await table.batchPut([{ ...item, ...key, [field]: bytes }]);
 }
 
-/** Replaces the rows of the index's oldest run. The run must be small enough for one segment. */
+/**
+ * Replaces the rows of the oldest run of the index (what the first flush wrote). The run must be small enough for one segment of the index.
+ */
 export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNotes[]) => RowWithNotes[]): Promise<void> {
   const { table, companyId, manifest, oldest } = index;
   const rows = (await readSegments(table, companyId, oldest)).flatMap((decode) => [...rowsOf(decode())]);

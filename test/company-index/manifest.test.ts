@@ -75,7 +75,8 @@ const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
   new Set((await db.keysOf(`C#${id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? ""));
 
 /**
- * Expects that every run manifest belongs to a current or replaced run, and that every stored part of the index belongs to such a manifest.
+ * Expects that every run manifest (the list of a run's stored parts) belongs to a current or replaced run, and that every stored part of
+ * the index is in such a manifest.
  */
 async function expectNoGarbage(company: IndexedCompany): Promise<void> {
   const { manifest } = await headOf(company);
@@ -237,7 +238,8 @@ describe("a replaced run", () => {
   test("is distinguished from a run that an import is about to publish, however long the import takes", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 1);
-    // The import stores the manifest of its run twelve hours before it publishes the run. In between, a flush collects garbage.
+    // The import writes its part of the index twelve hours before it publishes the part. In between, a flush collects garbage and must not
+    // delete it.
     let isFirst = true;
     const other = async (): Promise<void> => {
       clock.ms += DAY_MS / 2;

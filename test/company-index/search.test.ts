@@ -1,6 +1,6 @@
 /**
- * Tests that a search for several words finds a note that is in an older run of the index than its prospect, and that a row set keeps each
- * row once.
+ * Tests that a search for several words also finds a note that was flushed to the index before the current version of its prospect. Also
+ * tests the set of matching rows, which keeps each row once.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -57,7 +57,7 @@ async function scene(caller: Caller): Promise<Scene> {
   return { caller, prospectId, noteId: note.id, appointmentId: appointment.id, places: partitions };
 }
 
-/** Returns the prospect's row, notes, appointments, calendar entries and locators. */
+/** Returns the prospect's row, notes, appointments, calendar entries and locators (the rows that find these records by id). */
 async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Promise<Item[]> {
   const { pk, sk } = keys.prospect(companyId, prospectId);
   const months = [JANUARY, JUNE].map((startAt) => ({ pk: attachedKeys.calendarEntry(companyId, startAt, 1).pk }));

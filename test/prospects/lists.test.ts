@@ -48,7 +48,7 @@ describe("the rows of a page", () => {
     const { result, usage } = await metered(() => list(contextOn(db.table, clock), company));
     expect(result.items).toHaveLength(count);
     expect(result.total).toBe(count);
-    // Three round trips: the index snapshot, the outdated rows, and the same rows with a consistent read.
+    // Three round trips: the snapshot of the company index, the outdated rows, and the same rows with a consistent read.
     expect(usage.rounds).toBe(3);
     db.plan(() => pass);
     expect((await metered(() => list(contextOn(db.table, clock), company))).usage.rounds).toBe(2);

@@ -255,8 +255,8 @@ test("ten events of one webhook cost less than six write units each", async () =
     await drainBatches(at);
   });
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  // The batch costs 1 unit for its entry of expected deliveries and 2 for the limiter's slot. Each delivery costs 2 units to create, and 3
-  // to settle with its attempt.
+  // The batch costs 1 unit for the entry that reconciliation checks, and 2 for the limiter of concurrent requests. Each delivery costs 2
+  // units to create, and 3 to settle with its attempt.
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 

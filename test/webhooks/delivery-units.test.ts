@@ -52,8 +52,8 @@ test("a failed attempt costs eight more write units, including two for the healt
     await drain(at);
   });
   expect(at.posts).toHaveLength(2);
-  // The failed attempt adds 2 units for the limiter's slot, 1 for its row, and 3 to schedule the next attempt. The webhook's state adds 2
-  // for its failure and its recovery.
+  // The failed attempt adds 2 units for the limiter of concurrent requests, 1 for its row, and 3 to schedule the next attempt. The
+  // webhook's state adds 2 for its failure and its recovery.
   expect(usage.writeUnits).toBe(7 + 6 + 2);
 });
 

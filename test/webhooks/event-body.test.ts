@@ -76,8 +76,8 @@ test("neither the first nor a repeated publication of an event contains a later 
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);
   const { usage } = await metered(() => publishChanges(events, reads, [change]));
-  // One request writes the entry of expected deliveries, and one writes the delivery. No further read is needed, because the changed row
-  // contains all other data.
+  // One request writes the entry of expected deliveries, which reconciliation checks, and one writes the delivery. No further read is
+  // needed, because the changed row contains all other data.
   expect(usage.requests).toBe(2);
   const [delivery, ...more] = await deliveriesOf(caller);
   expect(more).toEqual([]);

@@ -85,8 +85,8 @@ describe("the publisher", () => {
     const at = await newFanOutPipeline(db, { webhooks: 2, each: 45 });
     const { context, written } = counted(at.context);
     await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
-    // Two events make their 90 deliveries directly and share one entry of expected deliveries. Each of the other 23 events writes three
-    // rows: its data, its entry and its fan-out.
+    // Two events make their 90 deliveries directly and share one entry of expected deliveries, which reconciliation checks. Each of the
+    // other 23 events writes three rows: its data, its entry and its fan-out.
     expect(written.rows).toBe(2 * 90 + 1 + 23 * 3);
     await expandAll(at);
     expect(await allDeliveries(at)).toHaveLength(25 * 90);
@@ -208,8 +208,8 @@ describe("repeats and concurrent changes", () => {
     await expandAll(at);
     const { context, written } = counted(at.context);
     await publish({ context }, change);
-    // The repeated publication writes the event's data and its entry of expected deliveries. Both writes are refused, because the rows
-    // exist.
+    // The repeated publication writes the event's data and its entry of expected deliveries (for reconciliation). Both writes are refused,
+    // because the rows exist.
     expect(written.rows).toBe(2);
     expect(at.queue).toEqual([]);
     expect(await allDeliveries(at)).toHaveLength(150);

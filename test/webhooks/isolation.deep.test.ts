@@ -62,7 +62,7 @@ describe("80 events for a slow or failing receiver do not delay another company'
   test("if a quick receiver with many deliveries in flight suddenly hangs", async () => {
     const found = await isolate(db, { events: 80, others: 20, trouble: hang, wasQuick: true });
     staged.push(found.senders);
-    // A sender waits up to this long for a slot of a quick receiver, and meanwhile cannot send other deliveries.
+    // A sender waits up to this long for permission to send to a quick receiver, and meanwhile cannot send other deliveries.
     expect(found.worstLatenessMs).toBeLessThanOrEqual(RECHECKS * RECHECK_MS);
     expect(found.sendersHeld).toBe(slotLimit(10, false));
   });
@@ -80,7 +80,7 @@ describe("the slots of a webhook", () => {
     expect(new Set(senders.sent.map(({ post }) => post.body)).size).toBe(30);
     expect(senders.mostInFlight.get(hook.url)).toBe(2);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
-    // After the backlog is empty, the sweeper must not find the limiter any more, and no slot may be in use.
+    // After the backlog is empty, the sweeper must not find the webhook's limiter any more, and no slot for a request may be in use.
     expect(await gate()).toMatchObject({ used: 0 });
     expect(await gate()).not.toHaveProperty("dueShard");
     expect(senders.queue).toEqual([]);
@@ -96,7 +96,7 @@ describe("the slots of a webhook", () => {
     await senders.runUntil(START + 30 * SECOND);
     expect(senders.sent).toHaveLength(105);
     expect(senders.mostInFlight.get(hook.url)).toBe(8);
-    // Few messages returned to the queue. If senders did not wait for a free slot, each message would return about six times.
+    // Few messages returned to the queue. If senders did not wait for permission to send, each message would return about six times.
     expect(senders.queued).toBeLessThan(125);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
   });

@@ -1,6 +1,6 @@
 /**
  * Tests kills at each call of the limiter of concurrent requests, its circuit breaker and the drain of its backlog. Every delivery must
- * arrive, and no slot may stay in use.
+ * arrive, and no slot for a request may stay in use.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -64,7 +64,7 @@ async function expectArrived(at: Pipeline, place: string, cutOff: number): Promi
   expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(COUNT);
   expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, throttled: 0 });
   const gate = (await gateOf(at)) ?? {};
-  // The breaker is closed, no delivery waits in the backlog, and no slot is leased.
+  // The breaker is closed, no delivery waits in the backlog, and no slot for a request is in use.
   expect(gate, place).toMatchObject({ fails: 0 });
   for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(gate, place).not.toHaveProperty(mark);
   expect(

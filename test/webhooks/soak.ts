@@ -247,7 +247,7 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
 
 /**
  * Processes a batch of messages. It counts the deliveries that the receiver accepted although their sender failed, because only these may
- * be sent again. One message of a drain sends many deliveries.
+ * be sent again. One message of a drain, which sends a backlog, sends many deliveries.
  */
 async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
   const { at, context, cutOff, received } = stage;
