@@ -62,8 +62,8 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
 });
 
 /**
- * The answer for a token that no later request can use. Only a policy can carry a reason, because API Gateway ignores all but one text of an
- * error. API Gateway caches the policy, so do not use it for a refusal that an admin can end, such as that of a disabled user.
+ * The answer for a token that no later request can use. A policy carries the reason, because API Gateway does not pass on the text of an
+ * error. It caches the policy, so do not use it for a refusal that an admin can end, such as that of a disabled user.
  */
 const refusal = (reason: Refusal, methodArn: string): Authorization => ({
   principalId: "refused",

@@ -22,9 +22,9 @@ import * as limits from "#shared/limits.ts";
 const FETCH_TIMEOUT_MS = 3_000;
 
 /**
- * An Authorization header (RFC 6750) with a signed JWT of three base64url parts. An unsigned token has no third part and does not match.
- * RFC 9110 allows any case for `Bearer` and several spaces after it. The gateway uses the same pattern. It has `^` and `$`, because the
- * gateway's documentation does not say whether the whole header must match.
+ * An Authorization header (RFC 6750) with a signed JWT, which has three base64url parts. RFC 9110 allows any case for `Bearer` and several
+ * spaces after it. The gateway uses the same pattern. `^` and `$` are explicit, because its documentation does not say whether the whole
+ * header must match.
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 

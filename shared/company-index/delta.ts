@@ -199,8 +199,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush removes the text of an entry before the entry itself.
- * So an entry without its text is dropped if a sorted run already contains its version. Otherwise the entry counts as missing.
+ * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush removes the text of an entry before the entry. An entry
+ * without its text is therefore dropped if a sorted run contains its version, and otherwise counted as missing.
  */
 export async function withTexts(
   table: Table,

@@ -138,9 +138,9 @@ export const isUnmoved = ({ version }: Head): Condition =>
 export type Commit = (move: Write) => Promise<unknown>;
 
 /**
- * Sets the list of sorted runs in the head row of the index, unless another process has changed the row since `from` was read. Returns
- * undefined on success, and otherwise the current head. The current head is also returned if this update succeeded, its reply was lost, and
- * the row changed again. Only two attributes are set, because other processes change the others at the same time.
+ * Sets the list of sorted runs in the head row of the index, if the row has not changed since `from` was read. Returns undefined on
+ * success, and otherwise the current head row. A lost reply may also cause the latter, so the caller must check whether its list was
+ * stored. Other attributes of the row are not set, because other processes change them at the same time.
  */
 export async function moveHead(
   table: Table,

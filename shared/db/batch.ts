@@ -83,9 +83,9 @@ const temporary: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Writes each item whose key is free, without a transaction, and returns the items whose key exists already. After a lost reply, these may
- * include items that this call has written. The keys must be distinct. It uses PartiQL, because `BatchWriteItem` accepts no conditions and
- * a transaction costs twice as much.
+ * Writes each item whose key is free, and returns the items whose key exists already. After a lost reply, these may include items that this
+ * call has written. The keys must be distinct. It uses PartiQL, because `BatchWriteItem` accepts no conditions and a transaction costs
+ * twice as much.
  */
 export async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,

@@ -1,7 +1,6 @@
 /**
- * The upcoming appointments of a prospect. The prospect's row has copies of the soonest appointments, for lists. A separate agenda row has
- * the times of all appointments of the prospect. It is read for the calendar of a user who sees only assigned prospects, and for lists
- * after the times of all copies have passed.
+ * The upcoming appointments of a prospect. For lists, the prospect's row has copies of the soonest appointments. A separate agenda row has
+ * the times of all appointments. The calendar of a user who sees only assigned prospects reads it.
  *
  * Both rows change in one transaction, with a condition on the version of the prospect's row, so they always agree. The key of an agenda
  * row contains a time that never decreases. If the row moves during a Query in key order, the Query may return it twice but cannot miss it.
@@ -141,9 +140,8 @@ export function upcomingFields(appointments: readonly StoredAppointment[], nowMs
 }
 
 /**
- * Returns the appointments to copy into a prospect's row after a change. Usually the current copies and the change are enough, because all
- * other appointments start later. If no copy is left but more appointments may exist, reads the soonest ones of `agenda`, which must
- * include the change.
+ * Returns the appointments to copy into a prospect's row after a change. Usually the current copies and the change are enough. If no copy
+ * is left but more appointments may exist, reads the soonest ones of `agenda`, which must include the change.
  */
 export async function upcomingAfter(
   table: Table,

@@ -40,8 +40,8 @@ function visibleCondition(caller: Caller): Condition {
  * Makes a transaction fail unless the caller may see the prospect. `importId` is the prospect's import, if that import is known to be
  * completed.
  *
- * The update removes an attribute that never exists, so it changes nothing and emits no stream record. It costs as much as a
- * ConditionCheck. A ConditionCheck is not used, because the local database dynoxide 1.2.1 rejects one that compares values.
+ * The update removes an attribute that never exists, so it changes nothing and emits no stream record. It replaces a ConditionCheck,
+ * because the local database dynoxide 1.2.1 rejects one that compares values.
  */
 export const requireVisible = (caller: Caller, prospectId: number, importId?: string | undefined): Write => ({
   update: keys.prospect(caller.companyId, prospectId),
@@ -57,7 +57,7 @@ const State = z.object({ state: z.string() });
 
 /**
  * Whether rows with this import id are visible. A numeric id names an import, whose rows are visible after it is completed. Rows with any
- * other id are always visible. A missing import row counts as completed. Reads the table once for each completed import.
+ * other id are always visible. A missing import row counts as completed.
  */
 export async function isPublished(table: Table, companyId: number, importId: string | undefined): Promise<boolean> {
   if (importId === undefined || !/^\d+$/.test(importId)) return true;

@@ -1,7 +1,6 @@
 /**
  * Rebuilds the index of a company from the rows of the table. The rebuild stores one new sorted run. One update of the head row then
- * replaces all runs that existed when the rebuild began. Reads, writes and flushes continue meanwhile. Runs that are flushed during the
- * rebuild stay, and the highest version of a record wins.
+ * replaces all runs that existed when the rebuild began. Reads, writes and flushes continue meanwhile, and runs that they add stay.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
@@ -290,9 +289,8 @@ export interface OtherSources {
 }
 
 /**
- * Returns the records for which the new sorted run must list its versions, so that reads ignore lower ones. Writes continue during the
- * rebuild, so the new run may contain a newer version of a record than `others`. `deletedNotes` has notes that were deleted before the
- * rebuild read them.
+ * Returns the records whose versions the new sorted run must list, so that reads ignore lower versions elsewhere. Writes continue during
+ * the rebuild, so the new run may contain a newer version of a record than `others`.
  */
 export function overridesToList(
   known: KnownVersions,
@@ -327,9 +325,8 @@ const noteClaims = ({ unflushed, runOverrides }: OtherSources): NoteEntry[] => [
 ];
 
 /**
- * Finds notes that newer runs or unflushed entries contain but that were deleted before the rebuild read them, and adds them to
- * `deletedNotes`. A missing row does not prove a deletion, because the entry of a new note can become visible before the note's row. So
- * missing rows are read again after a pause.
+ * Adds to `deletedNotes` the notes that `others` contain but that were deleted before the rebuild read them. A missing row is read again
+ * after a pause, because the entry of a new note can become visible before the note's row.
  */
 export async function findDeletedNotes(
   records: Records,

@@ -97,9 +97,8 @@ export class LoadedSegment {
 }
 
 /**
- * The texts of a segment. The first search scans the stored texts. Later searches build a word index, which takes time once but then
- * answers almost immediately and needs less memory. Texts are numbered by row: the own text of a row comes first, then the notes of the
- * row.
+ * The texts of a segment. The first search scans them. Later searches build a word index, which takes time once, but answers faster and
+ * needs less memory. The own text of a row comes before the notes of the row.
  */
 export class SegmentTexts {
   readonly rowOf: Uint16Array;

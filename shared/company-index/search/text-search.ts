@@ -30,8 +30,8 @@ export function buildSomeWords({ segments }: IndexView): void {
 
 /**
  * Returns the matches of each word, in the order of the criteria. Searches for the longest word first, and for each other word only among
- * the matches of the previous word. A segment with replaced rows is always searched completely, because its notes may belong to rows of
- * other segments.
+ * the matches of the previous one. A segment with replaced rows is searched completely, because its notes may belong to rows in other
+ * segments.
  */
 export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   const { words } = criteria;

@@ -1,9 +1,8 @@
 /**
  * The word index of a segment: each distinct word, with the numbers of the texts that contain it.
  *
- * A search word contains no blank, so a text contains it only if one of the text's words does. Words that occur in a single text are mostly
- * numbers and e-mail addresses, while search words are mostly letters. The distinct letter sequences of these words are far fewer than the
- * words. A second index contains only them, for search words of letters.
+ * Words that occur in a single text are mostly numbers and e-mail addresses, while search words are mostly letters. A second index
+ * therefore contains only the letter sequences of these words, because few of them are distinct.
  */
 import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 

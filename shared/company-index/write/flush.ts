@@ -74,8 +74,8 @@ interface Put {
 }
 
 /**
- * Adds the new entries to the index. If a merge would be due afterwards, the entries are merged directly with those older sorted runs,
- * which saves writing a separate run. Never merges with the oldest run here. Returns undefined if another flush was faster.
+ * Adds the new entries to the index. If a merge would then be due, the entries are merged directly with those sorted runs, but never with
+ * the oldest run. This saves writing a separate run. Returns undefined if another flush was faster.
  */
 async function putNewRun(
   context: IndexContext,
@@ -187,9 +187,8 @@ export const MERGE_RATIO = 5;
 /**
  * Returns the position of the oldest sorted run to merge with all newer runs, or undefined if no merge is due.
  *
- * Run sizes grow sixfold from level to level, as in an LSM tree, with up to five runs on each level. The number of runs therefore stays
- * small, and a row is rewritten once for each level. The oldest run has most of the rows. It is merged when all other runs together have as
- * many rows. Later merges would make cold reads more expensive, because cold reads load replaced rows too.
+ * As in an LSM tree, run sizes grow sixfold from level to level, with up to five runs on each level. So there are few runs, and a row is
+ * rewritten once for each level. The oldest run is merged when all other runs together have as many rows.
  */
 export function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
@@ -219,9 +218,8 @@ async function merge(
 }
 
 /**
- * Whether an unflushed entry is older than the sorted runs. A flush may have missed the entry, because its Query was not isolated from
- * writes. If a deletion hides this entry, a merge must not drop the deletion, because the deleted record would appear again. The next flush
- * removes the entry.
+ * Whether an unflushed entry is older than the sorted runs. A flush may have missed it, because a Query is not isolated from writes. A
+ * merge must then not drop deletions, because a deletion may hide this entry. The next flush removes the entry.
  */
 async function hasRemainders(
   table: Table,
@@ -240,9 +238,8 @@ async function hasRemainders(
 /**
  * Handles a batch of stream records: adds up the weight of the new entries of each company, and flushes the companies with enough weight.
  *
- * A warm function remembers the weight since the last flush, and reads the table only if a flush may be due. A cold function reads the
- * table at the first record of a company. A failed flush does not stop the flushes of other companies, because failures are reported after
- * all companies.
+ * A warm function remembers the weight since the last flush. A cold function reads the table at the first record of a company. A failed
+ * flush does not stop the flushes of other companies, because failures are reported at the end.
  */
 export function flushStream(
   context: () => IndexContext,

@@ -31,8 +31,8 @@ export function retiredIn(manifest: readonly string[], runManifests: RunManifest
 
 /**
  * Removes the sorted runs that are no longer needed. `manifest` and `runManifests` must have been read together, and the caller must have
- * changed the head row of the index since then. A process that read the older head row can therefore not publish a list that contains
- * removed runs. Run manifests are removed last, so that the next garbage collection can finish one that was killed.
+ * changed the head row of the index since then. No other process can then publish a list with a removed run. Run manifests are removed
+ * last, so that a killed garbage collection can be repeated.
  */
 export async function collectGarbage(
   table: Table,

@@ -74,7 +74,10 @@ export async function storeSegments(
   return segments;
 }
 
-/** Stores the version overrides and separate notes, and returns the sorted run that consists of them and the given segments. */
+/**
+ * Stores the version overrides and the notes whose prospects are in other runs. Returns the sorted run that consists of them and of the
+ * segments.
+ */
 export async function completeRun(
   table: Table,
   companyId: number,
@@ -108,7 +111,7 @@ async function storePiece(
 
 /**
  * Sets the list of sorted runs in the head row to `manifest`, which contains the new run. Returns the new head row, or undefined if another
- * process changed the row first; the run is then not in the index. The run manifest lists the replaced runs for the garbage collection.
+ * process changed the row first. The run manifest lists the replaced runs for the garbage collection.
  */
 export async function publish(
   { table, clock }: IndexContext,

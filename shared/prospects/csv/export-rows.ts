@@ -1,6 +1,6 @@
 /**
- * Reads the prospects of an export with their newest notes at low cost. If an export needs many prospects of a block of 128 ids, the whole
- * block is read once. If a prospect has many notes, only the newest one is read.
+ * Reads the prospects of an export with their newest notes at low cost. A block of 128 ids is read completely if the export needs many of
+ * its prospects. If a prospect has many notes, only the newest one is read.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -68,8 +68,8 @@ export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
  * Returns a function that reads the next prospects of an export, in order. The result is undefined for a prospect without a row. `left` is
- * the number of prospects still to be read in each block of ids. Reads are eventually consistent, at half the price. A row that is older
- * than the index is read again with strong consistency.
+ * the number of prospects still to be read in each block of ids. The first read is eventually consistent, at half the price. Rows that are
+ * older than the index are read again.
  */
 export function exportRows(
   table: Table,

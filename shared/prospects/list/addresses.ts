@@ -26,8 +26,8 @@ export interface AddressPage {
 }
 
 /**
- * Reads the blocks of ids that the company has reserved for addresses, so a separate list of addresses is not needed. A user may be allowed
- * to see only few of the addresses. Therefore one request checks a limited number of blocks for such a user.
+ * Reads the blocks of ids that the company has reserved for addresses, so a separate list of addresses is not needed. For a user who may
+ * see only few addresses, one request checks a limited number of blocks.
  */
 export async function listAddresses(
   context: ApiContext,
@@ -61,8 +61,7 @@ const lastOf = (block: number | undefined): number | undefined =>
 
 /**
  * Returns those of the addresses that the caller may see, by the rule of `seesAddress`. The company index has the assignees of most
- * prospects, which saves reading their rows. Prospects that it does not contain are deleted or not completely written, so their rows are
- * read.
+ * prospects, which saves reading their rows. A prospect that it does not contain is deleted or not completely written.
  */
 async function visibleOf(
   context: ApiContext,

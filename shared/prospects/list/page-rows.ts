@@ -27,9 +27,9 @@ export type PageRows = (
 ) => Promise<StoredProspect[] | StaleSnapshot>;
 
 /**
- * Returns a function that reads the rows of one page, and that may be called again with a later read of the index. A row of the right
- * version is not read again. The first read is eventually consistent, at half the price. A row that is older than the index is read again
- * with strong consistency. If a row is newer, the function returns that the index read is stale.
+ * Returns a function that reads the rows of one page, and that may be called again with a later read of the index. The first read is
+ * eventually consistent, at half the price. Rows that are older than the index are read again. If a row is newer, the function returns that
+ * the index read is stale.
  */
 export function pageRows(table: Table, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();
