@@ -76,7 +76,6 @@ function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(message);
 }
 
-/** Returns the given token, or else a token from the local service's issuer. */
 async function token(given: string | undefined, email: string): Promise<string> {
   if (given !== undefined) return given;
   const answer = await fetch(`${base}/local/token`, {
@@ -88,7 +87,6 @@ async function token(given: string | undefined, email: string): Promise<string> 
   return (await answer.text()).trim();
 }
 
-/** Returns a client with this token. A call returns the status and the parsed body. */
 const clientOf = (accessToken: string) => async (method: string, path: string, body?: unknown) => {
   const answer = await fetch(`${base}${path}`, {
     method,

@@ -23,7 +23,6 @@ export interface Comparison {
 
 const RUNS = 9;
 
-/** Runs each query on both sides and throws if the results differ. */
 export async function compare(postgres: Postgres, stage: Stage): Promise<Comparison[]> {
   await load(postgres, stage.company);
   const comparisons: Comparison[] = [];

@@ -35,7 +35,6 @@ function company(count: number): WebhookRows[] {
   return webhooks;
 }
 
-/** Makes an event that has only the fields which filters read. */
 const event = (data: Record<string, unknown>): DomainEvent => {
   const told = {
     id: "x",

@@ -21,7 +21,6 @@ export async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCo
   return { id: companyId, ownerId, statuses: [...statuses.values()], repIds: [ownerId], tagIds: [], firstId: 1, count };
 }
 
-/** Returns the mean read and write units of an event and the mean length of its body. */
 export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
   const scene = await newPipeline(db);
   const company = await benchCompany(scene);

@@ -23,7 +23,6 @@ export interface FaultyProxy {
   readonly calls: readonly string[];
   /** Plans failures for the next requests that begin with `call`, one failure for each request. */
   fail(call: string, ...failures: readonly Failure[]): void;
-  /** Resolves after `count` more requests that begin with `call`. */
   received(call: string, count?: number): Promise<void>;
   stop(): void;
 }

@@ -35,7 +35,6 @@ const ownerCaller = ({ companyId, id: userId }: StoredUser): Caller => ({
   permissions: [],
 });
 
-/** Creates a company without other users and returns its owner as a caller. */
 export const newOwner = async (context: ApiContext): Promise<Caller> => ownerCaller(await foundCompany(context));
 
 export async function newCompany(context: ApiContext): Promise<Company> {

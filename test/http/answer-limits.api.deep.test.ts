@@ -275,7 +275,6 @@ const record = (answer: Answer): void => {
 
 interface Visit {
   readonly ask: () => Promise<Answer>;
-  /** Throws unless the answer is complete. */
   readonly whole: (answer: Answer) => void;
 }
 const visit = (ask: () => Promise<Answer>, whole: (answer: Answer) => void = record): Visit => ({ ask, whole });

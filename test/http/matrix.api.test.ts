@@ -11,7 +11,6 @@ import { ask, leaks, pathOf, type Records } from "./matrix-stage.ts";
 import { bodyFor, type CallerName, callers, formFor, type Row, rows } from "./matrix-table.ts";
 
 const { emails, stageOf, kept, foreign, inactive } = await newCast();
-/** An id that no record has ever had. */
 const NEVER = 2 ** 50;
 const never: Records = {
   prospects: NEVER,
@@ -202,7 +201,6 @@ const Texts = z.object({
   notes: z.tuple([z.object({ body: z.string() })]),
 });
 
-/** Returns query parameters that find only this prospect. */
 async function textsOf(id: number): Promise<(readonly [string, string])[]> {
   const it = bodyOf(await call("owner", "GET", `/api/prospects/${id}`), 200, Texts);
   const texts = [

@@ -35,7 +35,6 @@ const code = {
     if (mode === "headers") return { statusCode: 200, headers: JSON.parse(event.body), body: "" };
     return { statusCode: 200, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...event, remaining: context.getRemainingTimeInMillis() }) };
   };`,
-  /** The token determines how this authorizer answers. */
   authorize: `export const handler = async ({ authorizationToken, ...event }) => {
     const policy = (Effect, Resource, more) => ({ principalId: "somebody", ...more,
       policyDocument: { Version: "2012-10-17", Statement: [{ Action: "execute-api:Invoke", Effect, Resource }] } });

@@ -75,7 +75,6 @@ export function isFields(value: unknown): value is Record<string | number, unkno
 export const listed = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined ? [] : [value];
 
-/** Returns the logical id that a `Ref` or `Fn::GetAtt` refers to. */
 export function target(value: unknown): string | undefined {
   const id = at(value, "Ref") ?? at(value, "Fn::GetAtt", 0);
   return typeof id === "string" ? id : undefined;

@@ -104,7 +104,6 @@ export interface FaultyJobs {
   readonly bucket: MemoryBucket;
   /** Messages that no execution of a job has received yet. */
   readonly queue: JobMessage[];
-  /** Returns a context whose table has the planned faults. */
   faulty(): JobContext;
   sound(): JobContext;
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;

@@ -178,7 +178,7 @@ test("a completed job emits one event, and a dry run none", async () => {
   }
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.until(2);
-  // Events arrive in order, so all events of the jobs have arrived before the event of this prospect.
+  // The event of this prospect is published last. When it has arrived, the test expects no further event of the jobs.
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.until(3);
   const summary = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhookId))).items;

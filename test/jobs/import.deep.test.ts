@@ -43,7 +43,6 @@ const db = faultyDynamoDb();
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms };
 
-/** A bucket in memory that rejects files while `refuses` is true. */
 const bucket = { files: new Map<string, Uint8Array>(), refuses: false };
 const objects: ImportContext["objects"] = {
   put: async (key, bytes) => {
@@ -70,7 +69,6 @@ const fileOf = (count: number, name = "n"): Buffer =>
 const list = (context: ApiContext, { caller }: Company, query: Record<string, string> = {}) =>
   listProspects(context, caller, ListQuery.parse({ pageSize: "500", ...query }));
 
-/** Imports as the endpoint does, with an idempotency key. */
 const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
   const request = {
     requestId: "r",

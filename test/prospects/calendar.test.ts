@@ -75,7 +75,6 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** The prospects and appointments that must exist. */
 interface Model {
   readonly prospects: Map<number, number | null>;
   readonly appointments: Map<number, { prospectId: number; startAt: string }>;

@@ -1,6 +1,5 @@
 /** Parses comma-separated lists character by character, as the specification describes them, without code of the parser under test. */
 
-/** Returns the trimmed values without empty ones. */
 export function valuesIn(raw: string): string[] {
   const values: string[] = [];
   for (let at = 0; at <= raw.length; ) {

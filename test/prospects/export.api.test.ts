@@ -12,7 +12,6 @@ import { newTeam } from "../harness/team.ts";
 const as = await newTeam();
 const me = dataOf(await as.rep.GET("/api/me"));
 
-/** Checks the answer's headers and the CSV header, and returns the rows as objects. */
 async function exported(query: string, client: Client = as.owner): Promise<Record<string, string>[]> {
   const answer = await client("GET", `/api/prospects/export${query}`);
   expect(answer.status, answer.text).toBe(200);

@@ -13,7 +13,6 @@ import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
 
-/** Sorts the ids, because pins have no defined order. */
 const idsOf = (list: readonly { id: number }[]): number[] => list.map(({ id }) => id).sort((a, b) => a - b);
 const create = async (body: NewProspect, client = as.rep): Promise<number> =>
   dataOf(await client.POST("/api/prospects", { body }), 201).id;

@@ -81,7 +81,6 @@ test("appointments that are created concurrently are all in the row", async () =
   expect(row.version).toBe(4);
 });
 
-/** The appointments that must exist. */
 interface Known {
   startAt: number;
   isScheduled: boolean;

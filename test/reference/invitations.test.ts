@@ -43,7 +43,6 @@ function newPool(): IdentityProvider & { readonly subjects: Map<string, string>;
 const newUser = (email: string): NewUser => ({ email, firstName: "A", lastName: "B", role: "sales", permissions: [] });
 
 let companies = 0;
-/** Creates two companies and a clock that the test advances. */
 async function scene() {
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };

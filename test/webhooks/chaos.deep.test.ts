@@ -74,7 +74,6 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
     return dice < 0.3 && operation === "TransactWriteItems" ? conflict : pass;
   });
 
-  /** Repeats the request with one idempotency key until it is accepted. */
   async function accepted(method: string, path: string, body: unknown, key?: string): Promise<unknown> {
     for (let attempt = 0; attempt < 200; attempt++) {
       const answer = await call(token, method, path, body, key);

@@ -29,7 +29,6 @@ beforeAll(async () => {
 
 const pipeline = (event?: string, delayMinutes?: number): Promise<Pipeline> => newPipeline(db, event, delayMinutes);
 
-/** Expects that all posts belong to one delivery and have the same bytes. */
 function expectSame(posts: readonly Post[]): void {
   expect(new Set(posts.map(({ body }) => body)).size).toBe(1);
   expect(new Set(posts.map(({ headers }) => headers["X-Service-Delivery"])).size).toBe(1);

@@ -130,7 +130,6 @@ export interface Written {
   mostBytes: number;
 }
 
-/** Returns a context that counts the rows and bytes that are written to the table. */
 export function counted(context: EventContext): { context: EventContext; written: Written } {
   const written: Written = { rows: 0, bytes: 0, mostBytes: 0 };
   const count = (items: readonly object[]): void => {

@@ -32,7 +32,6 @@ const resume = (at: Pipeline) => resumeWebhook(api(at), at.context.queue, at.com
 const webhookRow = async ({ companyId, webhookId }: Pipeline) =>
   StoredWebhook.parse(await db.direct.get(keys.webhook(companyId, webhookId)));
 
-/** Publishes one change for each of `count` prospects, a second apart. */
 async function change(at: Pipeline, first: number, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     at.clock += 1_000;
@@ -45,7 +44,6 @@ async function change(at: Pipeline, first: number, count: number): Promise<void>
 const sentIds = (at: Pipeline): number[] => at.posts.map(({ body }) => JSON.parse(body).data.prospect.id);
 const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
 
-/** Processes the queue, and runs the sweeper every minute. */
 async function settle(at: Pipeline): Promise<void> {
   for (let minute = 0; minute < 2; minute++) {
     await drain(at);

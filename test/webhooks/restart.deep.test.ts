@@ -23,7 +23,6 @@ afterAll(() => {
 const Identified = z.object({ id: z.number() });
 const Created = z.object({ data: z.object({ prospect: Identified }) });
 
-/** Starts the service as `npm start` does, and returns its URL when it is ready. */
 async function start(): Promise<{ url: string; child: ChildProcess }> {
   const child = spawn(process.execPath, ["infra/local/start.ts"], {
     cwd: root,

@@ -28,7 +28,6 @@ const independent = {
   },
 };
 
-/** Verifies with the package `standardwebhooks`. */
 function byPackage(headers: SignatureHeaders, body: Buffer, secret: string): boolean {
   const key = secret.startsWith("whsec_") ? secret : Buffer.from(secret, "utf8").toString("base64");
   try {

@@ -54,7 +54,6 @@ export interface Outcome {
   /** Deliveries with more duplicates than the planned faults explain. There must be none. */
   readonly unforced: number;
   readonly faults: readonly string[];
-  /** Expected deliveries that reconciliation counts. */
   readonly matched: number;
 }
 

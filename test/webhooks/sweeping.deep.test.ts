@@ -23,7 +23,6 @@ const HELD = 5_000;
 const WEBHOOKS = 26;
 const MINUTE = 60_000;
 
-/** Publishes an event and loses the message of its delivery. */
 async function lostIn(at: Pipeline): Promise<void> {
   await publish(at);
   at.queue.length = 0;
