@@ -115,8 +115,8 @@ export function subjectOf(issuer: Issuer): (authorization: string) => Promise<st
 function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
-  // After a token with an unknown key id, the library waits some seconds before it fetches the keys again. The key of this token may be
-  // known then.
+  // After a token with an unknown key id, the library waits some seconds before it fetches the keys again. The gateway must not cache this
+  // refusal, because the key may be known then.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }

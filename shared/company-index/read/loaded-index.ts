@@ -52,7 +52,10 @@ export class LoadedIndex {
     }
   }
 
-  /** Returns the versions of the sorted run that hide older ones. If the run manifest contains them, they are decoded at the first use. */
+  /**
+   * Returns the version overrides of the sorted run (versions that hide older ones). If the run manifest contains them, they are decoded at
+   * the first use.
+   */
   #overridesOf(run: Run): RunOverrides["overrides"] {
     const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
     this.#overrides.set(run.id, overrides);

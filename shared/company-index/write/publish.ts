@@ -167,7 +167,7 @@ const TRIES = 20;
 export interface ImportedOptions {
   /** Creates the ids of the stored data. The caller can then find and remove the data even if the sorted run is never published. */
   readonly newId?: () => string;
-  /** Makes the write that adds the run to the head row of the index, together with other writes of the caller. */
+  /** Makes the write that adds the run to the index, together with other writes of the caller. By default it is made alone. */
   readonly commit?: Commit;
 }
 
