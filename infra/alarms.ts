@@ -49,7 +49,7 @@ export function throttleAlarm(watched: LambdaFunction, impact: string): void {
   alarm(watched, "Throttled", { metric, above: 0, periods: 3, impact });
 }
 
-/** Goes off when a function reads records of the stream later than this. */
+/** Goes off when a function reads stream records later than `seconds` after they were written. */
 export function lagAlarm(watched: LambdaFunction, seconds: number, impact: string): void {
   const metric = watched.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
   alarm(watched, "Behind", { metric, above: seconds * 1_000, periods: 5, impact });

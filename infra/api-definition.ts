@@ -21,7 +21,6 @@ export interface DefinitionSpec {
   readonly authorizerArn: string;
   /** The function that answers 405 to methods which a path does not have. */
   readonly otherMethodsArn: string;
-  /** The role with which API Gateway calls the functions. */
   readonly invokerArn: string;
   readonly partition: string;
   readonly region: string;

@@ -6,11 +6,10 @@
 export const presets = ["small", "production"] as const;
 export type Preset = (typeof presets)[number];
 
-/** Lambda requires this many unreserved executions in an account. */
+/** Lambda refuses a reservation that leaves fewer unreserved executions in the account. */
 const UNRESERVED = 100;
 
 export interface Capacity {
-  /** The account's quota of concurrent executions. */
   readonly accountConcurrency: number;
   /** The maximum number of concurrent senders of webhook deliveries. Each sends up to ten. */
   readonly deliverySenders: number;

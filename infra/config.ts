@@ -23,7 +23,6 @@ export interface DeployConfig {
   /** Webhook delays, retry intervals and debounce windows are divided by this factor, for rehearsals. */
   readonly timeScale: number;
   readonly capacity: Capacity;
-  /** The e-mail address that gets the alarms. */
   readonly alarmEmail?: string;
   /** Browser origins that may call the API. An empty list turns CORS off. */
   readonly allowedOrigins: readonly string[];

@@ -29,7 +29,7 @@ export interface Platform extends Resources {
   readonly bundles: string;
   readonly issuer: string;
   readonly audience: string;
-  /** Undefined if the deployment does not know it. */
+  /** Undefined: the authorizer finds the issuer's public keys by its discovery document. */
   readonly jwksUri: string | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
   readonly capacity: Capacity;
@@ -42,13 +42,16 @@ export interface FunctionSpec {
   /** Rights that the event source needs, besides `access`. */
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Why the function may send to the queue that invokes it. Without this permission Lambda stops such a chain after 16 invocations. */
+  /**
+   * Why the function may send to the queue that invokes it. With this text Lambda's loop detection is off, which would stop such a chain
+   * after 16 invocations.
+   */
   readonly recursion?: string;
   /** By default the function gets its own log group. */
   readonly logGroup?: LogGroup;
 }
 
-/** Makes a log group that these functions share. */
+/** Makes one log group for all these functions. */
 export function functionLogs(scope: Construct, functions: readonly { readonly access: Access }[]): LogGroup {
   const logGroup = new LogGroup(scope, "Logs", {
     retention: RetentionDays.THREE_MONTHS,
@@ -113,7 +116,6 @@ export function constructId(file: string): string {
   return file.replace(/(?:^|[/-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Returns the environment variables that belong to the rights. */
 function variables(access: Access, platform: Platform): Record<string, string> {
   const settings = (access.settings ?? []).map((name) => [name, platform.settings[name]] as const);
   return {

@@ -71,7 +71,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
   INVALID_API_KEY: forbidden,
   INVALID_SIGNATURE: noCaller,
-  // API Gateway's error for a path without a route.
+  // API Gateway reports a path without a route by this error.
   MISSING_AUTHENTICATION_TOKEN: noRoute,
   QUOTA_EXCEEDED: problem("rate_limited", "The quota is used up.", { headers: RETRY_AFTER }),
   REQUEST_TOO_LARGE: problem("payload_too_large", TOO_LARGE),
@@ -82,7 +82,6 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   WAF_FILTERED: forbidden,
 };
 
-/** Returns the gateway responses by type of error. */
 export function gatewayResponses(allowedOrigins: readonly string[]): Record<string, object> {
   const entries = Object.entries(gatewayProblems).map(([type, problem]) => {
     const headers = { ...problem.headers, ...originHeaders(allowedOrigins), ...exposed(allowedOrigins) };

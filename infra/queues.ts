@@ -21,7 +21,7 @@ const VISIBILITY_TIMEOUTS = 6;
 
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
 
-/** @param consumer the function that reads the queue */
+/** @param consumer the function that reads the queue; its timeout decides the visibility timeout */
 function createQueue(
   scope: Construct,
   id: string,

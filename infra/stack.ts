@@ -29,7 +29,7 @@ export function createStacks(
   const { bucket, importQueue, secretsKey, identity } = data;
   const service = new Stack(scope, STACK_NAME, {
     description: "Multi-tenant canvassing backend",
-    // CloudFormation accepts at most one megabyte, indentation included.
+    // CloudFormation accepts a template of at most one megabyte, indentation included.
     suppressTemplateIndentation: true,
   });
   const platform: Platform = {

@@ -81,7 +81,6 @@ const PROSPECTS_PER_COMPANY = 200;
 /** Bounds the memory: rows are made and written for this many prospects at a time. */
 const CHUNK = 2_000;
 
-/** Loads the demo companies into an empty table. */
 export async function loadDemo(target: DemoTarget): Promise<void> {
   const context = openContext(target);
   for (const [index, plan] of [acme, globex].entries()) {

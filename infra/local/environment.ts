@@ -10,12 +10,11 @@ import { messageOf } from "./error.ts";
 
 export interface Invocation {
   readonly type: "invoke";
-  /** JSON text. */
+  /** The event as JSON text. */
   readonly event: string;
   readonly requestId: string;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, from which the handler computes its remaining time. */
   readonly deadline: number;
-  /** Whether the answer is streamed to the caller. */
   readonly streamed: boolean;
 }
 

@@ -16,7 +16,6 @@ const STREAM_LIMIT_BYTES = 200 * 1024 * 1024;
 export interface LocalFunction {
   readonly spec: FunctionSpec;
   readonly calls: () => number;
-  /** Returns the answer as JSON text. Throws InvocationError. */
   invoke(event: unknown, options?: InvokeOptions): Promise<string>;
   stop(): Promise<void>;
 }

@@ -66,7 +66,7 @@ export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<str
         send(response, await answered(answer, requestId, encodings));
         if (!request.complete) discard(request);
       } catch {
-        // The client has disconnected.
+        // The client has disconnected, so nobody would read an answer.
         response.destroy();
       }
     },
@@ -193,7 +193,7 @@ function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "
   // The function's own value replaces the gateway's, which is for answers without a function.
   if (headers.some(([name]) => name.toLowerCase() === "server-timing")) response.removeHeader("Server-Timing");
   for (const [name, value] of headers) {
-    // Node.js sets these headers itself.
+    // Node.js sets these headers itself, and duplicates would be invalid.
     if (/^(?:content-length|transfer-encoding|connection)$/i.test(name)) continue;
     response.appendHeader(name, value);
   }

@@ -7,7 +7,6 @@ import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** The client id of all local tokens. */
 export const AUDIENCE = "local";
 /** Relative to the URL of the issuer. */
 export const JWKS_PATH = "/.well-known/jwks.json";

@@ -8,7 +8,6 @@ import type { Template } from "./resources.ts";
 
 export interface Scope {
   readonly template: Template;
-  /** The common beginning of all queue URLs. */
   readonly sqsEndpoint: string;
   /** The exported values of the templates that are deployed earlier, by name. */
   readonly exported: ReadonlyMap<string, unknown>;
@@ -97,7 +96,6 @@ export function resolve(value: unknown, at: string, scope: Scope): unknown {
   return Object.fromEntries(resolved.filter(([, part]) => part !== undefined));
 }
 
-/** Whether this condition of the template is true. */
 export function holds(name: string, scope: Scope): boolean {
   const rule = scope.template.Conditions[name];
   if (rule === undefined) throw new LocalError(`Conditions.${name}: there is no such condition`);

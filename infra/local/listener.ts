@@ -15,7 +15,7 @@ export interface Listener {
   stop(): Promise<void>;
 }
 
-/** The limit of API Gateway for sending a request. */
+/** API Gateway gives a client this long to send its request. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
  * Idle connections stay open longer than clients keep them. Otherwise the server could close a connection just when a client sends its next

@@ -20,7 +20,6 @@ export interface QueueSource {
   readonly mapping: Stack["eventSources"][number];
   readonly target: LocalFunction;
   readonly queues: QueueServer;
-  /** The maximum number of concurrent invocations. */
   readonly concurrency: number;
   readonly log: (text: string) => void;
 }
@@ -236,7 +235,6 @@ export class FairQueue<T extends Queued> {
     return this.#size;
   }
 
-  /** The arrival time of the oldest waiting message. */
   get oldestMs(): number {
     return Math.min(...[...this.#groups.values()].map(([first]) => first?.sinceMs ?? Number.POSITIVE_INFINITY));
   }

@@ -227,7 +227,6 @@ function signerOf({ headers }: IncomingMessage, { searchParams }: URL): string {
   return signed ?? searchParams.get("X-Amz-Credential")?.split("/")[0] ?? "";
 }
 
-/** The secret key of every local function. */
 const SECRET = "local";
 
 const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
@@ -254,7 +253,6 @@ function linkFault(request: IncomingMessage, url: URL): string | undefined {
   return mac(key, toSign).toString("hex") === signature ? undefined : "SignatureDoesNotMatch";
 }
 
-/** Returns the canonical request of AWS Signature Version 4. */
 function canonical({ method, headers }: IncomingMessage, { pathname, searchParams }: URL): string {
   const query = [...searchParams]
     .filter(([name]) => name !== "X-Amz-Signature")

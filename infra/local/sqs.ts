@@ -25,7 +25,6 @@ export interface QueueServer {
   stop(): Promise<void>;
 }
 
-/** Numbers of messages in a queue. */
 export interface Depth {
   readonly waiting: number;
   readonly inFlight: number;

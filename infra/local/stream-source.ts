@@ -26,7 +26,6 @@ export interface StreamSource {
   readonly streams: DynamoDBStreamsClient;
   /** Whether the filter of the event source accepts the record. */
   readonly isWanted: (record: StreamRecord) => boolean;
-  /** Shared by all event sources of the stream. */
   readonly pages: StreamPages;
   readonly streamArn: string;
   readonly positions: Positions;

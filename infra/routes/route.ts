@@ -49,7 +49,7 @@ export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS";
 /** The folders of the bucket: uploaded files, other files of imports, and exported files. */
 export const folderNames = ["uploads", "imports", "exports"] as const;
 export type Folder = (typeof folderNames)[number];
-/** `PutObject` includes uploading an object in parts. */
+/** The right to `PutObject` includes uploading an object in parts. */
 type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUpload";
 
 /**
@@ -60,7 +60,6 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
-  /** Lets a function verify access tokens. */
   readonly issuer?: "verify";
   readonly identityProvider?: "invite" | "withdraw";
   readonly deliveryQueue?: "send";
@@ -70,7 +69,6 @@ export interface Access {
   readonly exportQueue?: "send";
   /** `sign` uses existing webhook secrets, `make` also creates them. */
   readonly secrets?: "sign" | "make";
-  /** Actions on files, by folder. */
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
   /** Lets a function list the bucket. With this right S3 answers 404 for a missing file, so that 403 always means a fault. */
   readonly bucket?: "list";

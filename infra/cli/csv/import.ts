@@ -21,7 +21,6 @@ const ERRORS_SHOWN = 10;
 const Entry = z.object({
   base: z.string(),
   companyId: z.int(),
-  /** The hash of the content in base64. */
   sha256: z.string(),
   /** The mapping of columns, as JSON text. */
   mapping: z.string(),
@@ -29,9 +28,7 @@ const Entry = z.object({
   attempt: z.int(),
   id: z.int(),
   createdAt: z.string(),
-  /** Whether the upload is complete. */
   uploaded: z.boolean(),
-  /** The import's last known state. */
   state: z.string(),
 });
 type Entry = z.infer<typeof Entry>;

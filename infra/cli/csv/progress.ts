@@ -63,5 +63,4 @@ export function lineOf(
 
 const bar = (share: number): string => `[${"#".repeat(Math.floor(share * BAR)).padEnd(BAR, ".")}]`;
 
-/** For example `1,234,567`. */
 export const digits = (count: number): string => count.toLocaleString("en-US");

@@ -10,7 +10,7 @@ export interface Service {
   readonly companyId: number;
   readonly client: ApiClient;
   readonly token: () => Promise<string>;
-  /** Aborted by Ctrl-C. */
+  /** Ctrl-C aborts it. */
   readonly signal: AbortSignal;
 }
 

@@ -52,7 +52,7 @@ export async function sendFile(
   const send = (): void => {
     if (isSending) return;
     isSending = true;
-    // The request itself reports a broken connection.
+    // Nothing to do here: the request itself reports a broken connection.
     pipeline(createReadStream(file, { end: bytes - 1 }), counter, request).catch((error: Error) =>
       request.destroy(error),
     );
