@@ -30,7 +30,7 @@ export interface FanOutPipeline extends Pipeline {
 
 let nextId = 5_000_000;
 
-/** All registrations are for `territory.updated`. The registration of the plain pipeline matches no event of the tests. */
+/** All registrations are for `territory.updated`. The registration that `newPipeline` creates is for an event that no test publishes. */
 export async function newFanOutPipeline(
   db: FaultyDynamoDb,
   { webhooks, each, delayMinutes = 0, filter }: Subscribers,

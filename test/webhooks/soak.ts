@@ -93,7 +93,7 @@ async function register(context: ApiContext, at: Pipeline, given: Partial<NewReg
 }
 
 async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
-  // The registration of newPipeline must match no event here.
+  // The registration that `newPipeline` creates must match no event of this test.
   const at = await newPipeline(db, "prospect.deleted");
   const plain = contextOn(db.direct, { now: () => START });
   const registered: Registered = {
