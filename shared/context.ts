@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
+import { openReads, type Reads } from "#shared/db/reads.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
@@ -40,6 +41,11 @@ export interface AppContext {
 
 export type ApiContext = Pick<AppContext, "table" | "ids" | "clock" | "secrets" | "commit">;
 
+/** The services of endpoints that only read. */
+export interface ReadContext extends Pick<AppContext, "clock"> {
+  readonly table: Reads;
+}
+
 export type JobContext = ApiContext & Pick<AppContext, "objects" | "jobs">;
 
 export interface EventContext
@@ -65,4 +71,12 @@ let opened: ApiContext | undefined;
 export function apiContext(): ApiContext {
   opened ??= contextOn(openTable(setting("TABLE_NAME")));
   return opened;
+}
+
+let openedForReads: ReadContext | undefined;
+
+/** Like `apiContext`, but without the writes, so that they are not in the bundles of endpoints that only read. */
+export function readContext(): ReadContext {
+  openedForReads ??= { table: openReads(setting("TABLE_NAME")), clock: systemClock };
+  return openedForReads;
 }

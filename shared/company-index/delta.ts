@@ -2,6 +2,7 @@
  * The delta of the company index: recent changes that are not in a segment yet. Each write adds an immutable entry, and a flush later moves
  * the entries into segments.
  */
+
 import * as z from "zod/mini";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
@@ -9,6 +10,7 @@ import type { Delta, FlushedVersions } from "#shared/company-index/versions.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** All unflushed delta entries, and the head row, which lists the sorted runs of the index. One Query reads both. */
@@ -104,7 +106,7 @@ export function weightOf(row: Item): number {
 }
 
 /** Reads the head row (the list of sorted runs) and all unflushed entries with one strongly consistent Query. */
-export async function readUnflushed(table: Table, companyId: number): Promise<Unflushed> {
+export async function readUnflushed(table: Reads, companyId: number): Promise<Unflushed> {
   const entries: IndexEntry[] = [];
   const notes: NoteEntry[] = [];
   const found: Key[] = [];
@@ -186,7 +188,7 @@ export type LongTexts = ReadonlyMap<string, LongText>;
 const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z._default(z.string(), "") });
 
 /** Reads all long texts with eventually consistent reads, which cost half. `withTexts` reads missing texts again by their keys. */
-export async function readLongTexts(table: Table, companyId: number): Promise<LongTexts> {
+export async function readLongTexts(table: Reads, companyId: number): Promise<LongTexts> {
   const texts = new Map<string, LongText>();
   for await (const item of table.query({ ...keys.deltaTexts(companyId), consistency: "eventual" }))
     keepText(item, texts);
@@ -203,7 +205,7 @@ function keepText(item: Item, into: Map<string, LongText>): void {
  * without its text is therefore dropped if a sorted run contains its version, and otherwise counted as missing.
  */
 export async function withTexts(
-  table: Table,
+  table: Reads,
   companyId: number,
   { prospects, notes }: Delta,
   runs: Pick<FlushedVersions, "prospectVersions" | "noteVersions">,

@@ -1,6 +1,7 @@
 /**
  * The manifest lists the current sorted runs of a company's index. A sorted run is an immutable batch of rows, as in an LSM tree. A flush,
- * an import or a rebuild adds it. The head row of the index has the ids of the runs. Each run has a run manifest, which is written once and
+ * an import type { Table } from "#shared/db/table.ts";
+import or a rebuild adds it. The head row of the index has the ids of the runs. Each run has a run manifest, which is written once and
  * lists the segments of the run.
  */
 import * as z from "zod/mini";
@@ -12,6 +13,7 @@ import type { Item, Write } from "#shared/db/expression.ts";
 import { type Condition, equals, missing } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
@@ -187,7 +189,7 @@ function runManifestIn(item: Item): RunManifest {
 
 /** Reads all run manifests of the company: of current sorted runs, of recently replaced runs, and of runs that were never published. */
 export async function readRunManifests(
-  table: Table,
+  table: Reads,
   companyId: number,
   consistency: Consistency,
 ): Promise<RunManifests> {
@@ -209,7 +211,7 @@ export interface AtHand {
  * format.
  */
 export async function readManifest(
-  table: Table,
+  table: Reads,
   companyId: number,
   runIds: readonly string[],
   { runManifests = new Map(), known = [] }: AtHand = {},

@@ -13,6 +13,7 @@ import { decodeNotes, decodeOverrides, noOverrides, type Overrides } from "#shar
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** Maximum number of bytes in one table item, because DynamoDB limits an item to 400 KB. */
@@ -52,7 +53,7 @@ const PartItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(
  * Reads the pieces and returns their bytes in the given order. Eventually consistent reads are cheaper and enough for immutable data. A
  * part that they do not find yet is read again. Throws IndexUnreadable if a part is missing.
  */
-export async function readPieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
+export async function readPieces(table: Reads, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
   const wanted = pieces.flatMap((piece) => keysOf(companyId, piece));
   const found = new Map<string, Uint8Array>();
   for (const consistency of ["eventual", "strong"] as const) {
@@ -102,7 +103,7 @@ export interface RunOverrides {
 
 export const noRunOverrides: RunOverrides = { overrides: noOverrides, looseNotes: [] };
 
-export async function readRunOverrides(table: Table, companyId: number, runs: readonly Run[]): Promise<RunOverrides[]> {
+export async function readRunOverrides(table: Reads, companyId: number, runs: readonly Run[]): Promise<RunOverrides[]> {
   const bytes = await readPieces(table, companyId, runs.flatMap(piecesOfRun));
   return runs.map((run, i) => runOverridesOf(run, bytes[2 * i], bytes[2 * i + 1]));
 }
@@ -120,7 +121,7 @@ export const inlineOverridesOf = ({ id, fewOverrides }: Run): Overrides =>
 
 /** Returns a decoder for each segment. It decodes the segment again at every call, so that only compressed bytes stay in memory. */
 export async function readSegments(
-  table: Table,
+  table: Reads,
   companyId: number,
   { segments }: Pick<Run, "segments">,
 ): Promise<(() => SegmentColumns)[]> {

@@ -4,7 +4,7 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-l
 import * as z from "zod/mini";
 import { type Caller, isAdmin, may } from "#shared/auth/caller.ts";
 import { CallerContext } from "#shared/auth/caller-context.ts";
-import { type ApiContext, apiContext } from "#shared/context.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { problemAnswer } from "#shared/http/answer.ts";
@@ -14,8 +14,8 @@ import { jsonBody } from "#shared/http/request-body.ts";
 import { type Part, validate } from "#shared/http/validate.ts";
 import { addLogContext, log, withLogContext } from "#shared/log.ts";
 
-export interface Call<Path, Query, Body> {
-  readonly context: ApiContext;
+export interface Call<Path, Query, Body, Context = ApiContext> {
+  readonly context: Context;
   readonly caller: Caller;
   readonly path: Path;
   readonly query: Query;
@@ -33,10 +33,12 @@ export function requestChain<
   Query extends z.ZodMiniType,
   Body extends z.ZodMiniType,
   Answer,
+  Services,
 >(
   contract: Contract<Path, Query, Body>,
   reserveMs: number,
-  succeed: (request: Request, call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Answer>,
+  services: () => Services,
+  succeed: (request: Request, call: Call<z.output<Path>, z.output<Query>, z.output<Body>, Services>) => Promise<Answer>,
 ): Chain<Answer> {
   return middy<ApiEvent, Answer | APIGatewayProxyResult, Error, Context>({
     timeoutEarlyInMillis: reserveMs,
@@ -53,7 +55,7 @@ export function requestChain<
       const { request, caller, payload } = event;
       if (caller === undefined) throw new ApiError("internal", "the request has no caller");
       return succeed(request, {
-        context: apiContext(),
+        context: services(),
         caller,
         path: parse("path", contract.path, request.pathParameters),
         query: parse("query", contract.query, joinedValues(request.queryParameters)),

@@ -2,6 +2,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
+import { apiContext } from "#shared/context.ts";
 import { withDeadline } from "#shared/deadline.ts";
 import { answer, assertAnswerFits, rejectingLargeAnswers } from "#shared/http/answer.ts";
 import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
@@ -28,7 +29,7 @@ export function endpoint<
   contract: Contract<Path, Query, Body, Response>,
   work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response>>,
 ): Endpoint {
-  const chain = requestChain(contract, DEADLINE_RESERVE_MS, async (request, call) => {
+  const chain = requestChain(contract, DEADLINE_RESERVE_MS, apiContext, async (request, call) => {
     const run = (context: ApiContext) => work({ ...call, context });
     const { value, replayed } = await idempotently(
       rejectingLargeAnswers(call.context),

@@ -6,6 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { createGzip, type Gzip } from "node:zlib";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
+import { type ReadContext, readContext } from "#shared/context.ts";
 import { commonHeaders } from "#shared/http/answer.ts";
 import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
 import type { Contract } from "#shared/http/contract.ts";
@@ -15,7 +16,7 @@ import { errorFields, log } from "#shared/log.ts";
 
 type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>;
 
-interface StreamedCall<Path, Query, Body> extends Call<Path, Query, Body> {
+interface StreamedCall<Path, Query, Body> extends Call<Path, Query, Body, ReadContext> {
   /** Sets a response header. Call it before the first item, because the headers are sent first. */
   readonly header: (name: "Link", value: string) => void;
 }
@@ -32,7 +33,7 @@ export function streamEndpoint<
   Body extends z.ZodMiniType,
 >(
   contract: Contract<Path, Query, Body, Response>,
-  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response>>,
+  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>, ReadContext>) => Promise<z.input<Response>>,
 ): StreamEndpoint {
   return streaming(contract, async function* (call) {
     yield JSON.stringify(checked(contract.response, await work(call)));
@@ -59,7 +60,7 @@ export function streamItems<
 /** Streams JSON text that `work` writes itself. No schema checks the text, so the tests of `work` must. */
 export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
-  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Iterable<Piece>>,
+  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>, ReadContext>) => Promise<Iterable<Piece>>,
 ): StreamEndpoint {
   return streaming(contract, async function* (call) {
     yield* await work(call);
@@ -68,7 +69,7 @@ export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
 
 export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body> & Required<Pick<Contract, "file">>,
-  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<AsyncIterable<string>>,
+  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>, ReadContext>) => Promise<AsyncIterable<string>>,
 ): StreamEndpoint {
   return streaming(contract, async function* (call) {
     yield* await work(call);
@@ -80,22 +81,27 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
   contract: Contract<Path, Query, Body>,
   piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
 ): StreamEndpoint {
-  const chain = requestChain(contract, limits.streamBodyMs, async (request, call): Promise<StreamedAnswer> => {
-    const added: Record<string, string> = {};
-    const header = (name: "Link", value: string): void => {
-      added[name] = value;
-    };
-    const generated = piecesOf({ ...call, header });
-    const pieces = await begun(generated);
-    if (request.method === "HEAD") await generated.return(undefined);
-    const headers = { ...contentHeaders(contract), ...added, ...commonHeaders(request) };
-    return {
-      statusCode: contract.status,
-      headers: { ...headers, ...encodingHeaders(request, headers) },
-      // Lambda sends the headers with the first part, so write an empty part.
-      pieces: request.method === "HEAD" ? [""] : pieces,
-    };
-  });
+  const chain = requestChain(
+    contract,
+    limits.streamBodyMs,
+    readContext,
+    async (request, call): Promise<StreamedAnswer> => {
+      const added: Record<string, string> = {};
+      const header = (name: "Link", value: string): void => {
+        added[name] = value;
+      };
+      const generated = piecesOf({ ...call, header });
+      const pieces = await begun(generated);
+      if (request.method === "HEAD") await generated.return(undefined);
+      const headers = { ...contentHeaders(contract), ...added, ...commonHeaders(request) };
+      return {
+        statusCode: contract.status,
+        headers: { ...headers, ...encodingHeaders(request, headers) },
+        // Lambda sends the headers with the first part, so write an empty part.
+        pieces: request.method === "HEAD" ? [""] : pieces,
+      };
+    },
+  );
   const handle: StreamHandler = async (event, stream, context) => {
     await answering(event, async (received) => {
       const answer = await chain(received, context);

@@ -10,7 +10,7 @@ import { iso } from "#shared/clock.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
@@ -59,7 +59,7 @@ type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "age
  * Reads the times of all appointments of a prospect from its agenda row. Returns undefined if that row has moved since the prospect's row
  * was read.
  */
-export async function readAgenda(table: Table, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
+export async function readAgenda(table: Reads, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
   const { companyId, id, assignedToUserId, agendaUntil } = prospect;
   if (agendaUntil === undefined) return [];
   const item = await table.get(attachedKeys.agenda(companyId, assignedToUserId, agendaUntil, id));
@@ -103,7 +103,7 @@ export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: un
   return until === undefined ? [] : [{ remove: attachedKeys.agenda(companyId, assignedToUserId, until, id) }];
 }
 
-export async function agendaMoves(table: Table, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
+export async function agendaMoves(table: Reads, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
   // A concurrent write has moved the agenda row. The condition on the prospect's row then fails, so no write is needed here.
@@ -144,7 +144,7 @@ export function upcomingFields(appointments: readonly StoredAppointment[], nowMs
  * is left but more appointments may exist, reads the soonest ones of `agenda`, which must include the change.
  */
 export async function upcomingAfter(
-  table: Table,
+  table: Reads,
   prospect: StoredProspect,
   change: AppointmentChange,
   agenda: readonly AgendaEntry[],
@@ -163,7 +163,7 @@ const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntr
 
 /** Reads the appointments of these entries. `changed` is used instead of a read, because it is not stored yet. */
 async function readSome(
-  table: Table,
+  table: Reads,
   { companyId, id: prospectId }: StoredProspect,
   entries: readonly AgendaEntry[],
   changed: StoredAppointment | undefined,
@@ -211,7 +211,7 @@ const latest = (a: string | null, b: string): string => (a === null || a < b ? b
 
 /** Returns the next appointment. Reads the table only if the times of all copies have passed and more appointments may exist. */
 export async function nextAppointment(
-  table: Table,
+  table: Reads,
   prospect: StoredProspect,
   nowMs: number,
 ): Promise<StoredAppointment | undefined> {
@@ -228,7 +228,7 @@ export async function nextAppointment(
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
 }
 
-async function readAppointments(table: Table, { companyId, id }: StoredProspect): Promise<StoredAppointment[]> {
+async function readAppointments(table: Reads, { companyId, id }: StoredProspect): Promise<StoredAppointment[]> {
   const found: StoredAppointment[] = [];
   for await (const item of table.query(attachedKeys.appointments(companyId, id)))
     found.push(StoredAppointment.parse(item));

@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
@@ -57,7 +57,7 @@ const BATCH = 100;
  * month by month. For any other user, reads the agendas (appointment times) of the prospects that are assigned to the user.
  */
 export async function listAppointments(
-  context: ApiContext,
+  context: ReadContext,
   caller: Caller,
   query: CalendarQuery,
 ): Promise<AsyncIterable<Appointment>> {
@@ -89,7 +89,7 @@ interface PlacedEntry extends AgendaEntry {
 
 /** Reads only the ids and times of appointments, because `ofAgendas` reads the appointments themselves in batches. */
 async function readAgendas(
-  { table }: ApiContext,
+  { table }: ReadContext,
   companyId: number,
   userId: number,
   { from, to }: Range,
@@ -106,7 +106,7 @@ async function readAgendas(
 }
 
 async function* ofAgendas(
-  { table }: ApiContext,
+  { table }: ReadContext,
   companyId: number,
   entries: readonly PlacedEntry[],
   { from, to }: Range,
@@ -127,7 +127,7 @@ async function* ofAgendas(
 }
 
 /** Omits appointments of deleted prospects, because their calendar rows stay. */
-async function* ofCompany(context: ApiContext, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
+async function* ofCompany(context: ReadContext, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
   for await (const some of batches(readCalendar(context, caller.companyId, range))) {
     const visible = await visibleProspects(context, caller, some);
     yield* some.filter(({ prospectId }) => visible.has(prospectId));
@@ -159,7 +159,7 @@ function rangeOf(query: CalendarQuery, now: number): Range {
 
 /** One Query for each month, at most 13 in sequence. */
 async function* readCalendar(
-  { table }: ApiContext,
+  { table }: ReadContext,
   companyId: number,
   range: Range,
 ): AsyncGenerator<StoredAppointment> {
@@ -185,7 +185,7 @@ function monthNumber(epochMs: number): number {
 }
 
 async function visibleProspects(
-  { table }: ApiContext,
+  { table }: ReadContext,
   caller: Caller,
   appointments: readonly StoredAppointment[],
 ): Promise<ReadonlySet<number>> {

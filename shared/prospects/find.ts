@@ -3,14 +3,14 @@
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { companyIndex, type Found, type SnapshotOptions } from "#shared/company-index/read/company-index.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 
 /** Throws `unavailable` if the index is damaged, because an incomplete list must not look complete. */
 export async function findProspects(
-  context: ApiContext,
+  context: ReadContext,
   companyId: number,
   criteriaOf: (names: Dictionary) => Criteria,
   options?: SnapshotOptions,

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ApiContext, ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
@@ -16,7 +16,7 @@ import { StoredNote } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 /** Yields all notes, newest first. The result is streamed, because 5 000 notes exceed the size limit of a buffered answer. */
-export async function* listNotes(context: ApiContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
+export async function* listNotes(context: ReadContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
   const [dictionary] = await Promise.all([
     currentDictionary(context, caller.companyId),
     readVisibleProspect(context, caller, prospectId),

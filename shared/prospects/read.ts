@@ -4,12 +4,12 @@
  */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { all, type Condition, equals, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProspectDetail } from "#shared/prospects/detail.ts";
@@ -50,7 +50,7 @@ export const requireVisible = (caller: Caller, prospectId: number, importId?: st
 });
 
 /** Imports that are known to be completed. The result can be cached, because a completed import stays completed. */
-const known = new WeakMap<Table, Set<string>>();
+const known = new WeakMap<Reads, Set<string>>();
 const REMEMBERED = 10_000;
 
 const State = z.object({ state: z.string() });
@@ -59,7 +59,7 @@ const State = z.object({ state: z.string() });
  * Whether rows with this import id are visible. A numeric id names an import, whose rows are visible after it is completed. Rows with any
  * other id are always visible. A missing import row counts as completed.
  */
-export async function isPublished(table: Table, companyId: number, importId: string | undefined): Promise<boolean> {
+export async function isPublished(table: Reads, companyId: number, importId: string | undefined): Promise<boolean> {
   if (importId === undefined || !/^\d+$/.test(importId)) return true;
   const completed = known.get(table) ?? new Set<string>();
   known.set(table, completed);
@@ -73,7 +73,7 @@ export async function isPublished(table: Table, companyId: number, importId: str
 }
 
 /** Throws `not_found` if the caller may not see the prospect. */
-export async function readVisibleProspect({ table }: ApiContext, caller: Caller, id: number): Promise<StoredProspect> {
+export async function readVisibleProspect({ table }: ReadContext, caller: Caller, id: number): Promise<StoredProspect> {
   const item = await table.get(keys.prospect(caller.companyId, id));
   const prospect = item === undefined ? undefined : StoredProspect.parse(item);
   if (prospect === undefined || !isVisible(caller, prospect)) throw notFound("prospect");
@@ -85,7 +85,7 @@ export async function readVisibleProspect({ table }: ApiContext, caller: Caller,
  * Returns a prospect with notes, appointments and status history, in one round trip. Throws `not_found` if the caller may not see the
  * prospect.
  */
-export async function readProspect(context: ApiContext, caller: Caller, id: number): Promise<ProspectDetail> {
+export async function readProspect(context: ReadContext, caller: Caller, id: number): Promise<ProspectDetail> {
   const { companyId } = caller;
   const newest = { ...attachedKeys.notes(companyId, id), newestFirst: true, limit: limits.notesInDetail };
   const [prospect, notes, details, dictionary] = await Promise.all([

@@ -2,14 +2,14 @@
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { absent, any, below, equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf, type Key } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
@@ -69,7 +69,7 @@ export const locatorWrite = (key: Key, prospectId: number): Write => ({
   when: absent,
 });
 
-export async function findLocator(table: Table, key: Key): Promise<number | undefined> {
+export async function findLocator(table: Reads, key: Key): Promise<number | undefined> {
   const found = await table.get(key);
   return found === undefined ? undefined : Locator.parse(found).prospectId;
 }
@@ -109,7 +109,7 @@ export const packNoteLocators = (
  * since.
  */
 export async function findNoteLocators(
-  table: Table,
+  table: Reads,
   companyId: number,
   ids: readonly number[],
 ): Promise<Map<number, NoteLocator>> {
@@ -137,7 +137,7 @@ export async function findNoteLocators(
  * Returns a note or appointment with its prospect. Returns undefined if one of the rows is missing or the caller may not see the prospect.
  */
 export async function findAttached(
-  { table }: ApiContext,
+  { table }: ReadContext,
   caller: Caller,
   prospectId: number,
   key: Key,

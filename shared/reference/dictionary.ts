@@ -4,10 +4,10 @@
  */
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { namesChangeInHead } from "#shared/company-index/manifest.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 
@@ -23,7 +23,7 @@ export interface Dictionary {
  * Reads the dictionary (statuses, tags and users). The company's row with the version sorts first, so each entry is at least as new as the
  * version.
  */
-export async function loadDictionary(table: Table, companyId: number): Promise<Dictionary> {
+export async function loadDictionary(table: Reads, companyId: number): Promise<Dictionary> {
   const statuses = new Map<number, StoredStatus>();
   const tags = new Map<number, StoredTag>();
   const users = new Map<number, StoredUser>();
@@ -49,7 +49,7 @@ function keep<T extends { id: number }>(into: Map<number, T>, entry: T): void {
   into.set(entry.id, entry);
 }
 
-type Source = Pick<ApiContext, "table" | "clock">;
+type Source = Pick<ReadContext, "table" | "clock">;
 
 interface Cached {
   readonly dictionary: Dictionary;
@@ -60,7 +60,7 @@ interface Cached {
 /** The cache holds at most this many companies, about 15 MB. The dictionary of a company with a thousand users has about 300 KB. */
 const CACHED_COMPANIES = 50;
 
-const caches = new WeakMap<Table, Map<number, Cached>>();
+const caches = new WeakMap<Reads, Map<number, Cached>>();
 
 /** Returns a cached dictionary that is less than a minute old, or reads it. Compare its version with the current one before you use it. */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
@@ -94,7 +94,7 @@ export function forgetDictionary({ table }: Source, companyId: number): void {
   cacheOf(table).delete(companyId);
 }
 
-function cacheOf(table: Table): Map<number, Cached> {
+function cacheOf(table: Reads): Map<number, Cached> {
   const cache = caches.get(table) ?? new Map<number, Cached>();
   caches.set(table, cache);
   return cache;

@@ -1,25 +1,25 @@
 /** Reads the users of a company. */
 
 import { StoredUser, type UserSummary } from "#shared/auth/user-schema.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { notFound } from "#shared/errors.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 
 /** Returns all users of the company by id, including disabled ones. */
-export async function listUsers({ table }: ApiContext, companyId: number): Promise<StoredUser[]> {
+export async function listUsers({ table }: ReadContext, companyId: number): Promise<StoredUser[]> {
   const { users } = await loadDictionary(table, companyId);
   return [...users.values()];
 }
 
-export async function getUser({ table }: ApiContext, companyId: number, id: number): Promise<StoredUser> {
+export async function getUser({ table }: ReadContext, companyId: number, id: number): Promise<StoredUser> {
   const item = await table.get(keys.user(companyId, id));
   if (item === undefined) throw notFound("user");
   return StoredUser.parse(item);
 }
 
 /** Whether prospects and territories may be assigned to the user. */
-export async function isActiveUser({ table }: ApiContext, companyId: number, id: number): Promise<boolean> {
+export async function isActiveUser({ table }: ReadContext, companyId: number, id: number): Promise<boolean> {
   const item = await table.get(keys.user(companyId, id));
   return item !== undefined && StoredUser.parse(item).isActive;
 }

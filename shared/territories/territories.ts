@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ASSIGNEE_TEXT } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ApiContext, ReadContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { absent, all, any, atMost, below, equals, missing } from "#shared/db/expression.ts";
@@ -111,7 +111,7 @@ export const presentTerritory = (stored: StoredTerritory): Territory => ({
 /**
  * Yields all territories of the company, newest first. Only one polygon is unpacked at a time, because all of them may not fit into memory.
  */
-export async function* listTerritories({ table }: ApiContext, companyId: number): AsyncGenerator<Territory> {
+export async function* listTerritories({ table }: ReadContext, companyId: number): AsyncGenerator<Territory> {
   for await (const item of table.query({ ...keys.territories(companyId), newestFirst: true })) {
     yield presentTerritory(StoredTerritory.parse(item));
   }

@@ -7,6 +7,7 @@ import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { all, type Condition, equals, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 import { debounceKeys, type RegisteredRecord } from "#shared/db/webhook-keys.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
@@ -87,7 +88,7 @@ export async function bodyToSend(table: Table, delivery: StoredDelivery): Promis
 }
 
 /** Returns the body to show. If the debounce window is still open, it contains the events so far. */
-export async function bodySoFar(table: Table, delivery: StoredDelivery): Promise<string> {
+export async function bodySoFar(table: Reads, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);
   return bodyOf(table, delivery, await eventsOf(table, delivery));
@@ -97,7 +98,7 @@ export async function bodySoFar(table: Table, delivery: StoredDelivery): Promise
  * Makes the body of a delivery whose event data is in a separate row. Such a delivery is never manual, because a manual delivery stores its
  * own body.
  */
-async function sharedBody(table: Table, delivery: StoredDelivery): Promise<string> {
+async function sharedBody(table: Reads, delivery: StoredDelivery): Promise<string> {
   const { companyId, eventId } = delivery;
   const texts = await readEventData(table, companyId, [eventId]);
   return bodyText(delivery, null, texts.get(eventId) ?? "null");
@@ -119,7 +120,7 @@ export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
 /** Reads which events a delivery finally has, after another sender or a later event has closed its debounce window. */
-async function closedByOther(table: Table, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
+async function closedByOther(table: Reads, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");
   return closed;
@@ -132,7 +133,7 @@ function subjectOf({ companyId, webhookId, registrationId, recordId }: StoredDel
 }
 
 /** Returns the events of the delivery, sorted by the version of the record. */
-async function eventsOf(table: Table, delivery: StoredDelivery): Promise<StoredWindowEvent[]> {
+async function eventsOf(table: Reads, delivery: StoredDelivery): Promise<StoredWindowEvent[]> {
   const { id, closed } = delivery;
   const { fromVersion = 0, toVersion = Number.MAX_SAFE_INTEGER } = closed ?? {};
   const found: StoredWindowEvent[] = [];
@@ -144,7 +145,7 @@ async function eventsOf(table: Table, delivery: StoredDelivery): Promise<StoredW
 }
 
 /** Makes the body from these events. Its `data` is the data of the newest event. */
-async function bodyOf(table: Table, delivery: StoredDelivery, events: readonly StoredWindowEvent[]): Promise<string> {
+async function bodyOf(table: Reads, delivery: StoredDelivery, events: readonly StoredWindowEvent[]): Promise<string> {
   const shared = events.filter(({ data }) => data === undefined).map(({ eventId }) => eventId);
   const texts = shared.length === 0 ? undefined : await readEventData(table, delivery.companyId, shared);
   const dataOf = ({ data, eventId }: StoredWindowEvent): string => data ?? texts?.get(eventId) ?? "null";

@@ -7,7 +7,7 @@ import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS, type Key } from "#shared/db/keys.ts";
-import type { QuerySpec, Table } from "#shared/db/table.ts";
+import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
@@ -217,7 +217,7 @@ type Range = Pick<QuerySpec, "from" | "upTo" | "newestFirst" | "pageItems">;
 
 /** Reads the deliveries of a webhook from its partitions, merged by id, without attempts. */
 export async function* readDeliveries(
-  table: Table,
+  table: Reads,
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,
   range: Range,
 ): AsyncGenerator<StoredDelivery, void, undefined> {

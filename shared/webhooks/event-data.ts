@@ -5,6 +5,7 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
 import { absent } from "#shared/db/expression.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 import { fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
@@ -112,11 +113,11 @@ class Cache {
   }
 }
 
-const caches = new WeakMap<Table, Cache>();
+const caches = new WeakMap<Reads, Cache>();
 
 /** Returns the data of these events as JSON text, by event id. Throws if a row is gone. */
 export async function readEventData(
-  table: Table,
+  table: Reads,
   companyId: number,
   eventIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
@@ -145,7 +146,7 @@ export async function readEventData(
   return found;
 }
 
-async function readRows(table: Table, companyId: number, eventIds: readonly string[]): Promise<Map<string, string>> {
+async function readRows(table: Reads, companyId: number, eventIds: readonly string[]): Promise<Map<string, string>> {
   const items = await table.batchGet(eventIds.map((id) => fanOutKeys.eventData(companyId, id)));
   return new Map(
     items.map((item) => {

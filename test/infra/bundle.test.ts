@@ -86,10 +86,6 @@ const larger: ReadonlyMap<string, number> = new Map([
   ["jobs/export", 538],
   ["prospects/import", 524],
   ["prospects/export", 340],
-  ["prospects/list", 326],
-  ["prospects/pins", 315],
-  ["addresses/list", 319],
-  ["webhooks/event-types", 310],
 ]);
 const limitOf = (file: string, made: Bundle): number => {
   const known = larger.get(file);

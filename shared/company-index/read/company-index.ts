@@ -7,7 +7,7 @@ import { type RunManifests, readManifest, readRunManifests } from "#shared/compa
 import { LoadedIndex } from "#shared/company-index/read/loaded-index.ts";
 import { findMatches, type Matches } from "#shared/company-index/search/match.ts";
 import { newestUnflushed } from "#shared/company-index/versions.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { TableBusy } from "#shared/errors.ts";
 
 /** Assumed memory, in MB, of a process that is not a Lambda function. */
@@ -72,10 +72,10 @@ export interface CompanyIndex {
   ): Promise<Found<Names>>;
 }
 
-const opened = new WeakMap<Table, CompanyIndex>();
+const opened = new WeakMap<Reads, CompanyIndex>();
 
 /** Returns the index reader of the table, which all invocations of a warm function share. */
-export function companyIndex(table: Table): CompanyIndex {
+export function companyIndex(table: Reads): CompanyIndex {
   const known = opened.get(table) ?? openCompanyIndex(table);
   opened.set(table, known);
   return known;
@@ -83,7 +83,7 @@ export function companyIndex(table: Table): CompanyIndex {
 
 const ownCacheBytes = (): number => cacheBytesOf(Number(process.env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE ?? USUAL_MB));
 
-export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): CompanyIndex {
+export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): CompanyIndex {
   const cache = new Map<number, LoadedIndex>();
 
   /**

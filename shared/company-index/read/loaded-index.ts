@@ -24,7 +24,7 @@ import {
   type FlushedVersions,
   flushedVersions,
 } from "#shared/company-index/versions.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 
 export class LoadedIndex {
   readonly manifest: Manifest;
@@ -110,7 +110,7 @@ export class LoadedIndex {
     if (grew || this.#makesWords) this.#bytes = undefined;
   }
 
-  async load(table: Table, criteria: Criteria): Promise<void> {
+  async load(table: Reads, criteria: Criteria): Promise<void> {
     if (criteria.words.length > 0) this.#countWords();
     const isMore = await loadAll(table, this.#companyId, this.#missing(criteria));
     if (isMore) this.#bytes = undefined;
@@ -258,7 +258,7 @@ export interface Load {
 /**
  * Reads the data concurrently, and decodes each batch while later batches are still being read. Returns false if there was nothing to load.
  */
-export async function loadAll(table: Table, companyId: number, loads: Iterable<Load>): Promise<boolean> {
+export async function loadAll(table: Reads, companyId: number, loads: Iterable<Load>): Promise<boolean> {
   const batches = batchesOf(loads);
   if (batches.length === 0) return false;
   const work = async (): Promise<void> => {
@@ -269,7 +269,7 @@ export async function loadAll(table: Table, companyId: number, loads: Iterable<L
   return true;
 }
 
-async function loadBatch(table: Table, companyId: number, loads: readonly Load[]): Promise<void> {
+async function loadBatch(table: Reads, companyId: number, loads: readonly Load[]): Promise<void> {
   const pieces = loads.map(({ piece }) => piece);
   const bytes = await readPieces(table, companyId, pieces);
   // Keep the order, because the main columns of a segment must be in memory before its other columns.

@@ -10,7 +10,7 @@ import type { Consistency } from "#shared/db/batch.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
-import type { QuerySpec, Table } from "#shared/db/table.ts";
+import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { newestFirst } from "#shared/prospects/present.ts";
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
@@ -72,7 +72,7 @@ export type Wanted = Pick<ProspectRef, "id" | "version">;
  * older than the index are read again.
  */
 export function exportRows(
-  table: Table,
+  table: Reads,
   companyId: number,
   left: Map<number, number>,
 ): (batch: readonly Wanted[]) => Promise<(ExportRow | undefined)[]> {
@@ -120,7 +120,7 @@ export function exportRows(
 }
 
 async function readSome(
-  table: Table,
+  table: Reads,
   companyId: number,
   ids: readonly number[],
   consistency: Consistency,
@@ -135,7 +135,7 @@ async function readSome(
   return rowsFrom(items, notes.flat());
 }
 
-async function readBlock(table: Table, companyId: number, block: number): Promise<Rows> {
+async function readBlock(table: Reads, companyId: number, block: number): Promise<Rows> {
   const spec = {
     ...attachedKeys.prospectsAndCounts(companyId, block),
     fields: blockFields,
@@ -186,7 +186,7 @@ const newestOf = (companyId: number, id: number): QuerySpec => ({
   limit: 1,
 });
 
-async function notesIn(table: Table, read: QuerySpec, consistency: Consistency): Promise<ExportedNote[]> {
+async function notesIn(table: Reads, read: QuerySpec, consistency: Consistency): Promise<ExportedNote[]> {
   const notes: ExportedNote[] = [];
   for await (const item of table.query({ ...read, fields: noteFields, consistency }))
     notes.push(ExportedNote.parse(item));

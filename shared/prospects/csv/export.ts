@@ -3,7 +3,7 @@ import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import { inOrder, type ProspectRef } from "#shared/company-index/search/page.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import * as limits from "#shared/limits.ts";
 import { type ExportRow, exportRows, type Wanted } from "#shared/prospects/csv/export-rows.ts";
@@ -27,7 +27,11 @@ export interface Selection {
   readonly order: Order;
 }
 
-export async function selectProspects(context: ApiContext, caller: Caller, filter: ProspectFilter): Promise<Selection> {
+export async function selectProspects(
+  context: ReadContext,
+  caller: Caller,
+  filter: ProspectFilter,
+): Promise<Selection> {
   const { names, matches } = await findProspects(
     context,
     caller.companyId,
@@ -78,7 +82,7 @@ export function decodeOrder(bytes: Uint8Array): Order {
  * Each prospect is written as it is when its batch is read. Prospects that were deleted, or that the caller may no longer see, are omitted.
  */
 export async function exportProspects(
-  context: ApiContext,
+  context: ReadContext,
   caller: Caller,
   filter: ProspectFilter,
 ): Promise<AsyncIterable<string>> {
@@ -100,7 +104,7 @@ export interface Piece {
  * while the caller writes the current one.
  */
 export async function* exportPieces(
-  context: ApiContext,
+  context: ReadContext,
   caller: Caller,
   { dictionary, order }: Selection,
   from = 0,

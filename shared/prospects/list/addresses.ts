@@ -2,11 +2,11 @@
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { assigneesOf } from "#shared/company-index/search/match.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 import type { Address } from "#shared/prospects/address.ts";
 import type { AddressQuery } from "#shared/prospects/address-input.ts";
@@ -30,7 +30,7 @@ export interface AddressPage {
  * see only few addresses, one request checks a limited number of blocks.
  */
 export async function listAddresses(
-  context: ApiContext,
+  context: ReadContext,
   caller: Caller,
   { after, limit }: AddressQuery,
 ): Promise<AddressPage> {
@@ -64,7 +64,7 @@ const lastOf = (block: number | undefined): number | undefined =>
  * prospects, which saves reading their rows. A prospect that it does not contain is deleted or not completely written.
  */
 async function visibleOf(
-  context: ApiContext,
+  context: ReadContext,
   caller: Caller,
   found: readonly StoredAddress[],
 ): Promise<StoredAddress[]> {
@@ -85,7 +85,7 @@ async function visibleOf(
 }
 
 async function deletedAmong(
-  table: Table,
+  table: Reads,
   companyId: number,
   ids: readonly number[],
 ): Promise<ReadonlyMap<number, StoredProspect>> {
@@ -98,7 +98,7 @@ async function deletedAmong(
  * Reads the addresses of one block of 128 ids. An imported address may be in a packed row and in a separate row. The separate row is newer
  * and takes precedence.
  */
-async function readBlock(table: Table, companyId: number, block: number): Promise<StoredAddress[]> {
+async function readBlock(table: Reads, companyId: number, block: number): Promise<StoredAddress[]> {
   const addresses = new Map<number, StoredAddress>();
   const packs: Item[] = [];
   for await (const item of table.query(keys.addressBlock(companyId, block))) {
@@ -116,7 +116,7 @@ function keepFirst(addresses: Map<number, StoredAddress>, address: StoredAddress
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 /** Returns the numbers of the company's id blocks from `first` on, in ascending order. Omits the blocks of unfinished imports. */
-async function blocksFrom(table: Table, companyId: number, first: number): Promise<number[]> {
+async function blocksFrom(table: Reads, companyId: number, first: number): Promise<number[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.addressRanges(companyId))) {
     const { from, to, importId } = Range.parse(item);

@@ -5,7 +5,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import { isStale } from "#shared/company-index/read/company-index.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
 import { TableBusy } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
@@ -63,7 +63,7 @@ const SNAPSHOTS = 10;
  * Makes two round trips in a warm function: one for the index and one for the rows of the page. Repeats both if a row is newer than the
  * index. Throws TableBusy if the rows of the page keep changing.
  */
-export async function listProspects(context: ApiContext, caller: Caller, query: ListQuery): Promise<ProspectPage> {
+export async function listProspects(context: ReadContext, caller: Caller, query: ListQuery): Promise<ProspectPage> {
   const { page, pageSize, ...filter } = query;
   const { companyId } = caller;
   const rowsOf = pageRows(context.table, companyId);

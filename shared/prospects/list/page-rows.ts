@@ -4,7 +4,7 @@ import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
 /** Estimated bytes that a Query reads for each prospect. Rows have 600 to 900 bytes. */
@@ -31,7 +31,7 @@ export type PageRows = (
  * eventually consistent, at half the price. Rows that are older than the index are read again. If a row is newer, the function returns that
  * the index read is stale.
  */
-export function pageRows(table: Table, companyId: number): PageRows {
+export function pageRows(table: Reads, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();
   const isBehind = ({ id, version }: ProspectRef): boolean => (found.get(id)?.version ?? 0) < version;
   let reads = 0;
@@ -53,7 +53,7 @@ export function pageRows(table: Table, companyId: number): PageRows {
 }
 
 async function readRows(
-  table: Table,
+  table: Reads,
   companyId: number,
   refs: readonly ProspectRef[],
   into: Map<number, StoredProspect>,
@@ -79,7 +79,7 @@ async function readRows(
 const halfUnits = (prospects: number): number => Math.ceil((prospects * BYTES_PER_PROSPECT) / BYTES_PER_HALF_UNIT);
 
 async function readSpan(
-  table: Table,
+  table: Reads,
   companyId: number,
   first: number,
   last: number,

@@ -8,7 +8,7 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
 import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
@@ -28,7 +28,7 @@ export type MapPin = z.infer<typeof MapPin>;
 
 /** Yields the JSON text of an array of pins, a few thousand pins at a time. The order of the pins is undefined. */
 export async function mapPins(
-  context: ApiContext,
+  context: ReadContext,
   caller: Caller,
   filter: ProspectFilter,
 ): Promise<Iterable<Uint8Array | string>> {

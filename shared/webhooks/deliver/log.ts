@@ -1,8 +1,8 @@
 /** Reads a webhook's delivery log for the API: a page of deliveries, newest first, or one delivery with its attempts. */
 import { iso } from "#shared/clock.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { notFound } from "#shared/errors.ts";
 import { bodySoFar } from "#shared/webhooks/debounce-window.ts";
@@ -26,7 +26,7 @@ const PAGE_ITEMS = 60;
 
 /** Returns one page of deliveries. Throws `not_found` if the company has no such webhook. */
 export async function listDeliveries(
-  context: ApiContext,
+  context: ReadContext,
   companyId: number,
   webhookId: number,
   { status, event, cursor, limit }: DeliveryQuery,
@@ -54,7 +54,7 @@ export async function listDeliveries(
 
 /** Reads a delivery with its attempts. Throws `not_found`. */
 export async function readDelivery(
-  context: ApiContext,
+  context: ReadContext,
   companyId: number,
   webhookId: number,
   id: string,
@@ -71,7 +71,7 @@ export async function readDelivery(
   return { ...shown, body: await bodySoFar(table, delivery), attempts: attemptsOf(delivery, attempts) };
 }
 
-async function deliveryRows(table: Table, companyId: number, webhookId: number, id: string) {
+async function deliveryRows(table: Reads, companyId: number, webhookId: number, id: string) {
   const { pk, sk } = keys.delivery(companyId, webhookId, id);
   let delivery: StoredDelivery | undefined;
   const attempts: StoredAttempt[] = [];
@@ -82,7 +82,7 @@ async function deliveryRows(table: Table, companyId: number, webhookId: number, 
   return { delivery, attempts };
 }
 
-async function isRegistered(table: Table, { companyId, webhookId, registrationId }: StoredDelivery): Promise<boolean> {
+async function isRegistered(table: Reads, { companyId, webhookId, registrationId }: StoredDelivery): Promise<boolean> {
   if (registrationId === null) return true;
   return (await table.get(keys.registration(companyId, webhookId, registrationId))) !== undefined;
 }
@@ -97,7 +97,11 @@ interface LimiterState {
   readonly inFlight: ReadonlySet<string>;
 }
 
-async function limiterState({ table, clock }: ApiContext, companyId: number, webhookId: number): Promise<LimiterState> {
+async function limiterState(
+  { table, clock }: ReadContext,
+  companyId: number,
+  webhookId: number,
+): Promise<LimiterState> {
   const { pk, sk } = limiterKeys.limiter(companyId, webhookId);
   const now = iso(clock.now());
   // Use a Query, because the IAM policy of these functions permits no other access to the limiter.

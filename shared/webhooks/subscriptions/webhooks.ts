@@ -1,11 +1,12 @@
 /** Reads, presents and deletes a company's webhooks with their registrations. */
+
 import * as z from "zod/mini";
-import type { ApiContext } from "#shared/context.ts";
+import type { ApiContext, ReadContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { absent, all, equals, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { notFound } from "#shared/errors.ts";
 import { backlogMark } from "#shared/webhooks/limiter/backlog-mark.ts";
@@ -25,7 +26,7 @@ export interface WebhookRows {
 }
 
 /** Reads all webhooks of the company with their registrations by one Query, newest first. */
-export const readWebhooks = async (table: Table, companyId: number): Promise<WebhookRows[]> =>
+export const readWebhooks = async (table: Reads, companyId: number): Promise<WebhookRows[]> =>
   (await readWebhooksAtVersion(table, companyId)).webhooks;
 
 /**
@@ -33,7 +34,7 @@ export const readWebhooks = async (table: Table, companyId: number): Promise<Web
  * least as new as the version.
  */
 export async function readWebhooksAtVersion(
-  table: Table,
+  table: Reads,
   companyId: number,
 ): Promise<{ version: RegistrationsVersion; webhooks: WebhookRows[] }> {
   const webhooks = new Map<number, WebhookRows>();
@@ -57,15 +58,15 @@ export async function readWebhooksAtVersion(
   return { version, webhooks: newestFirst };
 }
 
-export async function listWebhooks({ table }: ApiContext, companyId: number): Promise<Webhook[]> {
+export async function listWebhooks({ table }: ReadContext, companyId: number): Promise<Webhook[]> {
   return (await readWebhooks(table, companyId)).map(maskedWebhook);
 }
 
-export async function getWebhook(context: ApiContext, companyId: number, id: number): Promise<Webhook> {
+export async function getWebhook(context: ReadContext, companyId: number, id: number): Promise<Webhook> {
   return maskedWebhook(await readWebhook(context, companyId, id));
 }
 
-export async function readWebhook({ table }: ApiContext, companyId: number, id: number): Promise<WebhookRows> {
+export async function readWebhook({ table }: ReadContext, companyId: number, id: number): Promise<WebhookRows> {
   const { pk, sk } = keys.webhook(companyId, id);
   let webhook: StoredWebhook | undefined;
   const registrations: StoredRegistration[] = [];

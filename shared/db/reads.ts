@@ -1,0 +1,88 @@
+/**
+ * The reads of the one table: of a key, of a batch of keys, and of all pages of a Query. Reads are strongly consistent unless the caller
+ * chooses otherwise. Functions that only read open the reads alone, because the writes would add 10 KB to their bundles.
+ */
+import { type DynamoDBDocumentClient, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { batchGet, type Consistency, type HowToGet, Pace } from "#shared/db/batch.ts";
+import type { Item } from "#shared/db/expression.ts";
+import { Placeholders } from "#shared/db/expression.ts";
+import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
+import { count } from "#shared/db/meter.ts";
+
+export interface QuerySpec {
+  readonly pk: string;
+  readonly begins?: string;
+  /** Last sort key, inclusive. */
+  readonly upTo?: string;
+  /** First sort key, inclusive. Requires `upTo`. */
+  readonly from?: string;
+  readonly newestFirst?: boolean;
+  /** Items per page. The iteration still covers all pages. */
+  readonly pageItems?: number;
+  readonly limit?: number;
+  /** Fields of each item to return. The read still costs the units of the whole item. */
+  readonly fields?: readonly string[];
+  readonly index?: typeof DUE_INDEX.name;
+  /** The default is `strong`. A secondary index supports only eventually consistent reads. */
+  readonly consistency?: Consistency;
+}
+
+export interface Reads {
+  get(key: Key): Promise<Item | undefined>;
+  /** Returns the existing items in no particular order. */
+  batchGet(keys: readonly Key[], how?: HowToGet): Promise<Item[]>;
+  query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
+}
+
+/** All batches of a table must share `pace`, because it follows the rate that the table accepts. */
+export function openReads(
+  tableName: string,
+  client: DynamoDBDocumentClient = dynamoClient(),
+  pace: Pace = new Pace(),
+): Reads {
+  const asked = { TableName: tableName, ReturnConsumedCapacity: "TOTAL" } as const;
+
+  async function get(key: Key): Promise<Item | undefined> {
+    const command = new GetCommand({ ...asked, Key: keyOf(key), ConsistentRead: true });
+    return (await count("read", () => client.send(command))).Item;
+  }
+
+  async function* query(spec: QuerySpec): AsyncGenerator<Item, void, undefined> {
+    const placeholders = new Placeholders();
+    const [partition, sort] = spec.index === undefined ? ["pk", "sk"] : [DUE_INDEX.partitionKey, DUE_INDEX.sortKey];
+    const parts = [`${placeholders.name(partition)} = ${placeholders.value(spec.pk)}`];
+    if (spec.begins !== undefined) {
+      parts.push(`begins_with(${placeholders.name(sort)}, ${placeholders.value(spec.begins)})`);
+    }
+    if (spec.from !== undefined) {
+      const [first, last] = [placeholders.value(spec.from), placeholders.value(spec.upTo)];
+      parts.push(`${placeholders.name(sort)} BETWEEN ${first} AND ${last}`);
+    } else if (spec.upTo !== undefined) {
+      parts.push(`${placeholders.name(sort)} <= ${placeholders.value(spec.upTo)}`);
+    }
+    const ProjectionExpression = spec.fields?.map((field) => placeholders.name(field)).join();
+    let from: Item | undefined;
+    let left = spec.limit;
+    do {
+      const command = new QueryCommand({
+        ...asked,
+        KeyConditionExpression: parts.join(" AND "),
+        ...placeholders.attributes(),
+        ProjectionExpression,
+        ...(spec.index === undefined ? { ConsistentRead: spec.consistency !== "eventual" } : { IndexName: spec.index }),
+        ScanIndexForward: spec.newestFirst !== true,
+        Limit: left === undefined ? spec.pageItems : Math.min(left, spec.pageItems ?? left),
+        ExclusiveStartKey: from,
+      });
+      const answer = await count("read", () => client.send(command));
+      yield* answer.Items ?? [];
+      from = answer.LastEvaluatedKey;
+      if (left !== undefined) left -= answer.Items?.length ?? 0;
+    } while (from !== undefined && left !== 0);
+  }
+
+  return { get, batchGet: (keys, how) => batchGet({ client, tableName, pace }, keys, how), query };
+}
+
+export const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
