@@ -126,16 +126,25 @@ function killGroup(pid: number): void {
   }
 }
 
-function serverBinary(): string {
+/** Returns the path of the bundled server. Throws a LocalError that says what to do if npm has no package of it for this machine. */
+export function serverBinary(): string {
+  const platform = `${process.platform}-${process.arch}`;
   try {
-    return createRequire(import.meta.url).resolve(`@dynoxide/${process.platform}-${process.arch}/dynoxide`);
+    return createRequire(import.meta.url).resolve(`@dynoxide/${platform}/dynoxide`);
   } catch (error) {
-    throw new LocalError(
-      `there is no DynamoDB server for ${process.platform}-${process.arch}: set DYNAMODB_ENDPOINT to one (see README)`,
-      { cause: error },
-    );
+    const missing =
+      platform === BUNDLED_PLATFORM
+        ? `The table engine is missing, because npm did not install the optional package @dynoxide/${platform}. Run npm ci --include=optional.`
+        : `The table engine is missing, because npm has no package of it for ${platform}.`;
+    throw new LocalError(`${missing}\n${INSTEAD}`, { cause: error });
   }
 }
+
+/** The only platform for which npm has the table engine. */
+const BUNDLED_PLATFORM = "linux-x64";
+
+const INSTEAD = `Start DynamoDB Local or another DynamoDB-compatible server instead, and set DYNAMODB_ENDPOINT to its address, for example:
+docker run --rm --detach --publish 8000:8000 amazon/dynamodb-local && DYNAMODB_ENDPOINT=http://127.0.0.1:8000 npm start`;
 
 async function untilItAnswers(endpoint: string): Promise<void> {
   const dynamoDb = dynamoDbAt(endpoint, 1);

@@ -1,10 +1,11 @@
 /** Runs the whole service in this process, from the synthesized templates, on one HTTP port. */
 import { setTimeout as wait } from "node:timers/promises";
+import { bothEnded } from "#shared/all-ended.ts";
 import { openTable } from "#shared/db/table.ts";
 import { documentsAt } from "./clients.ts";
 import { CONTROL_PREFIX, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, openLog, temporaryDir } from "./data-dir.ts";
-import { ensureStream } from "./dynamodb.ts";
+import { ensureStream, serverBinary } from "./dynamodb.ts";
 import { writeWorker } from "./environment.ts";
 import { LocalError, messageOf } from "./error.ts";
 import type { RunningSource } from "./event-source.ts";
@@ -64,17 +65,17 @@ type Undo = (() => unknown)[];
 const DRAIN_MS = 3_000;
 
 async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void>): Promise<LocalService> {
+  // Fail before the functions are built, which takes seconds.
+  if (options.dynamoDbEndpoint === undefined) serverBinary();
   const listener = await bind(options.port, options.host ?? "127.0.0.1");
   undo.push(() => listener.stop());
   const { dataDir, fresh = false } = options;
   const dir = dataDir === undefined ? temporaryDir() : openDataDir(dataDir, fresh);
   undo.push(() => dir.release());
   const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
-  const [servers, templates] = await Promise.all([
-    startServers(options, dir, undo),
-    makeTemplates(options, identity, dir.assembly),
-    writeWorker(dir.worker),
-  ]);
+  // Wait for both if one fails, because esbuild prints a crash report if its parent process ends during a build.
+  const build = bothEnded(makeTemplates(options, identity, dir.assembly), writeWorker(dir.worker));
+  const [servers, [templates]] = await bothEnded(startServers(options, dir, undo), build);
   const stack = readStack(templates, servers.queues.endpoint, dir.assembly);
   serveKeys(stack, servers, templates);
   const isNew = await createStorage(stack, servers, options);
