@@ -118,6 +118,13 @@ const ObjectShape = z.looseObject({
   required: z._default(z.array(z.string()), []),
 });
 
+/**
+ * Returns the fields of an object schema as parameters. A parameter is text, but if the service reads a whole number from it, the document
+ * says integer, because client generators make better code for it.
+ *
+ * Only a required parameter has an `example`. Swagger UI and Prism send the example of an optional parameter too, and a list would then be
+ * filtered by it. The description shows such an example instead.
+ */
 function parameters(source: z.ZodMiniType): Parameter[] {
   const { fields = {} } = textOf(source);
   const asSent = ObjectShape.parse(convert(source, "input").shape);
