@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
-import { Address } from "#shared/prospects/address.ts";
+import { Address, formatted } from "#shared/prospects/address.ts";
 import { AfterId, named, PageSize, text } from "#shared/schema.ts";
 
 const line = text(limits.addressLine, 1);
@@ -65,6 +65,6 @@ export type AddressQuery = z.output<typeof AddressQuery>;
 
 export function addressFrom(id: number, input: NewAddress): Address {
   const { address1, address2 = null, city, state, zip } = input;
-  const lines = [address1, address2, city, `${state} ${zip}`].filter((line) => line !== null && line !== "");
-  return { id, address1, address2, city, state, zip, formattedAddress: input.formattedAddress ?? lines.join(", ") };
+  const lines = { address1, address2, city, state, zip };
+  return { id, ...lines, formattedAddress: input.formattedAddress ?? formatted(lines) };
 }

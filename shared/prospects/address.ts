@@ -17,6 +17,10 @@ export const Address = named(
 );
 export type Address = z.infer<typeof Address>;
 
+/** The text of an address for which no client has sent a text. */
+export const formatted = ({ address1, address2, city, state, zip }: Omit<Address, "id" | "formattedAddress">): string =>
+  [address1, address2, city, `${state} ${zip}`].filter((line) => line !== null && line !== "").join(", ");
+
 export const isSame = (a: Address, b: Address): boolean =>
   a.id === b.id &&
   a.address1 === b.address1 &&

@@ -21,7 +21,7 @@ import { type AddressPatch, addressFrom, type NewAddress } from "#shared/prospec
 import { isPack, StoredAddress, unpackAddresses } from "#shared/prospects/address-rows.ts";
 import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
+import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 
 /** `prospectId` is the first prospect with a copy of the address, if any. */
 export function newAddressWrite(companyId: number, address: Address, now: string, prospectId?: number): Write {
@@ -152,7 +152,7 @@ async function holdersAmong(
   prospectIds: readonly number[],
 ): Promise<Holders> {
   const items = await table.batchGet(prospectIds.map((prospectId) => keys.prospect(companyId, prospectId)));
-  const holders = items.map((item) => StoredProspect.parse(item)).filter(({ address }) => address?.id === id);
+  const holders = items.map(storedProspect).filter(({ address }) => address?.id === id);
   const { live = [], deleted = [] } = Object.groupBy(holders, ({ deletedAt }) =>
     deletedAt === undefined ? "live" : "deleted",
   );

@@ -14,7 +14,7 @@ import { Assignees, dateBound } from "#shared/prospects/filter.ts";
 import { presentAppointment, soonestFirst } from "#shared/prospects/present.ts";
 import { isVisible } from "#shared/prospects/read.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
-import { StoredAppointment, StoredProspect } from "#shared/prospects/stored.ts";
+import { StoredAppointment, storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
 export const CalendarQuery = z.object({
@@ -191,6 +191,6 @@ async function visibleProspects(
 ): Promise<ReadonlySet<number>> {
   const ids = new Set(appointments.map(({ prospectId }) => prospectId));
   const items = await table.batchGet([...ids].map((id) => keys.prospect(caller.companyId, id)));
-  const prospects = items.map((item) => StoredProspect.parse(item));
+  const prospects = items.map(storedProspect);
   return new Set(prospects.filter((prospect) => isVisible(caller, prospect)).map(({ id }) => id));
 }

@@ -14,7 +14,13 @@ import { notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProspectDetail } from "#shared/prospects/detail.ts";
 import { presentDetail } from "#shared/prospects/present.ts";
-import { StoredAppointment, StoredNote, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import {
+  StoredAppointment,
+  StoredNote,
+  type StoredProspect,
+  StoredStatusChange,
+  storedProspect,
+} from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 /**
@@ -75,7 +81,7 @@ export async function isPublished(table: Reads, companyId: number, importId: str
 /** Throws `not_found` if the caller may not see the prospect. */
 export async function readVisibleProspect({ table }: ReadContext, caller: Caller, id: number): Promise<StoredProspect> {
   const item = await table.get(keys.prospect(caller.companyId, id));
-  const prospect = item === undefined ? undefined : StoredProspect.parse(item);
+  const prospect = item === undefined ? undefined : storedProspect(item);
   if (prospect === undefined || !isVisible(caller, prospect)) throw notFound("prospect");
   if (!(await isPublished(table, caller.companyId, prospect.importId))) throw notFound("prospect");
   return prospect;

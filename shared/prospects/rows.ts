@@ -13,7 +13,7 @@ import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
-import { prospectItem, type StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import { prospectItem, type StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
 export const insertProspect = (prospect: StoredProspect): Write[] => [
@@ -147,7 +147,7 @@ export async function findAttached(
   const row = items.find(({ type }) => type === "prospect");
   // The prospect is missing if its import failed, because the rows of a failed import are removed before the rows that find its notes.
   if (row === undefined) return undefined;
-  const prospect = StoredProspect.parse(row);
+  const prospect = storedProspect(row);
   const exists = item !== undefined && isVisible(caller, prospect);
   return exists && (await isPublished(table, caller.companyId, prospect.importId)) ? { prospect, item } : undefined;
 }

@@ -12,7 +12,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { insertNote, insertProspect, removeNote, replaceNote, replaceProspect } from "#shared/prospects/rows.ts";
-import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import { StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { type CompanyProspects, readAllProspects } from "../harness/index-oracle.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 
@@ -109,7 +109,7 @@ export class IndexedCompany {
   }
 
   async prospect(id: number): Promise<StoredProspect> {
-    return StoredProspect.parse(await this.table.get(keys.prospect(this.id, id)));
+    return storedProspect(await this.table.get(keys.prospect(this.id, id)));
   }
 
   async note(prospectId: number, id: number): Promise<StoredNote> {

@@ -15,7 +15,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 
-import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import { StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 
 const PARALLEL = 16;
 
@@ -47,7 +47,7 @@ export async function readAllProspects(table: Table, companyId: number): Promise
   }
   function keep(item: Item): void {
     if (item.deletedAt !== undefined) return;
-    if (item.type === "prospect") prospects.push(StoredProspect.parse(item));
+    if (item.type === "prospect") prospects.push(storedProspect(item));
     else if (item.type === "note") notes.push(StoredNote.parse(item));
   }
   await Promise.all(Array.from({ length: PARALLEL }, readBlocks));

@@ -18,7 +18,7 @@ import {
 } from "#shared/prospects/appointments.ts";
 import { listAppointments } from "#shared/prospects/calendar.ts";
 import { createNote, deleteNote, getNote, listNotes, updateNote } from "#shared/prospects/notes.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
+import { storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { conflict, type Fault, type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
@@ -107,7 +107,7 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
   const upcoming = appointments
     .toSorted((a, b) => (String(a.startAt) < String(b.startAt) ? -1 : 1))
     .map(({ pk: _, sk: __, ...row }) => row);
-  const prospects = ofType("prospect").map((row) => StoredProspect.parse(row));
+  const prospects = ofType("prospect").map(storedProspect);
   expect(prospects, place).toMatchObject([{ id: at.prospectId, upcoming, moreUpcomingUntil: null }]);
 }
 

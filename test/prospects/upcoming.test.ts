@@ -5,7 +5,7 @@ import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
+import { storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
@@ -27,7 +27,7 @@ test("the next appointment is shown as time passes, even if the row has no copy 
     );
   const make = (title: string, n: number, notes = "") =>
     createAppointment(context, company.caller, id, { title, startAt: hour(n), notes });
-  const row = async () => StoredProspect.parse(await context.table.get(keys.prospect(company.caller.companyId, id)));
+  const row = async () => storedProspect(await context.table.get(keys.prospect(company.caller.companyId, id)));
 
   await make("five", 5);
   const two = await make("two", 2);
@@ -76,7 +76,7 @@ test("appointments that are created concurrently are all in the row", async () =
   await Promise.all(
     [3, 1, 2].map((n) => createAppointment(newFunction(), company.caller, id, { title: `${n}`, startAt: hour(n) })),
   );
-  const row = StoredProspect.parse(await context.table.get(keys.prospect(company.caller.companyId, id)));
+  const row = storedProspect(await context.table.get(keys.prospect(company.caller.companyId, id)));
   expect(row.upcoming.map(({ title }) => title)).toEqual(["1", "2", "3"]);
   expect(row.version).toBe(4);
 });

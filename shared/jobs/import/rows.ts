@@ -16,7 +16,7 @@ import type { Draft } from "#shared/prospects/csv/draft.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import { packNoteLocators } from "#shared/prospects/rows.ts";
-import type { LastStatusChange, StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import { type LastStatusChange, prospectItem, type StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 
 const DEFAULT_SOURCE = "csv-import";
 
@@ -81,7 +81,7 @@ export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: r
     if (prospect.address !== null) addresses.push({ ...prospect.address, prospectId: id });
     const own = draft.note === null ? [] : [noteFrom(prospect, draft.note, noteId++)];
     notes.push(...own);
-    items.push({ ...keys.prospect(companyId, id), ...prospect });
+    items.push({ ...keys.prospect(companyId, id), ...prospectItem(prospect) });
     indexed.push({ row: indexRow(prospect), notes: own.map(indexNote) });
   }
   for (const note of notes) {

@@ -12,41 +12,20 @@ import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { newestFirst } from "#shared/prospects/present.ts";
-import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import { StoredNote, type StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 
-const Exported = z.pick(StoredProspect, {
-  type: true,
-  id: true,
-  name: true,
-  phoneNumber: true,
-  emailAddress: true,
-  lat: true,
-  lng: true,
-  address: true,
-  statusId: true,
-  assignedToUserId: true,
-  tagIds: true,
-  source: true,
-  createdAt: true,
-  createdBy: true,
-  version: true,
-  deletedAt: true,
-});
 const ExportedNote = z.pick(StoredNote, { id: true, prospectId: true, body: true, createdAt: true });
 type ExportedNote = z.infer<typeof ExportedNote>;
 
 /** The number of notes of a prospect. Imported notes are not counted. */
 const NoteCount = z.object({ prospectId: Id, notes: z.int() });
 
-/** Reading only these fields halves the size of an answer, but the price is the same. */
-const fields = Object.keys(Exported.shape);
-const blockFields = Object.keys({ ...Exported.shape, ...NoteCount.shape });
 const noteFields = Object.keys(ExportedNote.shape);
 
 /** A prospect and its newest note, both as they were when they were read. */
 export interface ExportRow {
-  readonly prospect: z.infer<typeof Exported>;
+  readonly prospect: StoredProspect;
   readonly note: ExportedNote | undefined;
 }
 
@@ -128,7 +107,7 @@ async function readSome(
   const [items, notes] = await Promise.all([
     table.batchGet(
       ids.map((id) => keys.prospect(companyId, id)),
-      { consistency, fields },
+      { consistency },
     ),
     inLanes(ids, (id) => notesIn(table, newestOf(companyId, id), consistency)),
   ]);
@@ -138,7 +117,6 @@ async function readSome(
 async function readBlock(table: Reads, companyId: number, block: number): Promise<Rows> {
   const spec = {
     ...attachedKeys.prospectsAndCounts(companyId, block),
-    fields: blockFields,
     consistency: "eventual",
   } as const;
   const items: Item[] = [];
@@ -201,11 +179,19 @@ function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[]): Rows 
   }
   return new Map(
     items.map((item) => {
-      const prospect = Exported.parse(item);
+      const prospect = withoutLargeFields(sampledProspect(item));
       return [prospect.id, { prospect, note: newest.get(prospect.id) }];
     }),
   );
 }
+
+/** Omits the fields that may be large, because the file does not contain them and the cache holds many rows. */
+const withoutLargeFields = (prospect: StoredProspect): StoredProspect => ({
+  ...prospect,
+  customFieldData: null,
+  lastStatusChange: null,
+  upcoming: [],
+});
 
 function bytesOf(rows: Rows | undefined): number {
   let bytes = 0;

@@ -8,7 +8,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { findNoteLocators } from "#shared/prospects/rows.ts";
-import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import { StoredNote, storedProspect } from "#shared/prospects/stored.ts";
 
 const PARALLEL = 8;
 
@@ -67,7 +67,7 @@ async function readSome(
 }
 
 const recordsIn = (items: readonly Item[]): SomeRecords => ({
-  prospects: items.flatMap((item) => (item.type === "prospect" ? [indexEntry(StoredProspect.parse(item))] : [])),
+  prospects: items.flatMap((item) => (item.type === "prospect" ? [indexEntry(storedProspect(item))] : [])),
   notes: items.flatMap((item) => (item.type === "note" ? [indexNote(StoredNote.parse(item))] : [])),
 });
 

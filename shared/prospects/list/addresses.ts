@@ -13,7 +13,7 @@ import type { AddressQuery } from "#shared/prospects/address-input.ts";
 import { isPack, StoredAddress, unpackAddresses } from "#shared/prospects/address-rows.ts";
 import { presentAddress } from "#shared/prospects/addresses.ts";
 import { findProspects } from "#shared/prospects/find.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
+import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 
 /** Number of blocks of 128 ids that are read concurrently. The largest answer fits into four full blocks. */
 const BLOCKS_AT_ONCE = 4;
@@ -90,7 +90,7 @@ async function deletedAmong(
   ids: readonly number[],
 ): Promise<ReadonlyMap<number, StoredProspect>> {
   const items = await table.batchGet(ids.map((id) => keys.prospect(companyId, id)));
-  const prospects = items.map((item) => StoredProspect.parse(item));
+  const prospects = items.map(storedProspect);
   return new Map(prospects.filter(({ deletedAt }) => deletedAt !== undefined).map((row) => [row.id, row]));
 }
 

@@ -5,7 +5,7 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
+import { type StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
 
 /** Estimated bytes that a Query reads for each prospect. Rows have 600 to 900 bytes. */
 const BYTES_PER_PROSPECT = 1_024;
@@ -92,6 +92,6 @@ async function readSpan(
 }
 
 function keep(item: Item, into: Map<number, StoredProspect>): void {
-  const row = StoredProspect.parse(item);
+  const row = sampledProspect(item);
   into.set(row.id, row);
 }

@@ -10,7 +10,7 @@ import { RowFault, StoredImport } from "#shared/jobs/import/schema.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { presentAppointment, presentNote, presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
-import { StoredAppointment, StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import { StoredAppointment, StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { userSummary } from "#shared/reference/users.ts";
 import { presentTerritory, StoredTerritory } from "#shared/territories/territories.ts";
@@ -53,8 +53,8 @@ async function prospectEvents(
   change: RowChange,
   dictionary: () => Promise<Dictionary>,
 ): Promise<DomainEvent[]> {
-  const before = change.before === undefined ? undefined : StoredProspect.parse(change.before);
-  const after = StoredProspect.parse(change.after);
+  const before = change.before === undefined ? undefined : storedProspect(change.before);
+  const after = storedProspect(change.after);
   const upcoming = await nextAppointment(table, after, Date.parse(after.updatedAt));
   return prospectEventsBetween(before, after, upcoming, await dictionary());
 }
@@ -176,7 +176,7 @@ async function prospectOf(
 ): Promise<Prospect> {
   const item = await table.get(keys.prospect(companyId, prospectId));
   if (item === undefined) throw new Error("a note or appointment without a prospect");
-  const prospect = StoredProspect.parse(item);
+  const prospect = storedProspect(item);
   return presentProspect(prospect, await nextAppointment(table, prospect, Date.parse(updatedAt)), dictionary);
 }
 

@@ -1,0 +1,99 @@
+/** Tests that a prospect survives its stored form, and that damaged rows are rejected. */
+import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Address } from "#shared/prospects/address.ts";
+import { prospectItem, type StoredProspect, sampledProspect, storedProspect } from "#shared/prospects/stored.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
+
+/** The item after a write to the table and a read from it. */
+const throughTable = (item: object): Record<string, unknown> =>
+  unmarshall(marshall(item, { removeUndefinedValues: true }));
+
+const id = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
+const time = fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) }).map((date) => date.toISOString());
+const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
+const orNull = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null });
+
+const address: fc.Arbitrary<Address> = fc.record({
+  id,
+  address1: fc.string(),
+  address2: orNull(fc.string()),
+  city: fc.string(),
+  state: fc.string(),
+  zip: fc.string(),
+  formattedAddress: orNull(text),
+});
+const prospect: fc.Arbitrary<StoredProspect> = fc
+  .record(
+    {
+      id,
+      name: orNull(text),
+      phoneNumber: orNull(text),
+      emailAddress: orNull(text),
+      lat: orNull(fc.double({ min: -90, max: 90, noNaN: true }).map((degrees) => degrees + 0)),
+      lng: orNull(fc.integer({ min: -180, max: 180 })),
+      address: orNull(address),
+      statusId: orNull(id),
+      pastStatusChanges: fc.nat(),
+      agendaUntil: time,
+      moreUpcomingUntil: orNull(time),
+      assignedToUserId: orNull(id),
+      tagIds: fc.array(id, { maxLength: 3 }),
+      customFieldData: orNull(fc.json()),
+      createdAt: time,
+      version: fc.integer({ min: 1, max: 1_000 }),
+      deletedAt: time,
+      importId: fc.nat().map(String),
+    },
+    { requiredKeys: [] },
+  )
+  .map((fields) => prospectRow(fields));
+
+test("a prospect that is stored and read again is unchanged, whether it is validated or not", () => {
+  fc.assert(
+    fc.property(prospect, (row) => {
+      const item = throughTable(prospectItem(row));
+      expect(storedProspect(item)).toEqual(row);
+      expect(sampledProspect(item)).toEqual(row);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a row with one attribute for each field, as earlier versions wrote it, is read", () => {
+  fc.assert(
+    fc.property(prospect, (row) => {
+      const filled = Object.entries(row).filter(
+        ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
+      );
+      const item = throughTable({ pk: "p", sk: "s", ...Object.fromEntries(filled) });
+      expect(storedProspect(item)).toEqual(row);
+      expect(sampledProspect(item)).toEqual(row);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+const damaged = [
+  ["no JSON", "{"],
+  ["another kind of JSON", "[]"],
+  ["a field of a wrong type", JSON.stringify({ ...prospectRow(), name: 5 })],
+  ["no time of creation", "{}"],
+] as const;
+
+test.each(damaged)("a row whose fields are %s is rejected", (_, fields) => {
+  expect(() => storedProspect({ ...prospectItem(prospectRow()), fields })).toThrow();
+});
+
+test("pages reject a damaged field within 64 rows, and a damaged separate attribute at once", () => {
+  const item = { ...prospectItem(prospectRow()), fields: JSON.stringify({ ...prospectRow(), name: 5 }) };
+  expect(() => Array.from({ length: 64 }, () => sampledProspect(item))).toThrow();
+  for (let row = 0; row < 64; row++) {
+    expect(() => sampledProspect({ ...prospectItem(prospectRow()), version: "1" })).toThrow();
+  }
+});
+
+test("a missing row is rejected", () => {
+  expect(() => storedProspect(undefined)).toThrow();
+});
