@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
 import { csvBudgets, csvRatios } from "./csv-budgets.ts";
+import { listBesideBareReads, listRate } from "./list-cost.ts";
 import { memoryBudgets } from "./memory.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
@@ -86,12 +87,15 @@ async function measureIndex(
 ): Promise<void> {
   progress("starts");
   budgets.push(...(await startBudgets()));
+  progress("lists through the local service");
+  budgets.push(...(await listRate()));
   let smallest: Counted | undefined;
   for (const count of sizes) {
     progress(`${sizeOf(count)}: index`);
     const stage = await setStage(table, count);
     progress(`${sizeOf(count)}: reads`);
     const counted = await countReads(stage, smallest);
+    if (smallest === undefined) budgets.push(...(await listBesideBareReads(stage, table.endpoint)));
     smallest ??= counted;
     times.push(...(await listTimes(stage)), await deepPageTimes(stage));
     budgets.push(...counted.budgets, ...(await pinTimes(stage)), ...(await memoryBudgets(stage, table.endpoint)));

@@ -2,11 +2,8 @@
  * Measures the time from an event's commit to its arrival at the receiver, through the whole local service. For comparison, it also
  * measures plain HTTP posts.
  */
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -21,6 +18,7 @@ import { provideSecrets } from "#shared/secrets/secrets.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { patient } from "../harness/faulty-dynamodb.ts";
 import { createdProspect } from "../webhooks/delivery-pipeline.ts";
+import { startService } from "./started-service.ts";
 
 export interface DeliveryTimes {
   readonly perSecond: number;
@@ -107,27 +105,6 @@ async function startReceiver(): Promise<Receiver> {
   if (typeof address !== "object" || address === null) throw new Error("the receiver has no address");
   const url = `http://127.0.0.1:${address.port}/`;
   return { url, sample: () => sample, arrival: (id) => at(id).promise, close: () => server.close() };
-}
-
-/** Starts the service as `npm start` does, in a separate process with its data in memory. */
-async function startService(): Promise<{ url: string; stop(): Promise<void> }> {
-  const start = join(import.meta.dirname, "../../infra/local/start.ts");
-  const child = spawn(process.execPath, [start, "--memory"], {
-    env: { ...process.env, PORT: "0", HOST: "127.0.0.1" },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const ended = once(child, "exit");
-  for await (const line of createInterface(child.stdout)) {
-    const url = /^ready (\S+)/.exec(line)?.[1];
-    if (url === undefined) continue;
-    child.stdout.resume();
-    const stop = async (): Promise<void> => {
-      child.kill("SIGTERM");
-      await ended;
-    };
-    return { url, stop };
-  }
-  throw new Error("the local service did not start");
 }
 
 const Outputs = z.object({

@@ -1,0 +1,119 @@
+/** Measures the processor time of a list beside bare reads of the same rows, and the rate of lists through the whole local service. */
+import { Agent, get } from "node:http";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, QueryCommand } from "@aws-sdk/lib-dynamodb";
+import * as keys from "#shared/db/keys.ts";
+import { checked } from "#shared/http/chain.ts";
+import { listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
+import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import type { Budget } from "./budget.ts";
+import { interleaved, median, taken } from "./clock.ts";
+import { listQuery } from "./lists.ts";
+import type { Stage } from "./stage.ts";
+import { startService } from "./started-service.ts";
+
+const PAGE_SIZE = 50;
+const WARM_UP = 300;
+const REPETITIONS = 15;
+/** Lists per repetition, because the clock of the processor time is too coarse for one list. */
+const LISTS = 20;
+
+/**
+ * Compares a warm list with one plain Query of its rows. Both end with JSON text. The list also reads the head of the index, finds the page
+ * among all prospects, converts the rows, and checks the answer against its schema.
+ */
+export async function listBesideBareReads(stage: Stage, endpoint: string): Promise<Budget[]> {
+  const { context, caller, company } = stage;
+  const query = { ...listQuery(company, "everything"), pageSize: PAGE_SIZE };
+  const list = async () => JSON.stringify(checked(ProspectPage, await listProspects(context, caller, query)));
+  const { items } = ProspectPage.parse(JSON.parse(await list()));
+  const ids = items.map(({ id }) => id);
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const client = DynamoDBDocumentClient.from(
+    new DynamoDBClient({ endpoint, region: "us-east-1", credentials, ...patient }),
+  );
+  const { pk, from, upTo } = keys.prospectSpan(company.id, Math.min(...ids), Math.max(...ids));
+  const command = () =>
+    new QueryCommand({
+      TableName: TABLE,
+      KeyConditionExpression: "pk = :pk AND sk BETWEEN :from AND :upTo",
+      ExpressionAttributeValues: { ":pk": pk, ":from": from, ":upTo": upTo },
+    });
+  const bare = async () => JSON.stringify((await client.send(command())).Items);
+  for (let i = 0; i < WARM_UP; i++) {
+    await list();
+    await bare();
+  }
+  const times = await interleaved(REPETITIONS, { list: () => repeat(LISTS, list), bare: () => repeat(LISTS, bare) });
+  const [ours = Number.NaN, theirs = Number.NaN] = [...times.values()].map(({ cpuMs }) => cpuMs / LISTS);
+  return [
+    figure("processor time of a warm list of 50, milliseconds", ours),
+    figure("processor time of a warm list of 50, beside a plain Query of its rows", ours / theirs, 4),
+  ];
+}
+
+const figure = (text: string, measured: number, limit: number | null = null): Budget => ({
+  number: 0,
+  text,
+  size: "10 k",
+  limit,
+  measured,
+});
+
+async function repeat(times: number, work: () => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < times; i++) await work();
+}
+
+/** Concurrent clients. The local service runs at most this many environments of one function. */
+const CLIENTS = 4;
+const REQUESTS = 600;
+const RATES = 3;
+
+/** Measures lists of 50 through the gateway, the authorizer, the function and the table. The service and the clients share one machine. */
+export async function listRate(): Promise<Budget[]> {
+  const service = await startService("--seed", "10000");
+  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
+  try {
+    const authorization = `Bearer ${await tokenOf(service.url)}`;
+    const url = `${service.url}/api/prospects?pageSize=${PAGE_SIZE}`;
+    const list = () => drained(url, { agent, headers: { authorization } });
+    await concurrently(REQUESTS, list);
+    const rates: number[] = [];
+    for (let i = 0; i < RATES; i++) {
+      const { wallMs } = await taken(() => concurrently(REQUESTS, list));
+      rates.push((1_000 * REQUESTS) / wallMs);
+    }
+    return [figure("lists of 50 a second through the local service", median(rates))];
+  } finally {
+    agent.destroy();
+    await service.stop();
+  }
+}
+
+async function tokenOf(url: string): Promise<string> {
+  const answer = await fetch(`${url}/local/token`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ email: "owner@acme.test" }),
+  });
+  return (await answer.text()).trim();
+}
+
+async function concurrently(requests: number, work: () => Promise<void>): Promise<void> {
+  let left = requests;
+  const client = async (): Promise<void> => {
+    while (left-- > 0) await work();
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, client));
+}
+
+/** Reads the whole answer. Rejects any status other than 200. */
+const drained = (url: string, options: { agent: Agent; headers: Record<string, string> }): Promise<void> =>
+  new Promise((resolve, reject) => {
+    get(url, options, (answer) => {
+      answer.resume().once("end", () => {
+        if (answer.statusCode === 200) resolve();
+        else reject(new Error(`GET ${url} answered ${answer.statusCode}`));
+      });
+    }).once("error", reject);
+  });

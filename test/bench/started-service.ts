@@ -1,0 +1,31 @@
+/** Starts the local service in a separate process with its data in memory, so that a bench can measure the whole path of a request. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+export interface StartedService {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts the service as `npm start` does, with these further options. */
+export async function startService(...options: readonly string[]): Promise<StartedService> {
+  const start = join(import.meta.dirname, "../../infra/local/start.ts");
+  const child = spawn(process.execPath, [start, "--memory", ...options], {
+    env: { ...process.env, PORT: "0", HOST: "127.0.0.1" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit");
+  for await (const line of createInterface(child.stdout)) {
+    const url = /^ready (\S+)/.exec(line)?.[1];
+    if (url === undefined) continue;
+    child.stdout.resume();
+    const stop = async (): Promise<void> => {
+      child.kill("SIGTERM");
+      await ended;
+    };
+    return { url, stop };
+  }
+  throw new Error("the local service did not start");
+}
