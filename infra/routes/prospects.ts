@@ -13,7 +13,7 @@ import {
 } from "./access.ts";
 import type { Rate, Route, TableAccess } from "./route.ts";
 
-/** For requests that occupy a function for seconds or minutes, or start such a job. */
+/** The throttle of requests that occupy a function for seconds or minutes, or start such a job. */
 export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
 /** The map of a whole company costs some 50 ms of CPU time and an answer of some megabytes. */
 const MAP: Rate = { perSecond: 200, burst: 400 };
