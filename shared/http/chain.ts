@@ -10,7 +10,6 @@ import { ApiError } from "#shared/errors.ts";
 import { problemAnswer } from "#shared/http/answer.ts";
 import type { Allow, Contract } from "#shared/http/contract.ts";
 import { type ApiEvent, type Request, readRequest } from "#shared/http/request.ts";
-import { jsonBody } from "#shared/http/request-body.ts";
 import { type Part, validate } from "#shared/http/validate.ts";
 import { addLogContext, log, withLogContext } from "#shared/log.ts";
 
@@ -20,6 +19,13 @@ export interface Call<Path, Query, Body, Context = ApiContext> {
   readonly path: Path;
   readonly query: Query;
   readonly body: Body;
+}
+
+interface Setup<Services> {
+  readonly reserveMs: number;
+  readonly services: () => Services;
+  /** The middleware that reads the request body. An endpoint without a body has none. */
+  readonly body?: MiddlewareObj<ApiEvent> | [];
 }
 
 type Chain<Answer> = (event: ApiEvent, context: Context) => Promise<Answer | APIGatewayProxyResult>;
@@ -36,8 +42,7 @@ export function requestChain<
   Services,
 >(
   contract: Contract<Path, Query, Body>,
-  reserveMs: number,
-  services: () => Services,
+  { reserveMs, services, body = [] }: Setup<Services>,
   succeed: (request: Request, call: Call<z.output<Path>, z.output<Query>, z.output<Body>, Services>) => Promise<Answer>,
 ): Chain<Answer> {
   return middy<ApiEvent, Answer | APIGatewayProxyResult, Error, Context>({
@@ -47,7 +52,7 @@ export function requestChain<
     },
   })
     .use(authorization(contract.allow))
-    .use(bodyReader(contract))
+    .use(body)
     .onError((failed) => {
       failed.response = problemAnswer(failed.event.request, failed.error);
     })
@@ -86,11 +91,6 @@ function callerOf({ requestContext }: ApiEvent): Caller {
 function isAllowed(caller: Caller, allow: Allow): boolean {
   if (allow === "public" || allow === "everyone") return true;
   return allow === "admin" ? isAdmin(caller) : may(caller, allow);
-}
-
-function bodyReader({ body, upload }: Contract): MiddlewareObj<ApiEvent> | [] {
-  if (upload !== undefined) return upload;
-  return body === undefined ? [] : jsonBody();
 }
 
 /** Runs one request with its log context, and logs one line after the answer. */

@@ -1,4 +1,5 @@
 /** Makes the Lambda handler of an endpoint with a buffered answer of at most 6 MB. */
+import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
@@ -8,7 +9,8 @@ import { answer, assertAnswerFits, rejectingLargeAnswers } from "#shared/http/an
 import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
-import type { Request } from "#shared/http/request.ts";
+import type { ApiEvent, Request } from "#shared/http/request.ts";
+import { jsonBody } from "#shared/http/request-body.ts";
 
 /**
  * The endpoint answers this long before Lambda stops the function, so that the client receives an error body and not the gateway's error.
@@ -29,7 +31,8 @@ export function endpoint<
   contract: Contract<Path, Query, Body, Response>,
   work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response>>,
 ): Endpoint {
-  const chain = requestChain(contract, DEADLINE_RESERVE_MS, apiContext, async (request, call) => {
+  const setup = { reserveMs: DEADLINE_RESERVE_MS, services: apiContext, body: bodyReader(contract) };
+  const chain = requestChain(contract, setup, async (request, call) => {
     const run = (context: ApiContext) => work({ ...call, context });
     const { value, replayed } = await idempotently(
       rejectingLargeAnswers(call.context),
@@ -54,6 +57,11 @@ export function endpoint<
       ),
     );
   return Object.assign(handle, { contract });
+}
+
+function bodyReader({ body, upload }: Contract): MiddlewareObj<ApiEvent> | [] {
+  if (upload !== undefined) return upload;
+  return body === undefined ? [] : jsonBody();
 }
 
 function location(request: Request, collection: string | undefined, value: unknown): Record<string, string> {

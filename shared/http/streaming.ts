@@ -81,27 +81,23 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
   contract: Contract<Path, Query, Body>,
   piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
 ): StreamEndpoint {
-  const chain = requestChain(
-    contract,
-    limits.streamBodyMs,
-    readContext,
-    async (request, call): Promise<StreamedAnswer> => {
-      const added: Record<string, string> = {};
-      const header = (name: "Link", value: string): void => {
-        added[name] = value;
-      };
-      const generated = piecesOf({ ...call, header });
-      const pieces = await begun(generated);
-      if (request.method === "HEAD") await generated.return(undefined);
-      const headers = { ...contentHeaders(contract), ...added, ...commonHeaders(request) };
-      return {
-        statusCode: contract.status,
-        headers: { ...headers, ...encodingHeaders(request, headers) },
-        // Lambda sends the headers with the first part, so write an empty part.
-        pieces: request.method === "HEAD" ? [""] : pieces,
-      };
-    },
-  );
+  const setup = { reserveMs: limits.streamBodyMs, services: readContext };
+  const chain = requestChain(contract, setup, async (request, call): Promise<StreamedAnswer> => {
+    const added: Record<string, string> = {};
+    const header = (name: "Link", value: string): void => {
+      added[name] = value;
+    };
+    const generated = piecesOf({ ...call, header });
+    const pieces = await begun(generated);
+    if (request.method === "HEAD") await generated.return(undefined);
+    const headers = { ...contentHeaders(contract), ...added, ...commonHeaders(request) };
+    return {
+      statusCode: contract.status,
+      headers: { ...headers, ...encodingHeaders(request, headers) },
+      // Lambda sends the headers with the first part, so write an empty part.
+      pieces: request.method === "HEAD" ? [""] : pieces,
+    };
+  });
   const handle: StreamHandler = async (event, stream, context) => {
     await answering(event, async (received) => {
       const answer = await chain(received, context);

@@ -8,7 +8,8 @@ import Papa from "papaparse";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { draftOf } from "#shared/prospects/csv/draft.ts";
 import { decoded, encodingOf } from "#shared/prospects/csv/encoding.ts";
-import { BadFile, exportColumns, guarded, type Header, readHeader, unguarded } from "#shared/prospects/csv/format.ts";
+import { BadFile, exportColumns, guarded, unguarded } from "#shared/prospects/csv/format.ts";
+import { type Header, readHeader } from "#shared/prospects/csv/header.ts";
 import { type CsvRow, delimiterOf, openCsv } from "#shared/prospects/csv/read.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 

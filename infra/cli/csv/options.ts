@@ -1,7 +1,7 @@
 /** Reads the command-line options of the CSV command. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
-import { MappingText } from "#shared/prospects/csv/format.ts";
+import { MappingText } from "#shared/prospects/csv/header.ts";
 import { serviceUrl } from "../../local/address.ts";
 import { Failed, messageOf } from "./fault.ts";
 

@@ -3,7 +3,7 @@ import type { JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { StoredImport, type StoredJob } from "#shared/jobs/import/schema.ts";
 import { JobLease } from "#shared/jobs/lease.ts";
-import { Mapping } from "#shared/prospects/csv/format.ts";
+import { Mapping } from "#shared/prospects/csv/header.ts";
 
 export class ImportLease extends JobLease<StoredImport> {
   constructor(context: JobContext, stored: StoredImport, remainingMs: () => number) {

@@ -8,15 +8,15 @@ import type { Counts, RowFault } from "#shared/jobs/import/schema.ts";
 import * as limits from "#shared/limits.ts";
 import { type Draft, draftOf, type Names } from "#shared/prospects/csv/draft.ts";
 import { type Bytes, decoded, type Encoding } from "#shared/prospects/csv/encoding.ts";
+import { BadFile } from "#shared/prospects/csv/format.ts";
 import {
-  BadFile,
   fillsUnnamed,
   type Header,
   isFilled,
   type Mapping,
   nothingFilled,
   readHeader,
-} from "#shared/prospects/csv/format.ts";
+} from "#shared/prospects/csv/header.ts";
 import { openCsv } from "#shared/prospects/csv/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 

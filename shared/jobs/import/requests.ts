@@ -24,7 +24,7 @@ import {
 } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
-import { MAPPING_TEXT, Mapping } from "#shared/prospects/csv/format.ts";
+import { MAPPING_TEXT, Mapping } from "#shared/prospects/csv/header.ts";
 import { Id, named } from "#shared/schema.ts";
 
 export const NewImport = named(

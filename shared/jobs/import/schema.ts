@@ -6,7 +6,7 @@ import { explain } from "#shared/documentation.ts";
 import { FileLink } from "#shared/jobs/file-link.ts";
 import * as limits from "#shared/limits.ts";
 import { Encoding } from "#shared/prospects/csv/encoding.ts";
-import { MAPPING_TEXT, MappingText } from "#shared/prospects/csv/format.ts";
+import { MAPPING_TEXT, MappingText } from "#shared/prospects/csv/header.ts";
 import { Flag, Id, named, PageSize, PathId, Timestamp } from "#shared/schema.ts";
 
 export const RowFault = named(

@@ -3,7 +3,8 @@ import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
 import { NewAddress } from "#shared/prospects/address-input.ts";
-import { type Column, type Header, TAG_SEPARATOR, unguarded } from "#shared/prospects/csv/format.ts";
+import { type Column, TAG_SEPARATOR, unguarded } from "#shared/prospects/csv/format.ts";
+import type { Header } from "#shared/prospects/csv/header.ts";
 import { DisplayValue } from "#shared/reference/display-value.ts";
 import { degrees, Email, Id, text } from "#shared/schema.ts";
 

@@ -1,8 +1,4 @@
-/** The format of exported and imported CSV files: columns, header row, column mapping, and protection against formulas. */
-import * as z from "zod/mini";
-import { folded } from "#shared/caseless.ts";
-import * as limits from "#shared/limits.ts";
-import { text } from "#shared/schema.ts";
+/** The format of exported and imported CSV files: columns, and protection against formulas. */
 
 /** The whole file cannot be imported, for the reason in the message. */
 export class BadFile extends Error {
@@ -33,123 +29,8 @@ export const exportColumns = [
 ] as const;
 export type Column = (typeof exportColumns)[number];
 
-/** An import accepts these columns but ignores their cells, because it sets the id, the author and the time itself. */
-const unread: ReadonlySet<Column> = new Set<Column>(["id", "createdBy", "createdAt"]);
-
-export const importColumns: readonly Column[] = exportColumns.filter((column) => !unread.has(column));
-
 /** Separates the tags in one cell. The value of a tag cannot contain it. */
 export const TAG_SEPARATOR = ";";
-
-/** Maps headers of the file to columns. Null means that the import ignores the column of the file. */
-export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(exportColumns))).check(
-  z.refine((mapping) => Object.keys(mapping).length <= limits.mappedColumns, {
-    error: `must name at most ${limits.mappedColumns} columns`,
-  }),
-);
-export type Mapping = z.infer<typeof Mapping>;
-
-/** A mapping as JSON text in a query parameter. */
-export const MappingText = z.pipe(
-  z.pipe(
-    z.string().check(z.maxLength(limits.queryParameter)),
-    z.transform((value, context) => {
-      try {
-        return JSON.parse(value);
-      } catch {
-        context.issues.push({ code: "custom", message: "must be JSON", input: value });
-        return z.NEVER;
-      }
-    }),
-  ),
-  Mapping,
-);
-
-/**
- * Nearly every list of prospects has a value in one of these columns. A file without any such value is probably not a list of prospects.
- */
-const essential = [
-  "name",
-  "phone",
-  "email",
-  "lat",
-  "lng",
-  "address1",
-  "address2",
-  "city",
-  "state",
-  "zip",
-] as const satisfies readonly Column[];
-
-/** The first row of an imported file, and the way in which its cells are read. */
-export interface Header {
-  /** The number of cells that every row must have. */
-  readonly width: number;
-  readonly positions: Readonly<Partial<Record<Column, number>>>;
-  /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are cut. */
-  readonly ignored: readonly string[];
-  /** Positions of the columns without a header. A spreadsheet program saves a column that was used once, even if it is empty now. */
-  readonly unnamed: readonly number[];
-  /** Whether `1,5` is read as a number. False if the comma is the delimiter. */
-  readonly hasDecimalComma: boolean;
-}
-
-interface Reading {
-  readonly mapping?: Mapping | undefined;
-  readonly delimiter?: string;
-}
-
-/**
- * Reads the header row. Throws BadFile if the import can read none of its columns, if a column occurs twice, or if a header of the mapping
- * is missing.
- */
-export function readHeader(cells: readonly string[], { mapping = {}, delimiter = "," }: Reading = {}): Header {
-  const mapped = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), column]));
-  const positions: Partial<Record<Column, number>> = {};
-  const ignored = new Set<string>();
-  const unnamed: number[] = [];
-  for (const [position, cell] of cells.entries()) {
-    const given = mapped.get(folded(cell));
-    const column = given === undefined ? columnNamed(cell) : given;
-    mapped.delete(folded(cell));
-    if (cell.trim() === "") unnamed.push(position);
-    else if ((column == null || unread.has(column)) && ignored.size < limits.ignoredColumns) {
-      ignored.add(cell.trim().slice(0, limits.ignoredColumn));
-    }
-    if (column == null) continue;
-    if (positions[column] !== undefined) throw new BadFile(`The header names the column ${column} twice.`);
-    positions[column] = position;
-  }
-  const [missing] = mapped.keys();
-  if (missing !== undefined) throw new BadFile(`The mapping names the header "${missing}", which the first row lacks.`);
-  if (importColumns.every((column) => positions[column] === undefined)) {
-    throw new BadFile(`The first row must name at least one of the columns ${importColumns.join(", ")}.`);
-  }
-  return { width: cells.length, positions, ignored: [...ignored], unnamed, hasDecimalComma: delimiter !== "," };
-}
-
-/** Whether the row has a value in a column without a header. */
-export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
-  unnamed.some((position) => (cells[position] ?? "").trim() !== "");
-
-/**
- * Whether the row has a value in one of the `essential` columns. A row of another width counts too, because its cells may be in the wrong
- * columns.
- */
-export const isFilled = (cells: readonly string[], { width, positions }: Header): boolean =>
-  cells.length !== width || essential.some((column) => (cells[positions[column] ?? -1] ?? "").trim() !== "");
-
-/** For a file with rows but without any value in the `essential` columns. */
-export const nothingFilled = (): BadFile =>
-  new BadFile(
-    `No row has a name, phone, e-mail, address or coordinates. The first row must name columns of the import: ${importColumns.join(", ")}.`,
-  );
-
-/** Returns the column with this name. Ignores case and surrounding blanks. */
-function columnNamed(header: string): Column | undefined {
-  const name = header.trim().toLowerCase();
-  return exportColumns.find((column) => column.toLowerCase() === name);
-}
 
 const beginsFormula = /^[=+\-@\t\r]/;
 /**
@@ -168,6 +49,3 @@ export const guarded = (text: string): string =>
   (beginsFormula.test(text) && !isPlain.test(text)) || isGuarded.test(text) ? `'${text}` : text;
 
 export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
-
-export const MAPPING_TEXT =
-  "header in the file -> column of the import, or null to ignore the column. Headers are compared without case.";
