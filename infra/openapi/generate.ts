@@ -27,6 +27,9 @@ export interface OpenApiDocument {
   readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
 }
 
+/** Spectral requires a contact. Only the operator of a deployment can name a person or an address. */
+const contact = { name: "The operator of this service" };
+
 const introduction = `Prospects, territories and webhooks of canvassing teams. Every record belongs to the caller's company.
 
 Send an access token of the service's OpenID Connect issuer as \`Authorization: Bearer\`. Times are UTC
@@ -67,7 +70,7 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Canvassing", version: "1", description: introduction, "x-webhook-url-policy": "public" },
+    info: { title: "Canvassing", version: "1", description: introduction, contact, "x-webhook-url-policy": "public" },
     servers: [{ url: "/" }],
     security: [{ accessToken: [] }],
     tags: [...tags].map((name) => ({ name, description: sections[name] ?? "" })),

@@ -292,6 +292,10 @@ const walk: Readonly<Record<string, Visit>> = {
     () => "/openapi-3.0.json",
     ({ text }) => expect(JSON.parse(text)).toHaveProperty("paths"),
   ),
+  "GET /health": read(
+    () => "/health",
+    ({ text }) => expect(JSON.parse(text)).toEqual({ status: "ok" }),
+  ),
   "GET /docs": read(
     () => "/docs",
     ({ text }) => expect(text).toMatch(/<\/html>\s*$/),

@@ -1,0 +1,63 @@
+/** The requests that every generated client sends. A client compiles only if its generated types fit these. */
+
+export interface Calls {
+  me(): Promise<{ user: { email: string } }>;
+  statuses(): Promise<{ id: number; value: string }[]>;
+  createTag(value: string): Promise<{ id: number }>;
+  createProspect(name: string): Promise<{ id: number; lat: number | null; address: { city: string } | null }>;
+  setTags(id: number, tagIds: number[]): Promise<{ tags: { tag: { id: number } }[] }>;
+  list(search: string): Promise<{ items: { id: number }[]; total: number }>;
+  changeStatus(id: number, statusId: number): Promise<{ currentStatus: { value: string } | null }>;
+  createNote(id: number, body: string): Promise<{ body: string }>;
+  detail(id: number): Promise<{ notes: { body: string }[]; assignedTo: { email: string } | null }>;
+  /** Some generators make a tuple of an array of two numbers. */
+  createTerritory(polygon: [number, number][]): Promise<{ polygon: number[][] }>;
+  remove(id: number): Promise<{ id: number }>;
+}
+
+/** The only part of Node.js that the calls use. */
+declare const process: { readonly env: Readonly<Record<string, string | undefined>> };
+
+export const baseUrl = process.env.BASE_URL ?? "";
+export const token = process.env.TOKEN ?? "";
+
+/** Prints what the answers said, as JSON. */
+export async function tell(calls: Calls, name: string): Promise<void> {
+  const { user } = await calls.me();
+  const status = (await calls.statuses()).find(({ value }) => value === "Interested");
+  const tag = await calls.createTag(`Tag ${name}`);
+  const { id, lat, address } = await calls.createProspect(name);
+  const { tags } = await calls.setTags(id, [tag.id]);
+  const { items, total } = await calls.list(name);
+  const { currentStatus } = await calls.changeStatus(id, status?.id ?? 0);
+  await calls.createNote(id, "Wants a quote.");
+  const { notes, assignedTo } = await calls.detail(id);
+  const ring: [number, number][] = [
+    [-104.987, 39.74],
+    [-104.973, 39.74],
+    [-104.973, 39.727],
+  ];
+  const { polygon } = await calls.createTerritory(ring);
+  const removed = await calls.remove(id);
+  const facts = {
+    email: user.email,
+    lat,
+    city: address?.city,
+    isTagged: tags[0]?.tag.id === tag.id,
+    isListed: items[0]?.id === id && total === 1,
+    status: currentStatus?.value,
+    notes: notes.map(({ body }) => body),
+    assignedTo,
+    isSamePolygon: JSON.stringify(polygon) === JSON.stringify(ring),
+    isRemoved: removed.id === id,
+  };
+  console.log(JSON.stringify(facts));
+}
+
+export const prospect = (name: string) => ({
+  name,
+  lat: 39.7392,
+  lng: -104.9903,
+  address: { address1: "1437 Bannock St", city: "Denver", state: "CO", zip: "80202" },
+  assignedToUserId: null,
+});

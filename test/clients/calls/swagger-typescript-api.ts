@@ -1,0 +1,22 @@
+/** The requests by the client of swagger-typescript-api. */
+import { Api } from "./generated/swagger-typescript-api";
+import { baseUrl, prospect, tell, token } from "./story";
+
+const { api } = new Api({ baseUrl, baseApiParams: { headers: { Authorization: `Bearer ${token}` } } });
+
+await tell(
+  {
+    me: async () => (await api.me()).data,
+    statuses: async () => (await api.statusesList()).data,
+    createTag: async (value) => (await api.tagsCreate({ value })).data,
+    createProspect: async (name) => (await api.prospectsCreate(prospect(name))).data,
+    setTags: async (id, tagIds) => (await api.prospectsTags(id, { tagIds })).data,
+    list: async (search) => (await api.prospectsList({ search })).data,
+    changeStatus: async (id, currentStatusId) => (await api.prospectsUpdate(id, { currentStatusId })).data,
+    createNote: async (id, body) => (await api.notesCreate(id, { body })).data,
+    detail: async (id) => (await api.prospectsGet(id)).data,
+    createTerritory: async (polygon) => (await api.territoriesCreate({ polygon })).data,
+    remove: async (id) => (await api.prospectsDelete(id)).data,
+  },
+  "swagger-typescript-api",
+);
