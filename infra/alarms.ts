@@ -19,7 +19,6 @@ export interface AlarmSpec {
   readonly above: number;
   /** Tells operators what the alarm means for users and what to do. */
   readonly impact: string;
-  /** The number of consecutive periods above the threshold. The default is 1. */
   readonly periods?: number;
 }
 

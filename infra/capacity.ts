@@ -20,7 +20,6 @@ export interface Capacity {
    * account.
    */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
-  /** Memory of functions that cache company indexes, by file. The values come from `npm run bench:cache`. */
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
 }
 

@@ -25,7 +25,6 @@ import { accept } from "./rules.ts";
 const MEMORY_MB = 1024;
 
 export interface Platform extends Resources {
-  /** The directory of the bundles, with a subdirectory for each function. */
   readonly bundles: string;
   readonly issuer: string;
   readonly audience: string;

@@ -14,7 +14,6 @@ interface GatewayProblem {
   readonly code: ProblemCode;
   readonly detail: string;
   readonly headers?: Texts;
-  /** The headers whose values are variables of API Gateway. */
   readonly variables?: Texts;
 }
 

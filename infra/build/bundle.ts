@@ -9,7 +9,6 @@ import { docsPage } from "./docs-page.ts";
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface Bundle {
-  /** After minification. */
   readonly bytes: number;
   readonly modules: readonly string[];
 }
@@ -74,9 +73,7 @@ export async function bundle(files: readonly string[], outDir: string): Promise<
   return new Map(bundles);
 }
 
-/** Written by `npm run openapi`. */
 export const OPENAPI_FILE = join(root, "docs/openapi.json");
-/** The same document as OpenAPI 3.0. */
 export const OPENAPI_30_FILE = join(root, "docs/openapi-3.0.json");
 
 /** Puts files next to the bundles of the functions that serve them. */

@@ -144,7 +144,6 @@ const sendBack =
     await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: Body, MessageGroupId }));
   };
 
-/** The maximum of messages in one call of SQS. */
 const BATCH = 10;
 /** Seconds. A long poll asks all servers of the queue; a short poll may miss messages. */
 const POLL_SECONDS = 1;

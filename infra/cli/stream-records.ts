@@ -15,7 +15,6 @@ import {
 import type { DynamoDBRecord, AttributeValue as StreamValue } from "aws-lambda";
 import * as z from "zod/mini";
 
-/** The record that the publisher could not turn into an event. */
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
 const Parked = z.object({ v: z.literal(1), record: AnyRecord });
 /** Lambda's message to the on-failure destination of a stream. */

@@ -11,11 +11,9 @@ import { STACK_NAME } from "../config.ts";
 import { serviceUrl } from "../local/address.ts";
 
 export interface TableInUse {
-  /** Names the deployment in messages. */
   readonly label: string;
   readonly table: Table;
   readonly outputs: Readonly<Record<string, unknown>>;
-  /** Settings for further AWS clients of the same deployment. */
   readonly dynamoDb: ClientSettings;
   readonly sqs: ClientSettings;
   readonly secrets: () => Secrets;

@@ -167,7 +167,6 @@ function valuesOf(headers: ReadonlyMap<string, readonly string[]>, name: string)
   return [];
 }
 
-/** Whether the policy allows the action. As in IAM, there must be an Allow and no Deny. */
 function allows(policy: Policy, action: string, resource: string): boolean {
   const about = policy.Statement.filter(
     ({ Action, Resource }) => matchesAny(Action, action) && matchesAny(Resource, resource),
@@ -185,7 +184,6 @@ function wildcards(pattern: string): RegExp {
 }
 
 interface Addressed {
-  /** Undefined if the template does not contain the function. */
   readonly found: LocalFunction | undefined;
   readonly kind: string | undefined;
 }

@@ -21,7 +21,6 @@ const settingsFor = (endpoint: string) => ({
   answerMs: ANSWER_MS,
 });
 
-/** @param attempts the maximum number of attempts of each call, the first one included */
 export const dynamoDbAt = (endpoint: string, attempts = 3): DynamoDBClient =>
   new DynamoDBClient(clientConfig({ ...settingsFor(endpoint), attempts }));
 export const documentsAt = (endpoint: string): DynamoDBDocumentClient => dynamoClient(settingsFor(endpoint));

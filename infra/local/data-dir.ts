@@ -17,7 +17,6 @@ import { codeOf, LocalError } from "./error.ts";
 export interface DataDir {
   /** The SQLite file of the tables. Undefined: the tables are in memory. */
   readonly database: string | undefined;
-  /** The directory of the queues and the bucket. Undefined: both are in memory. */
   readonly queues: string | undefined;
   readonly positions: string | undefined;
   readonly signingKey: string | undefined;

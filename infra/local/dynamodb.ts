@@ -121,9 +121,7 @@ function indexStreams(database: string): void {
 function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
-  } catch {
-    // The server has already ended.
-  }
+  } catch {}
 }
 
 /** Returns the path of the bundled server. Throws a LocalError that says what to do if npm has no package of it for this machine. */

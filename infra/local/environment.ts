@@ -34,7 +34,6 @@ export type FromWorker =
   | { readonly type: "head"; readonly metadata: string }
   | { readonly type: "chunk"; readonly data: Uint8Array }
   | { readonly type: "end" }
-  /** A log line in Lambda's JSON format. */
   | { readonly type: "log"; readonly line: string };
 
 export interface WorkerData {

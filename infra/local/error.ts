@@ -14,7 +14,6 @@ export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
-/** Returns a line for each fault that a schema found in a template. The line contains the path of the property below `path`. */
 export function faults(path: string, error: z.core.$ZodError): string {
   return error.issues
     .map((issue) => {

@@ -9,7 +9,6 @@ import type { Template } from "./resources.ts";
 export interface Scope {
   readonly template: Template;
   readonly sqsEndpoint: string;
-  /** The exported values of the templates that are deployed earlier, by name. */
   readonly exported: ReadonlyMap<string, unknown>;
 }
 

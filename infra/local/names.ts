@@ -30,7 +30,6 @@ export const queueArn = (name: string): string => arn("sqs", name);
 export const tableArn = (name: string): string => arn("dynamodb", `table/${name}`);
 export const streamArn = (tableName: string): string => `${tableArn(tableName)}/stream/local`;
 
-/** Returns the last part of an ARN: the name of a function, queue or bucket. */
 export const nameOfArn = (value: string): string => value.split(":").at(-1) ?? value;
 
 export const queueUrl = (endpoint: string, name: string): string => `${endpoint}/${ACCOUNT}/${name}`;

@@ -20,10 +20,8 @@ export interface LocalOptions extends TemplateOptions {
   readonly host?: string;
   /** The data directory. Undefined keeps all data in memory. */
   readonly dataDir?: string | undefined;
-  /** Whether to delete existing data first. */
   readonly fresh?: boolean;
   readonly demo?: boolean;
-  /** The number of synthetic prospects to add to the first demo company. */
   readonly seed?: number;
   /** Whether to refuse calls that the IAM policies do not allow. This sends each DynamoDB call through a proxy. */
   readonly enforceRights?: boolean;
@@ -36,7 +34,6 @@ export interface LocalOptions extends TemplateOptions {
 }
 
 export interface LogLine {
-  /** The function's file below `functions/`. */
   readonly file: string;
   readonly group: string;
   readonly text: string;
@@ -57,7 +54,6 @@ const Settings = z.object({
   seed: z._default(Count, 0),
 });
 
-/** Throws a LocalError that names the invalid flag or variable. */
 export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): LocalOptions {
   const flags = readFlags(args);
   const parsed = z.safeParse(Settings, { ...env, seed: flags.seed });

@@ -105,7 +105,6 @@ class Loop {
     await Promise.all(this.#running);
   }
 
-  /** The number of messages that free invocations can process. */
   #free(): number {
     return (this.#source.concurrency - this.#running.size) * this.#size;
   }

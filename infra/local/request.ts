@@ -10,7 +10,6 @@ export interface RawRequest {
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
 
-/** API Gateway's limit for a request body. */
 export const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
 /** Returns undefined if a percent escape in the path or the query is malformed. */

@@ -74,7 +74,6 @@ function childOf(parent: Node, part: string): Node {
 type Setting = Pick<Stage["MethodSettings"][number], "ThrottlingRateLimit" | "ThrottlingBurstLimit">;
 type Settings = readonly (Setting & Pick<Stage["MethodSettings"][number], "HttpMethod" | "ResourcePath">)[];
 
-/** Counts a call. Returns false if it exceeds the limit. */
 export type Throttle = (path: string, verb: string) => boolean;
 
 /** Makes the throttle. Each method with its own settings has its own token bucket; all other methods share one. */

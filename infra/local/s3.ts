@@ -191,7 +191,6 @@ interface Answer {
 
 const isOk = ({ status }: Answer): boolean => status >= 200 && status < 300;
 
-/** Sends a request to the local server. Returns the body as it is, without decompressing it. */
 function send(url: string, method: string, headers: IncomingHttpHeaders, body: Buffer): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = sendHttp(url, { method, headers: { ...headers, "content-length": body.length } }, (answer) => {
@@ -203,7 +202,6 @@ function send(url: string, method: string, headers: IncomingHttpHeaders, body: B
   });
 }
 
-/** Returns the notification that S3 sends for a new object. */
 const created = (bucket: string, object: { key: string; size: number }, etag: string | undefined): object => ({
   Records: [
     {
@@ -307,7 +305,6 @@ const namesIn = (list: string): string[] =>
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "");
 
-/** Returns the first CORS rule that allows the origin, the method and all requested headers. */
 const ruleFor = (bucket: Bucket | undefined, origin: string, method: string, asked: readonly string[]) =>
   bucket?.CorsConfiguration?.CorsRules.find(
     ({ AllowedOrigins, AllowedMethods, AllowedHeaders }) =>

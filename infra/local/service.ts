@@ -33,7 +33,6 @@ export interface LocalService {
   invocations(): Readonly<Record<string, number>>;
   flushAuthorizers(): void;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
-  /** Returns an access token, or undefined if no user has this e-mail address. */
   tokenOf(email: string): Promise<string | undefined>;
   /** @param file the file below `functions/`, without its extension */
   invoke(file: string, event: unknown): Promise<unknown>;

@@ -110,7 +110,6 @@ const Grouped = z.looseObject({
 });
 const Sent = z.looseObject({ ...Grouped.shape, Entries: z.optional(z.array(Grouped)) });
 
-/** Copies the group of each message of a SendMessage or SendMessageBatch request into an attribute. */
 function withGroups(body: unknown): unknown {
   const sent = z.safeParse(Sent, body);
   if (!sent.success) return body;

@@ -24,7 +24,6 @@ import {
 export type Named<S extends z.ZodMiniType> = z.infer<S> & { readonly id: string; readonly name: string };
 export type FunctionSpec = Named<typeof LambdaFunction> & {
   readonly directory: string;
-  /** The function's file below `functions/`. */
   readonly file: string;
 };
 
@@ -39,7 +38,6 @@ export interface Stack {
   readonly rules: readonly Named<typeof Rule>[];
   readonly api: Api;
   readonly stages: readonly Named<typeof Stage>[];
-  /** The outputs of the service stack. */
   readonly outputs: Readonly<Record<string, string>>;
 }
 

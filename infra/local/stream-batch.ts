@@ -28,7 +28,6 @@ export interface BatchEffects<R extends Positioned> {
   giveUp(records: readonly R[], reason: GivenUp, invocations: number): Promise<void>;
   /** Throws if the service is stopping, so that an invocation which the stop interrupted does not count as a failure. */
   assertRunning(): void;
-  /** Waits before a retry. Throws if the service is stopping. */
   pause(failures: number): Promise<void>;
   now(): number;
 }

@@ -27,7 +27,6 @@ export type GetRecords = (
   limit: number,
 ) => Promise<{ readonly Records?: readonly SdkRecord[] | undefined; readonly NextShardIterator?: string | undefined }>;
 
-/** The limit of GetRecords. */
 const PAGE_RECORDS = 1_000;
 /** The maximum number of records in the cache, which helps event sources that are behind the others. */
 export const CACHED_RECORDS = 10_000;
@@ -47,7 +46,6 @@ export class StreamPages {
   #entries = 0;
   #records = 0;
 
-  /** @param isWanted whether any event source wants the record */
   constructor(getRecords: GetRecords, isWanted: (record: SdkRecord) => boolean) {
     this.#getRecords = getRecords;
     this.#isWanted = isWanted;
@@ -84,7 +82,6 @@ export class StreamPages {
     return page;
   }
 
-  /** Caches a page and evicts the oldest ones. */
   #keep(iterator: string, page: StreamPage): void {
     this.#cached.set(iterator, page);
     this.#count(page, 1);

@@ -29,7 +29,6 @@ type ChosenFields =
 export interface Chosen extends Pick<StoredProspect, ChosenFields> {
   readonly source: string;
   readonly status: StoredStatus | undefined;
-  /** The id of the entry in the status history. */
   readonly changeId: number;
 }
 
@@ -56,7 +55,6 @@ export function syntheticProspect({ id: companyId, ownerId }: SyntheticCompany, 
   };
 }
 
-/** Returns a note with its prospect's creation time and import id. */
 export const syntheticNote = (
   { id: prospectId, companyId, createdAt, importId }: StoredProspect,
   chosen: Pick<StoredNote, "id" | "body" | "createdBy">,

@@ -12,7 +12,6 @@ import type { FromWorker, Invocation, ToWorker, WorkerData } from "./environment
 type Handler = (event: unknown, context: object) => unknown;
 type StreamHandler = (event: unknown, stream: ResponseStream, context: object) => unknown;
 
-/** The handlers that `awslambda.streamifyResponse` has wrapped. */
 const streaming = new WeakMap<Handler, StreamHandler>();
 
 const isHandler = (value: unknown): value is Handler => typeof value === "function";

@@ -217,7 +217,6 @@ const answers: Readonly<Record<string, unknown>> = {
   "webhooks/create": withSecret("6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a"),
 };
 
-/** Returns a function's example answer: its own, or its component's, in a list if the answer is a list. */
 export function answerExample(file: string, component: string | undefined, isList: boolean): unknown {
   const own = answers[file];
   if (own !== undefined) return own;

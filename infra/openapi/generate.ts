@@ -40,7 +40,6 @@ A method that a path does not have is answered 405 with \`Allow\`. A comparison 
 composed and decomposed letters (Unicode NFC and NFD); the service stores texts as they were sent. \`/api\` is version 1, and
 changes to it are additions only.`;
 
-/** The sections of the reference page: tag and description. */
 const sections: Readonly<Record<string, string>> = {
   Documentation: "This document, the page that shows it, and the health check. None of them needs a token.",
   Users: "The people who may sign in, with role and permissions. Everybody reads them; admins and owners write them.",

@@ -14,7 +14,6 @@ export const DocumentInfo = z.object({
   description: z.optional(z.string()),
   tag: z.string(),
   mediaType: z.string(),
-  /** The name of the answer's schema. */
   name: z.string(),
   schema: z.record(z.string(), z.unknown()),
 });
@@ -96,7 +95,6 @@ const notFound = (section: string): string =>
   ({ Statuses: disabled("status"), Users: disabled("user") })[section] ??
   "A record of another company, a record that the caller may not see and a deleted record are all 404.";
 
-/** A body is optional if `{}` is valid. */
 function requestBody({ file }: Route, body: z.ZodMiniType, components: Components): Fields {
   const schema = reference(file, components.schema(body, "input"));
   const { example } = textOf(body);

@@ -21,7 +21,6 @@ export interface Components {
   define(name: string, schema: JsonSchema): JsonSchema;
   /** Returns the fields of an object schema as parameters. */
   parameters(source: z.ZodMiniType): Parameter[];
-  /** Returns all components that were made until now, by name. */
   all(): Record<string, JsonSchema>;
 }
 

@@ -5,7 +5,6 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 export interface Route {
   readonly method: Method;
-  /** For example `/api/prospects/{id}`. */
   readonly path: string;
   /** The file below `functions/` without its extension. It is also the function's name. */
   readonly file: string;
@@ -43,7 +42,6 @@ export type TableAction =
   | "ConditionCheckItem"
   | "PartiQLInsert";
 
-/** Settings of the deployment that functions read from environment variables. */
 export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS";
 
 /** The folders of the bucket: uploaded files, other files of imports, and exported files. */

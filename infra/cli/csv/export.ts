@@ -49,7 +49,6 @@ function gone(id: number): never {
   throw new Gone(`the service no longer has the file of export ${id}: run the same command to make a new one`);
 }
 
-/** Resumes the export that the journal names or begins a new one, and waits until it ends. */
 async function completed(service: Service, options: ExportOptions, journal: string, progress: Progress) {
   const old = await resumable(service, options, journal);
   if (old !== undefined) progress.say(`export ${old.id} resumed`);

@@ -22,7 +22,6 @@ const Entry = z.object({
   base: z.string(),
   companyId: z.int(),
   sha256: z.string(),
-  /** The mapping of columns, as JSON text. */
   mapping: z.string(),
   /** The number of earlier imports of the same content. */
   attempt: z.int(),
@@ -92,7 +91,6 @@ async function contentOf(file: string): Promise<Content> {
   return { bytes, sha256: hash.digest("base64") };
 }
 
-/** Finds the import of this content in the journal or in the service, or begins one. */
 async function resume(service: Service, options: ImportOptions, content: Content): Promise<Begun> {
   const { base, companyId } = service;
   const { sha256 } = content;

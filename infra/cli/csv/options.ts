@@ -32,7 +32,6 @@ const filterOptions: ParseArgsConfig["options"] = Object.fromEntries(filters.map
 export type ImportOptions = ReturnType<typeof importOptions>;
 export type ExportOptions = ReturnType<typeof exportOptions>;
 
-/** Throws Failed with the usage text for wrong options. */
 export function readOptions([command, ...args]: readonly string[], env: NodeJS.ProcessEnv) {
   try {
     if (command === "import") return importOptions(args, env);

@@ -4,7 +4,6 @@ export interface Step {
   /** The current step, for example `checking`. */
   readonly name: string;
   readonly done: number;
-  /** Undefined while the amount of work is unknown. */
   readonly total?: number | undefined;
   readonly unit: "rows" | "bytes";
   readonly errors?: number;

@@ -24,7 +24,6 @@ const ANSWER_MS = 30_000;
 /** Shorter than the life of the local service's tokens, so that a long command always has a valid one. */
 const TOKEN_MS = 300_000;
 
-/** Checks the address and the token. Throws Failed. */
 export async function openService(access: Access, signal: AbortSignal): Promise<Service> {
   const { base } = access;
   const token = tokens(access, signal);
@@ -80,7 +79,6 @@ export const found = async <T>(service: Service, call: () => Promise<Answer<T>>)
     })
   ).value;
 
-/** Calls `look` until it returns a value, with growing waits. */
 export async function polled<T>({ signal }: Service, look: () => Promise<T | undefined>): Promise<T> {
   for (let waitMs = 100; ; waitMs = Math.min(2_000, waitMs * 1.5)) {
     const value = await look();
