@@ -106,13 +106,16 @@ function lock(file: string): () => void {
       const holder = readFileSync(file, "utf8");
       const [pid = "", start = ""] = holder.split(" ");
       if (isRunning(Number(pid), start)) {
-        throw new LocalError(`DATA_DIR: ${path.dirname(file)} is in use by another running service (process ${pid})`);
+        throw inUse(file, `another running service (process ${pid})`);
       }
       rmSync(file, { force: true });
     }
   }
-  throw new LocalError(`DATA_DIR: ${path.dirname(file)} is in use by another service that is starting`);
+  throw inUse(file, "another service that is starting");
 }
+
+const inUse = (file: string, by: string): LocalError =>
+  new LocalError(`${path.dirname(file)} is in use by ${by}: stop it, or set DATA_DIR to another directory`);
 
 function isRunning(pid: number, start: string): boolean {
   if (!Number.isInteger(pid) || pid <= 0) return false;

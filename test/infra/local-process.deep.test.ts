@@ -134,6 +134,18 @@ test("a port in use leads to one line of output and exit code 1", async () => {
   taken.close();
 });
 
+test("a data directory in use leads to one line of output that names DATA_DIR, and exit code 1", async () => {
+  const first = start([]);
+  await first.ready;
+  const second = start([]);
+  expect(await second.code).toBe(1);
+  expect(second.output()).toBe(
+    `${directory} is in use by another running service (process ${first.child.pid}): stop it, or set DATA_DIR to another directory\n`,
+  );
+  first.child.kill("SIGTERM");
+  expect(await first.code).toBe(0);
+});
+
 test("CORS allows a configured origin, and the commands find the service by HOST and PORT", async () => {
   const origin = "https://app.example.com";
   const env = { HOST: "0.0.0.0", ALLOWED_ORIGINS: ` ${origin}, http://localhost:5173 ` };
