@@ -121,7 +121,9 @@ function indexStreams(database: string): void {
 function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
-  } catch {}
+  } catch {
+    // The process group is gone because the server has already ended.
+  }
 }
 
 /** Returns the path of the bundled server. Throws a LocalError that says what to do if npm has no package of it for this machine. */
