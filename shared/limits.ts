@@ -90,6 +90,16 @@ export const streamBodyMs = 275_000;
 /** The limits of an import within one request: data rows and bytes. Larger files need an import job. */
 export const importRows = 10_000;
 export const importBytes = 4_000_000;
+/**
+ * The largest number of prospects that an import within one request updates. Each one needs a transaction, and the request must end before
+ * the gateway's limit of 29 seconds also on a slow table.
+ */
+export const importUpdates = 1_000;
+/**
+ * An import within one request matches rows by source id or e-mail address only if the company has at most this many blocks of 128 ids for
+ * prospects, because it reads all of them. It takes about 3 ms of CPU time for each block.
+ */
+export const importBlocks = 1_000;
 /** The limits of an import job: data rows and bytes of the uploaded file. */
 export const jobRows = 1_000_000;
 export const jobBytes = 200_000_000;

@@ -1633,7 +1633,7 @@ export interface components {
              */
             expiresAt: string;
         };
-        /** @description The result of an import or of a dry run: each data row is either imported or skipped with one error. */
+        /** @description The result of an import or of a dry run: each data row is imported, updates a prospect, or is skipped with one error. */
         FileResult: {
             /**
              * Format: int64
@@ -1647,6 +1647,11 @@ export interface components {
              * @description The number of created prospects.
              */
             imported: number;
+            /**
+             * Format: int64
+             * @description The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far.
+             */
+            updated: number;
             /**
              * Format: int64
              * @description The number of rows with an error.
@@ -1698,6 +1703,11 @@ export interface components {
              * @description The number of created prospects.
              */
             imported: number;
+            /**
+             * Format: int64
+             * @description The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far.
+             */
+            updated: number;
             /**
              * Format: int64
              * @description The number of rows with an error.
@@ -1765,6 +1775,11 @@ export interface components {
              * @description The number of created prospects.
              */
             imported: number;
+            /**
+             * Format: int64
+             * @description The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far.
+             */
+            updated: number;
             /**
              * Format: int64
              * @description The number of rows with an error.
@@ -1878,8 +1893,18 @@ export interface components {
             dryRun?: boolean;
             /** @description header in the file -> column of the import, or null to ignore the column. Headers are compared without case. */
             mapping?: {
-                [key: string]: "id" | "name" | "phone" | "email" | "lat" | "lng" | "address1" | "address2" | "city" | "state" | "zip" | "status" | "assignedTo" | "assignedToEmail" | "tags" | "notes" | "createdBy" | "source" | "createdAt" | null;
+                [key: string]: "id" | "name" | "phone" | "email" | "lat" | "lng" | "address1" | "address2" | "city" | "state" | "zip" | "status" | "assignedTo" | "assignedToEmail" | "tags" | "notes" | "createdBy" | "source" | "createdAt" | "sourceId" | null;
             };
+            /**
+             * @description The key by which rows are matched with the prospects that the caller may see: the column `id`, `sourceId` or `email`. A row is skipped with an error if several prospects have its key, or an earlier row of the file. A row with an empty key creates a prospect.
+             * @enum {string}
+             */
+            matchBy?: "id" | "sourceId" | "emailAddress";
+            /**
+             * @description The effect of a row whose key one prospect has. `update` changes the filled cells of the prospect, as a PATCH does. `skip` skips the row with an error. `create` creates a prospect. A row whose key no prospect has creates a prospect, except that an unknown `id` is an error.
+             * @enum {string}
+             */
+            onMatch?: "update" | "skip" | "create";
         };
         /** @description A new note. */
         NewNote: {
@@ -4396,6 +4421,10 @@ export interface operations {
                 dryRun?: "true" | "false";
                 /** @description JSON: header in the file -> column of the import, or null to ignore the column. Headers are compared without case. Example: `{"Full name":"name"}`. */
                 mapping?: string;
+                /** @description The key by which rows are matched with the prospects that the caller may see: the column `id`, `sourceId` or `email`. A row is skipped with an error if several prospects have its key, or an earlier row of the file. A row with an empty key creates a prospect. Example: `sourceId`. */
+                matchBy?: "id" | "sourceId" | "emailAddress";
+                /** @description The effect of a row whose key one prospect has. `update` changes the filled cells of the prospect, as a PATCH does. `skip` skips the row with an error. `create` creates a prospect. A row whose key no prospect has creates a prospect, except that an unknown `id` is an error. Example: `update`. */
+                onMatch?: "update" | "skip" | "create";
             };
             header?: {
                 /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
@@ -4428,6 +4457,7 @@ export interface operations {
                      *       "id": 1032,
                      *       "dryRun": false,
                      *       "imported": 2,
+                     *       "updated": 0,
                      *       "skipped": 1,
                      *       "encoding": "utf-8",
                      *       "ignoredColumns": [
@@ -4489,6 +4519,7 @@ export interface operations {
                      *           "processed": 3,
                      *           "written": 2,
                      *           "imported": 2,
+                     *           "updated": 0,
                      *           "skipped": 1,
                      *           "failure": null,
                      *           "createdAt": "2026-06-01T15:04:05.678Z",
@@ -4554,6 +4585,7 @@ export interface operations {
                      *       "processed": 0,
                      *       "written": 0,
                      *       "imported": 0,
+                     *       "updated": 0,
                      *       "skipped": 0,
                      *       "failure": null,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",
@@ -4621,6 +4653,7 @@ export interface operations {
                      *       "processed": 3,
                      *       "written": 2,
                      *       "imported": 2,
+                     *       "updated": 0,
                      *       "skipped": 1,
                      *       "failure": null,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",
@@ -4687,6 +4720,7 @@ export interface operations {
                      *       "processed": 0,
                      *       "written": 0,
                      *       "imported": 0,
+                     *       "updated": 0,
                      *       "skipped": 0,
                      *       "failure": null,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",

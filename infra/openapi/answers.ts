@@ -95,11 +95,20 @@ const Upload = {
   headers: { "content-type": "text/csv", "if-none-match": "*", "content-length": "184320" },
   expiresAt: soon,
 };
-const done = { id: 1032, state: "completed", dryRun: false, processed: 3, written: 2, imported: 2, skipped: 1 };
+const done = {
+  id: 1032,
+  state: "completed",
+  dryRun: false,
+  processed: 3,
+  written: 2,
+  imported: 2,
+  updated: 0,
+  skipped: 1,
+};
 const ImportSummary = { ...done, failure: null, ...times };
 const read = { encoding: "utf-8", ignoredColumns: ["Favourite colour"] };
 const Import = { ...ImportSummary, ...read, errors: [RowFault], errorReport: null, upload: null };
-const waiting = { id: 1033, state: "awaiting_upload", processed: 0, written: 0, imported: 0, skipped: 0 };
+const waiting = { id: 1033, state: "awaiting_upload", processed: 0, written: 0, imported: 0, updated: 0, skipped: 0 };
 const Export = {
   id: 1034,
   state: "completed",
@@ -164,8 +173,8 @@ const components: Readonly<Record<string, unknown>> = {
   ProspectDetail: { ...Prospect, notes: [Note], statusHistory: [StatusChange] },
   ProspectPage: { items: [Prospect], total: 1, page: 1, pageSize: 50 },
   MapPin: { id: 1030, lat: 39.7392, lng: -104.9903, statusColor: "#10B981" },
-  ImportResult: { id: 1032, imported: 2, skipped: 1, errors: [RowFault] },
-  FileResult: { id: 1032, dryRun: false, imported: 2, skipped: 1, ...read, errors: [RowFault] },
+  ImportResult: { id: 1032, imported: 2, updated: 0, skipped: 1, errors: [RowFault] },
+  FileResult: { id: 1032, dryRun: false, imported: 2, updated: 0, skipped: 1, ...read, errors: [RowFault] },
   ImportJob: Import,
   ImportSummary,
   ImportPage: { items: [ImportSummary], nextCursor: null },

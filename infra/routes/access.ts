@@ -30,16 +30,23 @@ export const indexRows: TableAccess = {
 /** Lets a function find prospects in the company index by filters and by a text search. */
 export const indexReads: TableAccess = { ...indexRows, indexTexts: ["BatchGetItem", "Query"] };
 
+/** Lets an import find existing prospects and change them, as an update of a single prospect does. */
+const matchedProspects: TableAccess = {
+  agendas: ["GetItem", "PutItem", "DeleteItem"],
+  indexTexts: ["PutItem"],
+};
+
 /** Lets a function write the rows of an import, reserve their ids, create their tags, and add them to the company index. */
 const rowsInBulk: TableAccess = {
   ...newIds,
   reference: ["Query", "PutItem", "UpdateItem"],
-  prospectRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
-  prospects: ["Query", "BatchWriteItem"],
+  ...matchedProspects,
+  prospectRanges: ["PutItem", "UpdateItem", "BatchWriteItem", "Query"],
+  prospects: ["Query", "BatchWriteItem", "BatchGetItem", "GetItem", "PutItem", "UpdateItem"],
   addressRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
-  addresses: ["BatchWriteItem"],
-  places: ["BatchWriteItem"],
-  index: ["Query", "UpdateItem"],
+  addresses: ["BatchWriteItem", "BatchGetItem", "PutItem", "UpdateItem"],
+  places: ["BatchWriteItem", "PutItem"],
+  index: ["Query", "UpdateItem", "PutItem"],
   manifests: ["Query", "BatchWriteItem"],
   segments: ["Query", "BatchWriteItem"],
 };

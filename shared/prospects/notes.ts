@@ -29,17 +29,29 @@ export async function* listNotes(context: ReadContext, caller: Caller, prospectI
   }
 }
 
+export async function newNote(
+  { ids, clock }: ApiContext,
+  { companyId, userId }: Caller,
+  prospectId: number,
+  body: string,
+): Promise<StoredNote> {
+  const id = await ids.next();
+  const now = iso(clock.now());
+  const dated = { createdAt: now, updatedAt: now, createdBy: userId };
+  return { type: "note", id, companyId, prospectId, body, ...dated, version: 1 };
+}
+
 export async function createNote(
   context: ApiContext,
   caller: Caller,
   prospectId: number,
   { body }: NewNote,
 ): Promise<Note> {
-  const { companyId, userId } = caller;
-  const [id, dictionary] = await Promise.all([context.ids.next(), currentDictionary(context, companyId)]);
-  const now = iso(context.clock.now());
-  const dated = { createdAt: now, updatedAt: now, createdBy: userId };
-  const note: StoredNote = { type: "note", id, companyId, prospectId, body, ...dated, version: 1 };
+  const { companyId } = caller;
+  const [note, dictionary] = await Promise.all([
+    newNote(context, caller, prospectId, body),
+    currentDictionary(context, companyId),
+  ]);
   const made = presentNote(note, dictionary);
   const commit = (importId?: string) =>
     context.commit([requireVisible(caller, prospectId, importId), ...insertNote(note)], made);
@@ -53,7 +65,7 @@ export async function createNote(
         )
       : error;
     if (failed !== undefined)
-      throw isInvisible(failed) ? notFound("prospect") : isOneTooMany(failed) ? tooMany() : failed;
+      throw isInvisible(failed) ? notFound("prospect") : isOneTooMany(failed) ? tooManyNotes() : failed;
   });
   return made;
 }
@@ -122,8 +134,8 @@ async function findNote(context: ApiContext, caller: Caller, id: number): Promis
  */
 const isInvisible = (error: unknown): boolean => failsAt(error, 0);
 const isOneTooMany = (error: unknown): boolean => failsAt(error, 1);
-const failsAt = (error: unknown, at: number): boolean =>
+export const failsAt = (error: unknown, at: number): boolean =>
   error instanceof ConditionFailed && error.failed.some(({ index }) => index === at);
 
-const tooMany = (): ApiError =>
+export const tooManyNotes = (): ApiError =>
   new ApiError("conflict", `A prospect may have at most ${limits.notesPerProspect} notes.`);

@@ -125,6 +125,8 @@ export const StoredProspect = z.object({
   /** Number of writes of this row, for optimistic locking and for event ids. */
   version: count,
   deletedAt: sometimes,
+  /** Id of the last import that changed this prospect. The import does not change the prospect again when its run is repeated. */
+  changedByImport: z.optional(z.string()),
   /** The id of the import, only for imported prospects. Their insert emits no event. */
   importId: z.optional(z.string()),
 });

@@ -10,8 +10,9 @@ import { ApiError, badReference, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { agendaMoves, agendaRemoval, nextAppointment, nothingUpcoming } from "#shared/prospects/agenda.ts";
 import type { NewProspect, ProspectPatch } from "#shared/prospects/input.ts";
+import { failsAt, newNote, tooManyNotes } from "#shared/prospects/notes.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
-import { readVisibleProspect } from "#shared/prospects/read.ts";
+import { readVisibleProspect, requireVisible } from "#shared/prospects/read.ts";
 import {
   type AddressChoice,
   requireReferences,
@@ -19,7 +20,7 @@ import {
   requireUser,
   resolveAddress,
 } from "#shared/prospects/references.ts";
-import { insertProspect, replaceProspect } from "#shared/prospects/rows.ts";
+import { insertNote, insertProspect, replaceProspect } from "#shared/prospects/rows.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
 import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary, forgetDictionary } from "#shared/reference/dictionary.ts";
@@ -27,6 +28,8 @@ import type { TagChoice } from "#shared/reference/input.ts";
 
 /** The `source` of a prospect that an HTTP request created without one. */
 const DEFAULT_SOURCE = "api";
+/** The `source` of prospects and status changes of an import. */
+export const IMPORT_SOURCE = "csv-import";
 
 /** Retries if a referenced status, user or address changes concurrently. */
 export const createProspect = (context: ApiContext, caller: Caller, input: NewProspect): Promise<Prospect> =>
@@ -88,19 +91,68 @@ export function updateProspect(
       readVisibleProspect(context, caller, id),
       currentDictionary(context, caller.companyId),
     ]);
-    const { next, links } = await changed(context, caller, current, patch, dictionary);
-    if (!sameProspect(current, next)) {
-      await context.table.transact(await changeWrites(context, current, next, links, dictionary));
-    }
+    const next = await writeChange(context, caller, current, { patch }, dictionary);
     return presentProspect(next, await nextAppointment(context.table, next, context.clock.now()), dictionary);
   });
+}
+
+/** A change of a prospect. What is undefined stays as it is. */
+export interface Change {
+  readonly patch?: ProspectPatch;
+  /** All tags of the prospect after the change. Each must exist in the company. */
+  readonly tagIds?: readonly number[] | undefined;
+  /** The text of a new note. */
+  readonly note?: string | undefined;
+  /** The import to which the change belongs. */
+  readonly importId?: string;
+}
+
+/**
+ * Changes a prospect for an import, in one transaction with its new note. If the import has changed the prospect before, this function does
+ * nothing, so that a repeated run does not undo later changes of users. Throws ApiError if the prospect is not visible or at its limits.
+ */
+export const changeByImport = (
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  importId: string,
+  dictionary: Dictionary,
+  changeOf: (current: StoredProspect) => Promise<Change>,
+): Promise<void> =>
+  optimistic(async () => {
+    const current = await readVisibleProspect(context, caller, id);
+    if (current.changedByImport === importId) return;
+    await writeChange(context, caller, current, { ...(await changeOf(current)), importId }, dictionary);
+  });
+
+/** Writes the change, its history and its note. Returns the changed prospect, or `current` if the change changes no field. */
+async function writeChange(
+  context: ApiContext,
+  caller: Caller,
+  current: StoredProspect,
+  change: Change,
+  dictionary: Dictionary,
+): Promise<StoredProspect> {
+  const { next, links } = await changed(context, caller, current, change, dictionary);
+  const isSame = next === current;
+  const note = change.note === undefined ? undefined : await newNote(context, caller, current.id, change.note);
+  if (isSame && note === undefined) return next;
+  const own = isSame
+    ? [requireVisible(caller, current.id, current.importId)]
+    : await changeWrites(context, current, next, links, dictionary);
+  // The first write of a note counts the notes, so that a failure of the first write shows that the prospect has too many notes.
+  const writes = note === undefined ? own : [...insertNote(note), ...own];
+  await context.table.transact(writes).catch((error: unknown) => {
+    throw note !== undefined && failsAt(error, 0) ? tooManyNotes() : error;
+  });
+  return next;
 }
 
 async function changed(
   context: ApiContext,
   caller: Caller,
   current: StoredProspect,
-  patch: ProspectPatch,
+  { patch = {}, tagIds, importId }: Change,
   dictionary: Dictionary,
 ): Promise<{ next: StoredProspect; links: AddressChoice["links"] }> {
   const { currentStatusId: statusId = current.statusId, assignedToUserId = current.assignedToUserId } = patch;
@@ -116,10 +168,11 @@ async function changed(
     statusId,
     assignedToUserId,
     assignedByUserId: patch.assignedByUserId ?? (reassigned ? caller.userId : current.assignedByUserId),
+    tagIds: tagIds === undefined || isShown(current, tagIds, dictionary) ? current.tagIds : [...tagIds],
   };
   if (sameProspect(current, next)) return { next: current, links };
   const moved = { updatedAt: iso(context.clock.now()), updatedBy: caller.userId, version: current.version + 1 };
-  return { next: { ...next, ...moved }, links };
+  return { next: { ...next, ...moved, ...(importId !== undefined && { changedByImport: importId }) }, links };
 }
 
 /** If the status changes, adds the change to `next` and moves the previous status change to a separate row. */
@@ -137,7 +190,8 @@ async function changeWrites(
       throw new ApiError("conflict", `The status of a prospect may change ${limits.statusChangesPerProspect} times.`);
     }
     if (pastChanges > 0) next.pastStatusChanges = pastChanges;
-    next.lastStatusChange = statusChange(await context.ids.next(), next, current.statusId, dictionary);
+    const source = next.changedByImport === current.changedByImport ? DEFAULT_SOURCE : IMPORT_SOURCE;
+    next.lastStatusChange = statusChange(await context.ids.next(), next, current.statusId, dictionary, source);
   }
   const writes = [...replaceProspect(current, next), ...(await agendaMoves(context.table, current, next))];
   if (statusChanged && current.lastStatusChange !== null) writes.push(historyWrite(current, current.lastStatusChange));
@@ -160,6 +214,7 @@ function statusChange(
   { statusId, updatedBy, updatedAt, version }: StoredProspect,
   previousStatusId: number | null,
   dictionary: Dictionary,
+  source = DEFAULT_SOURCE,
 ): LastStatusChange {
   const summary = (of: number | null) => (of === null ? null : statusSummary(dictionary.statuses.get(of)));
   return {
@@ -167,7 +222,7 @@ function statusChange(
     status: summary(statusId),
     previousStatus: summary(previousStatusId),
     changedBy: updatedBy,
-    source: DEFAULT_SOURCE,
+    source,
     createdAt: updatedAt,
     version,
   };
@@ -213,21 +268,14 @@ const sameProspect = (a: StoredProspect, b: StoredProspect): boolean => JSON.str
 
 /** Replaces all tags. Writes nothing if the prospect already shows these tags in this order. */
 export function setTags(context: ApiContext, caller: Caller, id: number, { tagIds }: TagChoice): Promise<Prospect> {
-  const { companyId, userId } = caller;
   return optimistic(async () => {
     const [current, dictionary] = await Promise.all([
       readVisibleProspect(context, caller, id),
-      currentDictionary(context, companyId),
+      currentDictionary(context, caller.companyId),
     ]);
     requireTags(dictionary, tagIds);
-    const wanted = [...new Set(tagIds)];
-    const now = context.clock.now();
-    const upcoming = await nextAppointment(context.table, current, now);
-    if (isShown(current, wanted, dictionary)) return presentProspect(current, upcoming, dictionary);
-    const moved = { updatedAt: iso(now), updatedBy: userId, version: current.version + 1 };
-    const next: StoredProspect = { ...current, tagIds: wanted, ...moved };
-    await context.table.transact(replaceProspect(current, next));
-    return presentProspect(next, upcoming, dictionary);
+    const next = await writeChange(context, caller, current, { tagIds: [...new Set(tagIds)] }, dictionary);
+    return presentProspect(next, await nextAppointment(context.table, next, context.clock.now()), dictionary);
   });
 }
 

@@ -17,6 +17,7 @@ const statuses = dataOf(await as.owner.GET("/api/statuses"));
 const Result = z.object({
   id: z.number(),
   imported: z.number(),
+  updated: z.number(),
   skipped: z.number(),
   errors: z.array(z.object({ row: z.number(), message: z.string() })),
 });
@@ -37,7 +38,7 @@ test("a row becomes a prospect with address, status and its history, assignee, t
   const header = "Name;PHONE;email;lat;lng;address1;address2;city;state;zip;status;assignedTo;tags;notes;whatever";
   const row = `${name};'+1 x;bo@example.com;39.5;-105;1 Main St;;${city};CO;80202;${status.value.toUpperCase()};${me.user.email};"${known.value.toUpperCase()};${tag}";"first\nsecond";x`;
   const { id, ...result } = await imported(`\uFEFF${header}\r\n${row}\r\n`);
-  expect(result).toEqual({ imported: 1, skipped: 0, errors: [] });
+  expect(result).toEqual({ imported: 1, updated: 0, skipped: 0, errors: [] });
   const made = present((await list(name)).items[0]);
   const address = { address1: "1 Main St", address2: null, city, state: "CO", zip: "80202" };
   expect(made).toMatchObject({
@@ -106,7 +107,7 @@ test("each row is imported or has one error, with its number in a spreadsheet", 
 
 test("a file of a header alone imports nothing, without an error", async () => {
   const { id, ...result } = await imported("name,lat,lng\r\n");
-  expect(result).toEqual({ imported: 0, skipped: 0, errors: [] });
+  expect(result).toEqual({ imported: 0, updated: 0, skipped: 0, errors: [] });
   expect(dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id))).state).toBe("completed");
 });
 

@@ -11,6 +11,7 @@ import type { ApiContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { packed } from "#shared/db/packed.ts";
 import { ApiError } from "#shared/errors.ts";
+import { changeProspects } from "#shared/jobs/import/changes.ts";
 import {
   abandon,
   clearAbandoned,
@@ -19,8 +20,18 @@ import {
   openingCompleted,
   pieceNames,
 } from "#shared/jobs/import/lifecycle.ts";
+import { findMatches } from "#shared/jobs/import/match.ts";
 import { importNames } from "#shared/jobs/import/names.ts";
-import { type Findings, NewTags, noFindings, plus, readRows } from "#shared/jobs/import/read-file.ts";
+import {
+  type ChangedRow,
+  type Findings,
+  keysOfFile,
+  type Matching,
+  NewTags,
+  noFindings,
+  plus,
+  readRows,
+} from "#shared/jobs/import/read-file.ts";
 import { type LeasedIds, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
 import { type FileResult, none, type RowFault, type StoredImport } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
@@ -29,6 +40,7 @@ import type { Draft } from "#shared/prospects/csv/draft.ts";
 import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import type { Mapping } from "#shared/prospects/csv/header.ts";
+import type { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { ensureTags } from "#shared/reference/tags.ts";
@@ -40,6 +52,8 @@ export interface ImportOptions {
   readonly mapping?: Mapping | undefined;
   /** If true, the file is checked and nothing is written. */
   readonly dryRun?: boolean | undefined;
+  readonly matchBy?: MatchBy | undefined;
+  readonly onMatch?: OnMatch | undefined;
 }
 
 /** Imports the file. Throws `payload_too_large` or `validation_failed` before anything is written. */
@@ -47,36 +61,57 @@ export async function importFile(
   context: ImportContext,
   caller: Caller,
   bytes: Uint8Array,
-  { mapping, dryRun = false }: ImportOptions = {},
+  { mapping, dryRun = false, matchBy, onMatch = "create" }: ImportOptions = {},
 ): Promise<FileResult> {
   const dictionary = await freshDictionary(context, caller.companyId);
-  const file = await readFile(bytes, dictionary, mapping);
+  const match = async (encoding: Encoding): Promise<Matching | undefined> => {
+    if (matchBy === undefined || onMatch === "create") return undefined;
+    const reading = { encoding, mapping, by: matchBy, rowLimit: limits.importRows };
+    const fileKeys = await keysOfFile([bytes], reading);
+    const blockLimit = limits.importBlocks;
+    return { by: matchBy, onMatch, matches: await findMatches(context.table, caller, fileKeys, { blockLimit }) };
+  };
+  const file = await readFile(bytes, dictionary, { mapping, match });
   if (dryRun) return resultOf(null, file);
-  return writeFile(context, caller, bytes, dictionary, file);
+  return writeFile(context, caller, bytes, dictionary, file, matchBy);
 }
 
 export interface ReadFile extends Findings {
   readonly encoding: Encoding;
   readonly drafts: readonly Draft[];
+  readonly changes: readonly ChangedRow[];
   readonly faults: readonly RowFault[];
   /** The tags in the file that the company does not have yet. */
   readonly newTags: readonly string[];
 }
 
+interface FileOptions {
+  readonly mapping?: Mapping | undefined;
+  readonly match?: (encoding: Encoding) => Promise<Matching | undefined>;
+}
+
 /** Reads and checks the whole file. Throws `payload_too_large` for too many rows, and `validation_failed` for a file that is not CSV. */
-export async function readFile(bytes: Uint8Array, dictionary: Dictionary, mapping?: Mapping): Promise<ReadFile> {
+export async function readFile(
+  bytes: Uint8Array,
+  dictionary: Dictionary,
+  { mapping, match = async () => undefined }: FileOptions = {},
+): Promise<ReadFile> {
   const tags = new NewTags(dictionary);
   const drafts: Draft[] = [];
+  const changes: ChangedRow[] = [];
   const faults: RowFault[] = [];
   const findings = noFindings();
   try {
     const encoding = await encodingOf([bytes]);
-    for await (const read of readRows([bytes], { encoding, dictionary, tags, mapping, findings })) {
-      if (drafts.length + faults.length === limits.importRows) throw tooManyRows();
+    const matching = await match(encoding);
+    for await (const read of readRows([bytes], { encoding, dictionary, tags, mapping, findings, matching })) {
+      if (drafts.length + changes.length + faults.length === limits.importRows) throw tooMany("hold", "rows");
       if ("draft" in read) drafts.push(read.draft);
+      else if ("change" in read) changes.push(read);
       else faults.push({ row: read.row, message: read.fault });
+      if (changes.length > limits.importUpdates) throw tooMany("update", "prospects");
     }
-    return { drafts, faults, newTags: tags.values, encoding, ...findings };
+    return { drafts, changes, faults, newTags: tags.values, encoding, ...findings };
   } catch (error) {
     if (!(error instanceof BadFile)) throw error;
     const faults = [{ pointer: "/file", code: "invalid_file", message: error.message }];
@@ -84,16 +119,19 @@ export async function readFile(bytes: Uint8Array, dictionary: Dictionary, mappin
   }
 }
 
-const tooManyRows = (): ApiError =>
+const tooMany = (does: "hold" | "update", what: "rows" | "prospects"): ApiError =>
   new ApiError(
     "payload_too_large",
-    `The file may hold at most ${limits.importRows} rows. For larger ones make an import job: POST /api/prospects/imports.`,
+    `The file may ${does} at most ${does === "hold" ? limits.importRows : limits.importUpdates} ${what}. For larger ones make an import job: POST /api/prospects/imports.`,
   );
 
-const resultOf = (id: number | null, { drafts, faults, encoding, ignoredColumns }: ReadFile): FileResult => ({
+type Result = Omit<ReadFile, "newTags" | "isFilled">;
+
+const resultOf = (id: number | null, { drafts, changes, faults, encoding, ignoredColumns }: Result): FileResult => ({
   id,
   dryRun: id === null,
   imported: drafts.length,
+  updated: changes.length,
   skipped: faults.length,
   encoding,
   ignoredColumns: [...ignoredColumns],
@@ -105,13 +143,17 @@ async function writeFile(
   caller: Caller,
   bytes: Uint8Array,
   dictionary: Dictionary,
-  file: ReadFile,
+  read: ReadFile,
+  by: MatchBy = "id",
 ): Promise<FileResult> {
   const { companyId } = caller;
   await clearAbandoned(context, companyId);
   const id = await context.ids.next();
   await context.objects.put(importKeys.sent(companyId, id), bytes, "text/csv");
-  const names = importNames(dictionary, await ensureTags(context, companyId, file.newTags));
+  const names = importNames(dictionary, await ensureTags(context, companyId, read.newTags));
+  // A repeated request finds the prospects changed already, and changes nothing. So the changes need no transaction with the new rows.
+  const late = await changeProspects(context, caller, { importId: String(id), by, ...names }, read.changes);
+  const file = withLateFaults(read, late);
   const total = plus(none, file);
   const { first, ...blocks } = await leaseImportIds(context.ids, companyId, id, total);
   const stored = newImport(context, caller, id, file, blocks);
@@ -136,11 +178,21 @@ async function writeFile(
   return result;
 }
 
+/** Counts the rows as faulty whose prospects could not be changed any more. */
+function withLateFaults(file: ReadFile, late: readonly RowFault[]): ReadFile {
+  const failed = new Set(late.map(({ row }) => row));
+  return {
+    ...file,
+    changes: file.changes.filter(({ row }) => !failed.has(row)),
+    faults: [...file.faults, ...late].sort((a, b) => a.row - b.row),
+  };
+}
+
 function newImport(
   { clock }: ApiContext,
   { companyId, userId }: Caller,
   id: number,
-  { drafts, faults, encoding, ignoredColumns }: ReadFile,
+  { drafts, changes, faults, encoding, ignoredColumns }: Result,
   blocks: Omit<LeasedIds, "first">,
 ): StoredImport {
   const nowMs = clock.now();
@@ -150,8 +202,9 @@ function newImport(
     id,
     companyId,
     state: "running",
-    processed: drafts.length + faults.length,
+    processed: drafts.length + changes.length + faults.length,
     imported: drafts.length,
+    updated: changes.length,
     skipped: faults.length,
     errors: packed(faults),
     encoding,

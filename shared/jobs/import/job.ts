@@ -3,7 +3,7 @@
  * failed import, removes the rows instead.
  */
 import * as z from "zod/mini";
-import { may } from "#shared/auth/caller.ts";
+import { type Caller, may } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { type JobId, oneJob } from "#shared/aws/sqs.ts";
 import { addRun, completeRun, storeSegments } from "#shared/company-index/write/publish.ts";
@@ -11,11 +11,13 @@ import type { JobContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { FileGone } from "#shared/errors.ts";
-import { checkFile, fileEncoding } from "#shared/jobs/import/check.ts";
+import { checkFile } from "#shared/jobs/import/check.ts";
 import { ImportLease } from "#shared/jobs/import/lease.ts";
 import { abandon, clear, completion, pieceNames } from "#shared/jobs/import/lifecycle.ts";
 import { jobNames } from "#shared/jobs/import/names.ts";
+import { fileEncoding, fileMatching } from "#shared/jobs/import/prepare.ts";
 import { beginningOf, StoredImport, type StoredJob } from "#shared/jobs/import/schema.ts";
+import { updateRows } from "#shared/jobs/import/update.ts";
 import { planRows, rowsAlongCurve, writeRows } from "#shared/jobs/import/write.ts";
 import { fruitlessRuns, LeaseLost, MAX_FRUITLESS_RUNS } from "#shared/jobs/lease.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
@@ -91,12 +93,13 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
     await clearJob(context, lease);
   };
   if (lease.job.runs >= MAX_FRUITLESS_RUNS) return failAndClear("The import could not be completed.");
-  if (!(await mayImport(context, lease.stored))) {
+  const caller = await currentCaller(context, lease.stored);
+  if (!may(caller, "canManageProspects")) {
     return failAndClear("The user who began the import may no longer import.");
   }
   await lease.save({ job: { ...lease.job, runs: lease.job.runs + 1 } });
   try {
-    await runSteps(context, lease);
+    await runSteps(context, lease, caller);
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     if (!(error instanceof BadFile || error instanceof FileGone)) {
@@ -109,25 +112,31 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
   }
 }
 
-/** Whether the user who began the import may still import. The user may have lost the right since then. */
-async function mayImport({ table }: JobContext, { companyId, createdBy }: StoredImport): Promise<boolean> {
-  const user = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
-  return user.isActive && may({ ...user, userId: user.id }, "canManageProspects");
+/** The user who began the import, with the present rights. They may have changed, because the upload link is valid for an hour. */
+async function currentCaller({ table }: JobContext, { companyId, createdBy }: StoredImport): Promise<Caller> {
+  const { isActive, role, permissions } = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
+  const none = { role: "sales" as const, permissions: [] };
+  return { companyId, userId: createdBy, ...(isActive ? { role, permissions } : none) };
 }
 
 /** Runs the remaining steps of the import. If the invocation has too little time left, queues a message for a new invocation instead. */
-async function runSteps(context: JobContext, lease: ImportLease): Promise<void> {
+async function runSteps(context: JobContext, lease: ImportLease, caller: Caller): Promise<void> {
   const encoding = await fileEncoding(context, lease);
+  const matching = await fileMatching(context, lease, caller, encoding);
   const names = await jobNames(context, lease.stored);
-  const isUnchecked = lease.job.progress.step === "check";
-  if (isUnchecked && !(await checkFile(context, lease, names, encoding))) return handOver(context, lease);
-  if (lease.stored.dryRun === true || lease.job.total?.prospect === 0) {
+  const file = { encoding, matching, mapping: lease.mapping, dictionary: names.dictionary };
+  if (lease.job.progress.step === "check" && !(await checkFile(context, lease, file))) return handOver(context, lease);
+  const isDryRun = lease.stored.dryRun === true;
+  if (lease.job.progress.step === "update" && !isDryRun) {
+    if (!(await updateRows(context, lease, caller, names, file))) return handOver(context, lease);
+  }
+  if (isDryRun || lease.job.total?.prospect === 0) {
     await context.table.transact(completed(context, lease, lease.stored.imported));
     return removeWorkFiles(context, lease.stored);
   }
   if (lease.job.progress.step === "write") {
     const plan = await planRows(context, lease, names);
-    if (!(await writeRows(context, lease, plan, encoding))) return handOver(context, lease);
+    if (!(await writeRows(context, lease, plan, file))) return handOver(context, lease);
     const progress = { ...lease.job.progress, step: "publish" as const };
     await lease.save({ job: { ...lease.job, progress } });
   }
@@ -173,7 +182,8 @@ function completed({ clock }: JobContext, { stored, job }: ImportLease, imported
 async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: StoredImport): Promise<void> {
   const chunks = Array.from({ length: job?.progress.stretches ?? 0 }, (_, n) => importKeys.chunk(companyId, id, n));
   try {
-    for (const key of [...chunks, importKeys.names(companyId, id)]) await objects.remove(key);
+    for (const key of [...chunks, importKeys.names(companyId, id), importKeys.matches(companyId, id)])
+      await objects.remove(key);
   } catch (error) {
     log.warn("files of an import not removed", { id, ...errorFields(error) });
   }

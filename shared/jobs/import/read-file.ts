@@ -4,9 +4,11 @@
  */
 import { folded } from "#shared/caseless.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
+import { FileKeys, type Matches } from "#shared/jobs/import/match.ts";
 import type { Counts, RowFault } from "#shared/jobs/import/schema.ts";
 import * as limits from "#shared/limits.ts";
-import { type Draft, draftOf, type Names } from "#shared/prospects/csv/draft.ts";
+import type { RowChange } from "#shared/prospects/csv/change.ts";
+import { cellsOf, type Draft, draftOf, filledCellsOf, type Names } from "#shared/prospects/csv/draft.ts";
 import { type Bytes, decoded, type Encoding } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import {
@@ -17,10 +19,22 @@ import {
   nothingFilled,
   readHeader,
 } from "#shared/prospects/csv/header.ts";
+import { isId, keyColumns, keyIn, type MatchBy, type OnMatch } from "#shared/prospects/csv/key.ts";
 import { openCsv } from "#shared/prospects/csv/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-type ReadRow = { readonly row: number; readonly draft: Draft } | { readonly row: number; readonly fault: string };
+/** A data row creates a prospect, changes one, or has a fault. */
+type ReadRow =
+  | { readonly row: number; readonly draft: Draft }
+  | { readonly row: number; readonly change: RowChange }
+  | { readonly row: number; readonly fault: string };
+
+/** How rows are matched with existing prospects. Without it, each row creates a prospect. */
+export interface Matching {
+  readonly by: MatchBy;
+  readonly onMatch: Exclude<OnMatch, "create">;
+  readonly matches: Matches;
+}
 
 export interface Reading {
   readonly encoding: Encoding;
@@ -30,7 +44,11 @@ export interface Reading {
   /** Rows up to this number are skipped, because an earlier invocation has processed them. */
   readonly after?: number;
   readonly findings?: Findings;
+  readonly matching?: Matching | undefined;
 }
+
+/** The part of a reading that all readings of a file share. */
+export type FileReading = Pick<Reading, "encoding" | "dictionary" | "mapping" | "matching">;
 
 /** What reading all rows has shown about the file. */
 export interface Findings {
@@ -48,15 +66,16 @@ export const noFindings = (): Findings => ({ ignoredColumns: [], isFilled: false
  */
 export async function* readRows(
   bytes: Bytes,
-  { encoding, dictionary, tags, mapping, after = 0, findings = noFindings() }: Reading,
+  { encoding, dictionary, tags, mapping, after = 0, findings = noFindings(), matching }: Reading,
 ): AsyncGenerator<ReadRow, void, undefined> {
-  const names = activeNames(dictionary);
+  const names = { active: namesOf(dictionary, true), all: namesOf(dictionary, false) };
   const { delimiter, rows } = await openCsv(decoded(bytes, encoding));
+  const keyColumn = matching === undefined ? undefined : keyColumns[matching.by];
   let header: Header | undefined;
   let last = 0;
   for await (const { row, cells } of rows) {
     if (header === undefined) {
-      header = readHeader(cells, { mapping, delimiter });
+      header = readHeader(cells, { mapping, delimiter, keyColumn });
       findings.ignoredColumns = header.ignored;
       continue;
     }
@@ -65,23 +84,94 @@ export async function* readRows(
     if (!findings.ignoredColumns.includes("") && fillsUnnamed(cells, header)) {
       findings.ignoredColumns = [...findings.ignoredColumns, ""];
     }
-    if (row > after) {
-      const draft = draftOf(cells, header, names);
-      if ("fault" in draft) yield { row, fault: draft.fault };
-      else if (tags.take(draft.tags)) yield { row, draft };
-      else yield { row, fault: `tags: the company can have at most ${limits.tagsPerCompany} tags` };
-    }
+    const target = matching === undefined ? undefined : targetOf(row, cells, header, matching);
+    if (target !== undefined) findings.isFilled = true;
+    if (row > after) yield withTags(readRow(row, cells, header, names, target), tags);
   }
   if (header === undefined) throw new BadFile("The file is empty.");
   if (last > 0 && !findings.isFilled) throw nothingFilled();
 }
 
-function activeNames({ statuses, users }: Dictionary): Names {
-  const active = <T extends { isActive: boolean }>(entries: Iterable<T>): T[] =>
-    [...entries].filter(({ isActive }) => isActive);
+type Target = number | { readonly fault: string };
+
+/** The prospect that the row changes, or a fault; undefined if the row creates a prospect. */
+function targetOf(
+  row: number,
+  cells: readonly string[],
+  header: Header,
+  { by, onMatch, matches }: Matching,
+): Target | undefined {
+  const column = keyColumns[by];
+  const key = cells.length === header.width ? keyIn(by, cellsOf(cells, header)(column)) : undefined;
+  if (key === undefined) return undefined;
+  const match = matches.of(row);
+  if (match.kind === "repeated") return { fault: `${column}: row ${match.row} has the same value` };
+  if (match.kind === "several") return { fault: `${column}: several prospects have this value` };
+  if (match.kind === "one") {
+    return onMatch === "update" ? match.id : { fault: `${column}: prospect ${match.id} has this value already` };
+  }
+  // The service sets the ids, so a row cannot create the prospect that it names.
+  return by === "id" ? { fault: "id: must be the id of a prospect that you can see" } : undefined;
+}
+
+interface NamesOfFile {
+  readonly active: Names;
+  readonly all: Names;
+}
+
+function readRow(
+  row: number,
+  cells: readonly string[],
+  header: Header,
+  { active, all }: NamesOfFile,
+  target: Target | undefined,
+): ReadRow {
+  if (typeof target === "object") return { row, ...target };
+  if (target === undefined) {
+    const draft = draftOf(cells, header, active);
+    return "fault" in draft ? { row, ...draft } : { row, draft };
+  }
+  // A prospect may keep a status or a user that is not active any more.
+  const filled = filledCellsOf(cells, header, all);
+  return "fault" in filled ? { row, ...filled } : { row, change: { id: target, filled } };
+}
+
+function withTags(read: ReadRow, tags: NewTags): ReadRow {
+  if ("fault" in read || tags.take("draft" in read ? read.draft.tags : read.change.filled.tags)) return read;
+  return { row: read.row, fault: `tags: the company can have at most ${limits.tagsPerCompany} tags` };
+}
+
+/** Collects the keys of the rows, by which prospects are then found. Throws BadFile. */
+export async function keysOfFile(
+  bytes: Bytes,
+  { encoding, mapping, by, rowLimit }: Pick<Reading, "encoding" | "mapping"> & { by: MatchBy; rowLimit: number },
+): Promise<FileKeys> {
+  const fileKeys = new FileKeys(by);
+  const { delimiter, rows } = await openCsv(decoded(bytes, encoding));
+  const keyColumn = keyColumns[by];
+  let header: Header | undefined;
+  let count = 0;
+  for await (const { row, cells } of rows) {
+    if (header === undefined) header = readHeader(cells, { mapping, delimiter, keyColumn });
+    // The check that follows refuses a file with too many rows.
+    else if (++count > rowLimit) break;
+    else if (cells.length === header.width) {
+      const key = keyIn(by, cellsOf(cells, header)(keyColumn));
+      if (key !== undefined && (by !== "id" || isId(key))) fileKeys.add(row, key);
+    }
+  }
+  return fileKeys;
+}
+
+/** If several entries have the same name, an active one takes precedence. */
+function namesOf({ statuses, users }: Dictionary, onlyActive: boolean): Names {
+  const chosen = <T extends { isActive: boolean }>(entries: Iterable<T>): T[] =>
+    [...entries]
+      .filter(({ isActive }) => isActive || !onlyActive)
+      .sort((a, b) => Number(a.isActive) - Number(b.isActive));
   return {
-    statuses: new Map(active(statuses.values()).map(({ id, value }) => [folded(value), id])),
-    users: new Map(active(users.values()).map(({ id, email }) => [folded(email), id])),
+    statuses: new Map(chosen(statuses.values()).map(({ id, value }) => [folded(value), id])),
+    users: new Map(chosen(users.values()).map(({ id, email }) => [folded(email), id])),
   };
 }
 
@@ -113,8 +203,12 @@ export class NewTags {
 const BATCH_ROWS = 2_048;
 const BATCH_TEXT = 1_000_000;
 
+/** A change with the number of its row. */
+export type ChangedRow = Extract<ReadRow, { change: unknown }>;
+
 export interface Batch {
   readonly drafts: readonly Draft[];
+  readonly changes: readonly ChangedRow[];
   readonly faults: readonly RowFault[];
   readonly row: number;
 }
@@ -122,21 +216,25 @@ export interface Batch {
 /** Cuts the rows into batches. Where a batch ends depends only on the file, so that a repeated invocation produces the same batches. */
 export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<Batch, void, undefined> {
   let drafts: Draft[] = [];
+  let changes: ChangedRow[] = [];
   let faults: RowFault[] = [];
   let text = 0;
   let last = 0;
   for await (const read of rows) {
     last = read.row;
     if ("fault" in read) faults.push({ row: read.row, message: read.fault });
-    else {
+    else if ("change" in read) {
+      changes.push(read);
+      text += read.change.filled.note?.length ?? 0;
+    } else {
       drafts.push(read.draft);
       text += read.draft.note?.length ?? 0;
     }
-    if (drafts.length + faults.length < BATCH_ROWS && text < BATCH_TEXT) continue;
-    yield { drafts, faults, row: last };
-    [drafts, faults, text] = [[], [], 0];
+    if (drafts.length + changes.length + faults.length < BATCH_ROWS && text < BATCH_TEXT) continue;
+    yield { drafts, changes, faults, row: last };
+    [drafts, changes, faults, text] = [[], [], [], 0];
   }
-  if (drafts.length + faults.length > 0) yield { drafts, faults, row: last };
+  if (drafts.length + changes.length + faults.length > 0) yield { drafts, changes, faults, row: last };
 }
 
 /**

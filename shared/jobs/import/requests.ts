@@ -17,6 +17,9 @@ import {
   type ImportPage,
   type ImportQuery,
   type ImportSummary,
+  MATCH_BY_TEXT,
+  matchByWithOnMatch,
+  ON_MATCH_TEXT,
   RowFault,
   StoredImport,
   type StoredJob,
@@ -25,16 +28,21 @@ import {
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { MAPPING_TEXT, Mapping } from "#shared/prospects/csv/header.ts";
+import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
 import { Id, named } from "#shared/schema.ts";
 
 export const NewImport = named(
   "NewImport",
-  z.object({
-    bytes: z.optional(z.int().check(z.minimum(1))),
-    sha256: z.optional(z.string().check(z.regex(/^[A-Za-z0-9+/]{43}=$/, "must be 32 bytes in base64"))),
-    dryRun: z.optional(z.boolean()),
-    mapping: z.optional(Mapping),
-  }),
+  z
+    .object({
+      bytes: z.optional(z.int().check(z.minimum(1))),
+      sha256: z.optional(z.string().check(z.regex(/^[A-Za-z0-9+/]{43}=$/, "must be 32 bytes in base64"))),
+      dryRun: z.optional(z.boolean()),
+      mapping: z.optional(Mapping),
+      matchBy: z.optional(MatchBy),
+      onMatch: z.optional(OnMatch),
+    })
+    .check(matchByWithOnMatch),
   "The file that will be uploaded, and what the service does with it.",
 );
 export type NewImport = z.infer<typeof NewImport>;
@@ -45,6 +53,8 @@ export type NewImport = z.infer<typeof NewImport>;
     sha256: "SHA-256 digest of the file in base64. The bucket then refuses any other bytes.",
     dryRun: "If true, the service only checks the file and creates nothing.",
     mapping: MAPPING_TEXT,
+    matchBy: MATCH_BY_TEXT,
+    onMatch: ON_MATCH_TEXT,
   },
   example: { bytes: 184_320, mapping: { "Full name": "name", "Home phone": "phone", id: null } },
 }));
@@ -87,6 +97,7 @@ function newImport({ clock }: ApiContext, caller: Caller, id: number, input: New
   const { companyId, userId, role, permissions } = caller;
   const job: StoredJob = {
     mapping: input.mapping ?? null,
+    ...matchingOf(input),
     caller: { role, permissions: [...permissions] },
     headers: uploadHeaders(input),
     uploadUntil: nowMs + limits.fileLinkSeconds * 1_000,
@@ -105,6 +116,7 @@ function newImport({ clock }: ApiContext, caller: Caller, id: number, input: New
     state: "awaiting_upload",
     processed: 0,
     imported: 0,
+    updated: 0,
     skipped: 0,
     errors: packed([]),
     prospectBlocks: null,
@@ -119,6 +131,9 @@ function newImport({ clock }: ApiContext, caller: Caller, id: number, input: New
     job,
   };
 }
+
+const matchingOf = ({ matchBy, onMatch }: NewImport): Pick<StoredJob, "matching"> =>
+  matchBy === undefined || onMatch === undefined || onMatch === "create" ? {} : { matching: { by: matchBy, onMatch } };
 
 const uploadHeaders = ({ bytes, sha256 }: NewImport): UploadHeaders => ({
   "content-type": "text/csv",
@@ -179,15 +194,16 @@ export function summaryOf(stored: StoredImport): ImportSummary {
   const { id, state, processed, skipped, failure = null, createdAt, updatedAt } = stored;
   const dryRun = stored.dryRun === true;
   const imported = state === "completed" ? stored.imported : 0;
+  const updated = dryRun || state === "completed" ? stored.updated : (stored.job?.progress.updated ?? 0);
   const written = dryRun ? 0 : writtenRows(stored);
-  return { id, state, dryRun, processed, written, imported, skipped, failure, createdAt, updatedAt };
+  return { id, state, dryRun, processed, written, imported, updated, skipped, failure, createdAt, updatedAt };
 }
 
 /** The number of rows in the table, visible or not. Clients see it as progress. */
-function writtenRows({ state, imported, written = 0, job }: StoredImport): number {
-  if (state === "completed") return imported;
+function writtenRows({ state, imported, updated, written = 0, job }: StoredImport): number {
+  if (state === "completed") return imported + updated;
   if (state !== "running" || job === undefined || job.progress.step === "check") return 0;
-  return Math.max(written, job.progress.done.prospect);
+  return Math.max(written, job.progress.updated + job.progress.done.prospect);
 }
 
 const Entry = z.object({ id: Id });

@@ -17,8 +17,7 @@ import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import { packNoteLocators } from "#shared/prospects/rows.ts";
 import { type LastStatusChange, prospectItem, type StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
-
-const DEFAULT_SOURCE = "csv-import";
+import { IMPORT_SOURCE } from "#shared/prospects/write.ts";
 
 export interface ImportPlan {
   readonly importId: number;
@@ -121,8 +120,8 @@ function prospectFrom(
     assignedToUserId,
     assignedByUserId: assignedToUserId === null ? null : userId,
     tagIds: draft.tags.flatMap((value) => names.tagIds.get(folded(value)) ?? []),
-    source: draft.source === undefined ? DEFAULT_SOURCE : draft.source,
-    sourceId: null,
+    source: draft.source === undefined ? IMPORT_SOURCE : draft.source,
+    sourceId: draft.sourceId,
     sourceCreatedAt: null,
     customFieldData: null,
     createdAt: now,
@@ -143,7 +142,7 @@ const firstStatus = (
   status: statusSummary(statusId === null ? undefined : statuses.get(statusId)),
   previousStatus: null,
   changedBy: createdBy,
-  source: DEFAULT_SOURCE,
+  source: IMPORT_SOURCE,
   createdAt,
   version: 1,
 });

@@ -7,6 +7,7 @@ import { FileLink } from "#shared/jobs/file-link.ts";
 import * as limits from "#shared/limits.ts";
 import { Encoding } from "#shared/prospects/csv/encoding.ts";
 import { MAPPING_TEXT, MappingText } from "#shared/prospects/csv/header.ts";
+import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
 import { Flag, Id, named, PageSize, PathId, Timestamp } from "#shared/schema.ts";
 
 export const RowFault = named(
@@ -23,12 +24,12 @@ export type RowFault = z.infer<typeof RowFault>;
   },
 }));
 
-const counts = { imported: z.int(), skipped: z.int() };
+const counts = { imported: z.int(), updated: z.int(), skipped: z.int() };
 
 export const ImportResult = named(
   "ImportResult",
   z.object({ id: Id, ...counts, errors: z.array(RowFault) }),
-  "The result of an import: each data row is either imported or skipped with one error.",
+  "The result of an import: each data row is imported, updates a prospect, or is skipped with one error.",
 );
 export type ImportResult = z.infer<typeof ImportResult>;
 
@@ -42,7 +43,7 @@ export const FileResult = named(
     ignoredColumns: z.array(z.string()),
     errors: z.array(RowFault),
   }),
-  "The result of an import or of a dry run: each data row is either imported or skipped with one error.",
+  "The result of an import or of a dry run: each data row is imported, updates a prospect, or is skipped with one error.",
 );
 export type FileResult = z.infer<typeof FileResult>;
 
@@ -108,6 +109,8 @@ export type Import = z.infer<typeof Import>;
     state: "The prospects of the import are visible once it is `completed`.",
     dryRun: "If true, the service only checks the file and creates nothing.",
     imported: "The number of created prospects.",
+    updated:
+      "The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far.",
     skipped: "The number of rows with an error.",
     processed: "The number of data rows that were read.",
     written: "The number of rows in the table. None of them is visible before all are written.",
@@ -154,12 +157,31 @@ export type ImportQuery = z.infer<typeof ImportQuery>;
   },
 }));
 
-export const FileQuery = z.object({ dryRun: z.optional(Flag), mapping: z.optional(MappingText) });
+export const matchByWithOnMatch = z.refine<{ matchBy?: unknown; onMatch?: unknown }>(
+  ({ matchBy, onMatch }) => (matchBy === undefined) === (onMatch === undefined),
+  { error: "must be sent together with onMatch", path: ["matchBy"] },
+);
+
+export const MATCH_BY_TEXT =
+  "The key by which rows are matched with the prospects that the caller may see: the column `id`, `sourceId` or `email`. A row is skipped with an error if several prospects have its key, or an earlier row of the file. A row with an empty key creates a prospect.";
+export const ON_MATCH_TEXT =
+  "The effect of a row whose key one prospect has. `update` changes the filled cells of the prospect, as a PATCH does. `skip` skips the row with an error. `create` creates a prospect. A row whose key no prospect has creates a prospect, except that an unknown `id` is an error.";
+
+export const FileQuery = z
+  .object({
+    dryRun: z.optional(Flag),
+    mapping: z.optional(MappingText),
+    matchBy: z.optional(MatchBy),
+    onMatch: z.optional(OnMatch),
+  })
+  .check(matchByWithOnMatch);
 
 /* @__PURE__ */ explain([FileQuery], () => ({
   fields: {
     dryRun: { description: "If true, the service only checks the file and creates nothing.", example: "true" },
     mapping: { description: `JSON: ${MAPPING_TEXT}`, example: '{"Full name":"name"}' },
+    matchBy: { description: MATCH_BY_TEXT, example: "sourceId" },
+    onMatch: { description: ON_MATCH_TEXT, example: "update" },
   },
 }));
 
@@ -175,7 +197,7 @@ export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
 /** The checkpoint of an import by upload, from which the next invocation continues. */
 const Progress = z.object({
   /** The job reads the file twice: once to check all rows and once to write them. */
-  step: z.enum(["check", "write", "publish"]),
+  step: z.enum(["check", "update", "write", "publish"]),
   /** The number of the last row that this step has finished. */
   row: z.int(),
   /** For each kind of record, the number that the valid rows up to `row` become. */
@@ -184,6 +206,8 @@ const Progress = z.object({
   skipped: z._default(z.int(), 0),
   /** The number of chunks of sorted index rows that are stored in the bucket. */
   stretches: z.int(),
+  /** The number of changed prospects of the rows up to `row`. */
+  updated: z._default(z.int(), 0),
   /** The error report: its uploaded parts, and the S3 key of the lines that are not uploaded yet. It is null before the first error. */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
   /** The tags in the rows up to `row` that the company does not have yet. */
@@ -197,6 +221,7 @@ export const beginningOf = (step: Progress["step"]): Progress => ({
   done: none,
   skipped: 0,
   stretches: 0,
+  updated: 0,
   report: null,
   newTags: [],
 });
@@ -204,6 +229,8 @@ export const beginningOf = (step: Progress["step"]): Progress => ({
 /** The attributes that only an import by upload has. */
 export const StoredJob = z.object({
   mapping: z.nullable(z.record(z.string(), z.nullable(z.string()))),
+  /** How rows are matched with existing prospects. Missing if they are not matched. */
+  matching: z.optional(z.object({ by: MatchBy, onMatch: z.enum(["update", "skip"]) })),
   caller: z.object({ role: Role, permissions: z.array(Permission) }),
   /** The headers that the upload request must have. They are part of the presigned URL's signature. */
   headers: z.object({
@@ -236,6 +263,8 @@ export const StoredImport = z.object({
   state,
   processed: z.int(),
   ...counts,
+  /** Missing in imports from the time before imports could update prospects. */
+  updated: z._default(z.int(), 0),
   /** The faults of rows, compressed. */
   errors: z.instanceof(Uint8Array),
   /** The reserved id blocks, by which the rows of a failed import are found and removed. Null if the file needs no such ids. */

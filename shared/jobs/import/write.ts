@@ -12,11 +12,10 @@ import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { ImportLease } from "#shared/jobs/import/lease.ts";
 import { addTags, type ImportNames } from "#shared/jobs/import/names.ts";
-import { batchesOf, NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
+import { batchesOf, type FileReading, NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
 import { type ImportPlan, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
 import type { Progress } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
-import type { Encoding } from "#shared/prospects/csv/encoding.ts";
 
 /**
  * After this many items the lease is renewed if necessary. A throttled table may accept only four items a second, so this takes at most 50
@@ -53,7 +52,7 @@ export async function writeRows(
   context: JobContext,
   lease: ImportLease,
   plan: ImportPlan,
-  encoding: Encoding,
+  file: FileReading,
 ): Promise<boolean> {
   const { job } = lease;
   const { companyId, id, createdBy: userId } = lease.stored;
@@ -65,7 +64,7 @@ export async function writeRows(
   /** The longest time that a batch took, in milliseconds. The invocation stops early if it has no time for one more batch. */
   let longestMs = 0;
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
-  const reading = { encoding, dictionary, tags, mapping: lease.mapping, after: row };
+  const reading = { ...file, dictionary, tags, after: row };
   const checkpoint = async (): Promise<void> => {
     await writing;
     await chunk.store({ done, row, newTags: tags.values });
@@ -74,7 +73,7 @@ export async function writeRows(
     for await (const batch of batchesOf(readRows(bytes, reading))) {
       const { items, indexed } = rowsOf({ companyId, userId, ...job.caller }, plan, done, batch.drafts);
       await writing;
-      const written = Math.max(lease.stored.written ?? 0, done.prospect);
+      const written = Math.max(lease.stored.written ?? 0, job.progress.updated + done.prospect);
       await lease.heartbeat({ written });
       const begunAt = context.clock.now();
       writing = writeItems(context, lease, items, written).then(() => {

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
-import { NewAddress } from "#shared/prospects/address-input.ts";
+import { AddressPatch, NewAddress } from "#shared/prospects/address-input.ts";
 import { type Column, TAG_SEPARATOR, unguarded } from "#shared/prospects/csv/format.ts";
 import type { Header } from "#shared/prospects/csv/header.ts";
 import { DisplayValue } from "#shared/reference/display-value.ts";
@@ -29,8 +29,13 @@ export const Draft = z.object({
   note: z.nullable(text(limits.note)),
   /** Undefined if the file has no such column. */
   source: z.optional(z.nullable(text(limits.source))),
+  sourceId: z.nullable(text(limits.sourceId)),
 });
 export type Draft = z.infer<typeof Draft>;
+
+/** The filled cells of a row that changes a prospect. Null and an empty list stand for empty cells, which change nothing. */
+export const FilledCells = z.extend(Draft, { address: AddressPatch });
+export type FilledCells = z.infer<typeof FilledCells>;
 
 const columnOf: Readonly<Record<string, Column>> = {
   phoneNumber: "phone",
@@ -38,18 +43,48 @@ const columnOf: Readonly<Record<string, Column>> = {
   note: "notes",
 };
 
+interface Fault {
+  readonly fault: string;
+}
+
 /**
  * Returns the prospect as a draft, or one text with all faults of the row. The text has at most `limits.rowFault` characters and never
  * quotes a cell.
  */
-export function draftOf(cells: readonly string[], header: Header, names: Names): Draft | { readonly fault: string } {
+export const draftOf = (cells: readonly string[], header: Header, names: Names): Draft | Fault =>
+  read(cells, header, Draft, (cell, faults) => {
+    const address = addressOf(cell);
+    const hasPoint = cell("lat").trim() !== "" && cell("lng").trim() !== "";
+    if (address === null && !hasPoint) faults.push("must have address1, city, state and zip, or both lat and lng");
+    return { ...fieldsOf(cell, header, names, faults), address };
+  });
+
+/** Returns the filled cells of a row that changes a prospect, or the faults of the row as `draftOf` does. */
+export const filledCellsOf = (cells: readonly string[], header: Header, names: Names): FilledCells | Fault =>
+  read(cells, header, FilledCells, (cell, faults) => ({
+    ...fieldsOf(cell, header, names, faults),
+    address: Object.fromEntries(addressColumns.flatMap((part) => (cell(part) === "" ? [] : [[part, cell(part)]]))),
+  }));
+
+type Cell = (column: Column) => string;
+
+/** Returns a function that reads the cells of the row. A column that the file lacks reads as empty. */
+export const cellsOf =
+  (cells: readonly string[], { positions }: Header): Cell =>
+  (column) =>
+    unguarded(cells[positions[column] ?? -1] ?? "");
+
+function read<S extends z.ZodMiniType>(
+  cells: readonly string[],
+  header: Header,
+  schema: S,
+  inputOf: (cell: Cell, faults: string[]) => z.input<S>,
+): z.output<S> | Fault {
   if (cells.length !== header.width) {
     return { fault: `must have ${header.width} cells like the header, but has ${cells.length}` };
   }
   const faults: string[] = [];
-  const cell = (column: Column): string => unguarded(cells[header.positions[column] ?? -1] ?? "");
-  const input = inputOf(cell, header, names, faults);
-  const parsed = z.safeParse(Draft, input);
+  const parsed = z.safeParse(schema, inputOf(cellsOf(cells, header), faults));
   if (parsed.success && faults.length === 0) return parsed.data;
   return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
 }
@@ -70,20 +105,12 @@ function joined(faults: readonly string[]): string {
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
 /** An empty cell means no value. Names and numbers are trimmed; other texts are not. */
-function inputOf(
-  cell: (column: Column) => string,
-  { positions, hasDecimalComma }: Header,
-  names: Names,
-  faults: string[],
-): z.input<typeof Draft> {
+function fieldsOf(cell: Cell, { positions, hasDecimalComma }: Header, names: Names, faults: string[]) {
   const exact = (column: Column): string | null => cell(column) || null;
   const degrees = (column: Column): number | null => {
     const given = cell(column).trim();
     return degreesOf(column, hasDecimalComma ? given.replace(",", ".") : given, faults);
   };
-  const address = addressOf(cell);
-  const hasPoint = cell("lat").trim() !== "" && cell("lng").trim() !== "";
-  if (address === null && !hasPoint) faults.push("must have address1, city, state and zip, or both lat and lng");
   const assignee = assigneeColumn(cell);
   return {
     name: exact("name"),
@@ -91,11 +118,11 @@ function inputOf(
     emailAddress: cell("email").trim() || null,
     lat: degrees("lat"),
     lng: degrees("lng"),
-    address,
     statusId: idOf("status", cell("status"), names.statuses, "must be the value of an active status", faults),
     assignedToUserId: idOf(assignee, cell(assignee), names.users, "must be the e-mail of an active user", faults),
     tags: tagsOf(cell("tags")),
     note: exact("notes"),
+    sourceId: cell("sourceId").trim() || null,
     ...(positions.source !== undefined && { source: exact("source") }),
   };
 }
@@ -110,8 +137,10 @@ function degreesOf(column: Column, given: string, faults: string[]): number | nu
   return null;
 }
 
+const addressColumns = ["address1", "address2", "city", "state", "zip"] as const;
+
 /** Null if a required part is missing. A row with coordinates is valid without an address. */
-function addressOf(cell: (column: Column) => string): NewAddress | null {
+function addressOf(cell: Cell): NewAddress | null {
   const [address1, city, state, zip] = [cell("address1"), cell("city"), cell("state"), cell("zip")];
   if (address1 === "" || city === "" || state === "" || zip === "") return null;
   return { address1, address2: cell("address2") || null, city, state, zip };
@@ -121,7 +150,7 @@ function addressOf(cell: (column: Column) => string): NewAddress | null {
  * An export writes the assignee's name and e-mail address into two columns. The e-mail address takes precedence, because names may be
  * ambiguous.
  */
-const assigneeColumn = (cell: (column: Column) => string): Column =>
+const assigneeColumn = (cell: Cell): Column =>
   cell("assignedToEmail").trim() === "" ? "assignedTo" : "assignedToEmail";
 
 function idOf(

@@ -7,7 +7,7 @@ import type { ReadContext } from "#shared/context.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import * as limits from "#shared/limits.ts";
 import { type ExportRow, exportRows, type Wanted } from "#shared/prospects/csv/export-rows.ts";
-import { type Column, exportColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
+import { exportColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
@@ -147,7 +147,7 @@ function cellsOf({ prospect, note }: ExportRow, { statuses, tags, users }: Dicti
   const { address, statusId, assignedToUserId, tagIds, lat, lng } = prospect;
   const assignee = assignedToUserId === null ? undefined : users.get(assignedToUserId);
   const author = users.get(prospect.createdBy);
-  const cells: Record<Column, string | null | undefined> = {
+  const cells: Record<(typeof exportColumns)[number], string | null | undefined> = {
     id: String(prospect.id),
     name: prospect.name,
     phone: prospect.phoneNumber,

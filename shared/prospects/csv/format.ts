@@ -27,7 +27,10 @@ export const exportColumns = [
   "source",
   "createdAt",
 ] as const;
-export type Column = (typeof exportColumns)[number];
+
+/** The columns that an import knows. An export has no `sourceId`, because its columns are fixed. */
+export const knownColumns = [...exportColumns, "sourceId"] as const;
+export type Column = (typeof knownColumns)[number];
 
 /** Separates the tags in one cell. The value of a tag cannot contain it. */
 export const TAG_SEPARATOR = ";";

@@ -2,16 +2,16 @@
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
-import { BadFile, type Column, exportColumns } from "#shared/prospects/csv/format.ts";
+import { BadFile, type Column, knownColumns } from "#shared/prospects/csv/format.ts";
 import { text } from "#shared/schema.ts";
 
 /** An import accepts these columns but ignores their cells, because it sets the id, the author and the time itself. */
 const unread: ReadonlySet<Column> = new Set<Column>(["id", "createdBy", "createdAt"]);
 
-export const importColumns: readonly Column[] = exportColumns.filter((column) => !unread.has(column));
+export const importColumns: readonly Column[] = knownColumns.filter((column) => !unread.has(column));
 
 /** Maps headers of the file to columns. Null means that the import ignores the column of the file. */
-export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(exportColumns))).check(
+export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(knownColumns))).check(
   z.refine((mapping) => Object.keys(mapping).length <= limits.mappedColumns, {
     error: `must name at most ${limits.mappedColumns} columns`,
   }),
@@ -69,13 +69,18 @@ export interface Header {
 interface Reading {
   readonly mapping?: Mapping | undefined;
   readonly delimiter?: string;
+  /** The column by which rows are matched with prospects. The header must have this column. */
+  readonly keyColumn?: Column | undefined;
 }
 
 /**
  * Reads the header row. Throws BadFile if the import can read none of its columns, if a column occurs twice, or if a header of the mapping
  * is missing.
  */
-export function readHeader(cells: readonly string[], { mapping = {}, delimiter = "," }: Reading = {}): Header {
+export function readHeader(
+  cells: readonly string[],
+  { mapping = {}, delimiter = ",", keyColumn }: Reading = {},
+): Header {
   const mapped = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), column]));
   const positions: Partial<Record<Column, number>> = {};
   const ignored = new Set<string>();
@@ -85,7 +90,7 @@ export function readHeader(cells: readonly string[], { mapping = {}, delimiter =
     const column = given === undefined ? columnNamed(cell) : given;
     mapped.delete(folded(cell));
     if (cell.trim() === "") unnamed.push(position);
-    else if ((column == null || unread.has(column)) && ignored.size < limits.ignoredColumns) {
+    else if ((column == null || (unread.has(column) && column !== keyColumn)) && ignored.size < limits.ignoredColumns) {
       ignored.add(cell.trim().slice(0, limits.ignoredColumn));
     }
     if (column == null) continue;
@@ -96,6 +101,9 @@ export function readHeader(cells: readonly string[], { mapping = {}, delimiter =
   if (missing !== undefined) throw new BadFile(`The mapping names the header "${missing}", which the first row lacks.`);
   if (importColumns.every((column) => positions[column] === undefined)) {
     throw new BadFile(`The first row must name at least one of the columns ${importColumns.join(", ")}.`);
+  }
+  if (keyColumn !== undefined && positions[keyColumn] === undefined) {
+    throw new BadFile(`The first row must name the column ${keyColumn}, by which the rows are matched.`);
   }
   return { width: cells.length, positions, ignored: [...ignored], unnamed, hasDecimalComma: delimiter !== "," };
 }
@@ -120,5 +128,5 @@ export const nothingFilled = (): BadFile =>
 /** Returns the column with this name. Ignores case and surrounding blanks. */
 function columnNamed(header: string): Column | undefined {
   const name = header.trim().toLowerCase();
-  return exportColumns.find((column) => column.toLowerCase() === name);
+  return knownColumns.find((column) => column.toLowerCase() === name);
 }

@@ -211,7 +211,7 @@ function importEvents(before: unknown, after: unknown): DomainEvent[] {
   const row = ImportRow.parse(after);
   const was = before === undefined ? undefined : State.parse(before).state;
   if (row.state !== "completed" || was === "completed" || row.dryRun === true) return [];
-  const { id, imported, skipped } = row;
+  const { id, imported, updated, skipped } = row;
   const errors = unpacked(z.array(RowFault), row.errors).slice(0, IMPORT_ERRORS);
-  return [eventOf(row, "prospect.import_completed", { id, imported, skipped, errors })];
+  return [eventOf(row, "prospect.import_completed", { id, imported, updated, skipped, errors })];
 }

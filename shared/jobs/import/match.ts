@@ -1,0 +1,248 @@
+/**
+ * Finds the existing prospects that the rows of a file name by a key. The keys of the whole file are collected first. One pass over the
+ * prospects then finds the matches, so that the cost does not depend on the number of rows times the number of prospects.
+ */
+import { hash } from "node:crypto";
+import * as z from "zod/mini";
+import { mapConcurrently } from "#shared/all-ended.ts";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { Item } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { blockOf, IDS_PER_PARTITION } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { ApiError } from "#shared/errors.ts";
+import { keyOf, type MatchBy } from "#shared/prospects/csv/key.ts";
+import { isPublished, isVisible } from "#shared/prospects/read.ts";
+import { type StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
+
+/** A row matches no prospect, one prospect, or several prospects, or an earlier row of the file has the same key. */
+export type Match =
+  | { readonly kind: "none" }
+  | { readonly kind: "one"; readonly id: number }
+  | { readonly kind: "several" }
+  | { readonly kind: "repeated"; readonly row: number };
+
+const SEVERAL = -1;
+
+/** The matches of all rows. Takes eight bytes for each row of the file, so that a million rows fit into memory. */
+export class Matches {
+  /** By row number: 0 for none, the id for one, -1 for several, and a lower number is the negative number of the row with the same key. */
+  readonly #codes: Float64Array;
+
+  constructor(codes: Float64Array) {
+    this.#codes = codes;
+  }
+
+  of(row: number): Match {
+    const code = this.#codes[row] ?? 0;
+    if (code === 0) return { kind: "none" };
+    if (code > 0) return { kind: "one", id: code };
+    return code === SEVERAL ? { kind: "several" } : { kind: "repeated", row: -code };
+  }
+
+  static fromBytes(bytes: Uint8Array): Matches {
+    return new Matches(new Float64Array(Uint8Array.from(bytes).buffer));
+  }
+
+  get bytes(): Uint8Array {
+    return new Uint8Array(this.#codes.buffer, this.#codes.byteOffset, this.#codes.byteLength);
+  }
+}
+
+/**
+ * The keys of a file, as a hash table of 64 bits of each key's SHA-1. Two of a million different keys have the same 64 bits with a
+ * probability below one in ten million.
+ */
+export class FileKeys {
+  readonly #by: MatchBy;
+  /** Two numbers for each slot. A slot with the row 0 is free, because row 1 is the header. */
+  #digests = new Uint32Array(2 * 1_024);
+  #rows = new Int32Array(1_024);
+  #found = new Float64Array(1_024);
+  #size = 0;
+  #ids: number[] = [];
+  /** The result by row number, as in `Matches`. It has only the repeated rows until all prospects are read. */
+  #codes = new Float64Array(1_024);
+  #lastRow = 1;
+
+  constructor(by: MatchBy) {
+    this.#by = by;
+  }
+
+  get by(): MatchBy {
+    return this.#by;
+  }
+
+  /** The ids in ascending order, if the rows are matched by id. */
+  get ids(): number[] {
+    return this.#ids.sort((a, b) => a - b);
+  }
+
+  /** Adds the key of a row. Rows must come in the order of the file. */
+  add(row: number, key: string): void {
+    this.#lastRow = row;
+    if (row >= this.#codes.length) this.#codes = longer(this.#codes, row);
+    if (2 * this.#size >= this.#rows.length) this.#grow();
+    const [high, low] = digestOf(key);
+    const slot = this.#slotOf(high, low);
+    const first = this.#rows[slot] ?? 0;
+    if (first !== 0) {
+      this.#codes[row] = -first;
+      return;
+    }
+    this.#put(slot, high, low, row);
+    this.#size++;
+    if (this.#by === "id") this.#ids.push(Number(key));
+  }
+
+  /** Records a prospect with this key. */
+  meet(id: number, key: string): void {
+    const [high, low] = digestOf(key);
+    const slot = this.#slotOf(high, low);
+    if (this.#rows[slot] !== 0) this.#found[slot] = this.#found[slot] === 0 ? id : SEVERAL;
+  }
+
+  matches(): Matches {
+    for (const [slot, row] of this.#rows.entries()) if (row !== 0) this.#codes[row] = this.#found[slot] ?? 0;
+    return new Matches(this.#codes.slice(0, this.#lastRow + 1));
+  }
+
+  #put(slot: number, high: number, low: number, row: number): void {
+    this.#digests[2 * slot] = high;
+    this.#digests[2 * slot + 1] = low;
+    this.#rows[slot] = row;
+  }
+
+  /** The slot of the key, or the free slot for it. At most half of the slots are in use, so there is always a free one. */
+  #slotOf(high: number, low: number): number {
+    const mask = this.#rows.length - 1;
+    let slot = low & mask;
+    while (this.#rows[slot] !== 0 && !(this.#digests[2 * slot] === high && this.#digests[2 * slot + 1] === low)) {
+      slot = (slot + 1) & mask;
+    }
+    return slot;
+  }
+
+  #grow(): void {
+    const [digests, rows] = [this.#digests, this.#rows];
+    this.#digests = new Uint32Array(2 * digests.length);
+    this.#rows = new Int32Array(2 * rows.length);
+    this.#found = new Float64Array(2 * rows.length);
+    for (const [old, row] of rows.entries()) {
+      const [high = 0, low = 0] = digests.subarray(2 * old, 2 * old + 2);
+      if (row !== 0) this.#put(this.#slotOf(high, low), high, low, row);
+    }
+  }
+}
+
+function longer(codes: Float64Array, row: number): Float64Array<ArrayBuffer> {
+  const copy = new Float64Array(2 * row);
+  copy.set(codes);
+  return copy;
+}
+
+function digestOf(key: string): [high: number, low: number] {
+  const digest = hash("sha1", key, "buffer");
+  return [digest.readUInt32LE(0), digest.readUInt32LE(4)];
+}
+
+interface Looking {
+  /** Called between reads. */
+  readonly onProgress?: () => Promise<void>;
+  readonly blockLimit?: number;
+}
+
+/**
+ * Finds the matches among the prospects that the caller may see. By id, it reads only the blocks of ids that the file names. By another
+ * key, it reads all prospects of the company, because no index of the table has these keys. Throws `payload_too_large` if these have more
+ * blocks of ids than `blockLimit`.
+ */
+export async function findMatches(
+  table: Table,
+  caller: Caller,
+  fileKeys: FileKeys,
+  { onProgress = async () => undefined, blockLimit = Number.POSITIVE_INFINITY }: Looking = {},
+): Promise<Matches> {
+  const { companyId } = caller;
+  const published = new Map<string, Promise<boolean>>();
+  async function isShown({ importId }: StoredProspect): Promise<boolean> {
+    if (importId === undefined) return true;
+    const known = published.get(importId) ?? isPublished(table, companyId, importId);
+    published.set(importId, known);
+    return known;
+  }
+  const { by } = fileKeys;
+  const reads = by === "id" ? readsOfIds(table, companyId, fileKeys.ids) : readsOfCompany(table, companyId, blockLimit);
+  for await (const items of reads) {
+    for (const item of items) {
+      const candidate = sampledProspect(item);
+      const key = keyOf(by, candidate);
+      if (key === undefined || !isVisible(caller, candidate) || !(await isShown(candidate))) continue;
+      fileKeys.meet(candidate.id, key);
+    }
+    await onProgress();
+  }
+  return fileKeys.matches();
+}
+
+/** The number of concurrent Queries. */
+const PARALLEL = 12;
+/** The number of ids or blocks whose prospects are in memory at the same time. */
+const IDS_TOGETHER = 2_048;
+const BLOCKS_TOGETHER = 24;
+/** A Query reads at least this many rows for one read unit. A single read costs a unit for each row. */
+const ROWS_PER_UNIT = 4;
+
+interface Span {
+  readonly ids: readonly number[];
+  readonly first: number;
+  readonly last: number;
+}
+
+const isDense = ({ ids, first, last }: Span): boolean => ids.length * ROWS_PER_UNIT > last - first;
+
+async function* readsOfIds(table: Table, companyId: number, ids: readonly number[]): AsyncGenerator<Item[]> {
+  for (let at = 0; at < ids.length; at += IDS_TOGETHER) {
+    const spans = [...Map.groupBy(ids.slice(at, at + IDS_TOGETHER), blockOf).values()].map(
+      (own): Span => ({ ids: own, first: own[0] ?? 0, last: own.at(-1) ?? 0 }),
+    );
+    const single = spans.filter((span) => !isDense(span)).flatMap((span) => span.ids);
+    yield await table.batchGet(single.map((id) => keys.prospect(companyId, id)));
+    yield* inTurns(spans.filter(isDense), ({ first, last }) => prospectsBetween(table, companyId, first, last));
+  }
+}
+
+const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
+
+/** An id range is recorded before its first row is written, so this reads every prospect that existed at the start. */
+async function* readsOfCompany(table: Table, companyId: number, blockLimit: number): AsyncGenerator<Item[]> {
+  const blocks: number[] = [];
+  for await (const item of table.query(keys.prospectRanges(companyId))) {
+    const { from, to, importId } = Range.parse(item);
+    // The rows of an unfinished import are not visible.
+    if (importId === undefined) for (let block = from; block <= to; block++) blocks.push(block);
+  }
+  if (blocks.length > blockLimit) {
+    throw new ApiError(
+      "payload_too_large",
+      "The company has too many prospects to match rows by this key within one request. Make an import job: POST /api/prospects/imports.",
+    );
+  }
+  yield* inTurns(blocks, (block) => {
+    const first = block * IDS_PER_PARTITION;
+    return prospectsBetween(table, companyId, first, first + IDS_PER_PARTITION - 1);
+  });
+}
+
+/** Reads a few entries at a time, so that memory does not grow with their number. */
+async function* inTurns<T>(entries: readonly T[], read: (entry: T) => Promise<Item[]>): AsyncGenerator<Item[]> {
+  for (let at = 0; at < entries.length; at += BLOCKS_TOGETHER) {
+    yield (await mapConcurrently(entries.slice(at, at + BLOCKS_TOGETHER), PARALLEL, read)).flat();
+  }
+}
+
+async function prospectsBetween(table: Table, companyId: number, first: number, last: number): Promise<Item[]> {
+  const items: Item[] = [];
+  for await (const item of table.query(keys.prospectSpan(companyId, first, last))) items.push(item);
+  return items;
+}

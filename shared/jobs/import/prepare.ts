@@ -1,0 +1,59 @@
+/**
+ * Finds what each reading of an uploaded file needs: its encoding, and the prospects that its rows match. The first invocation stores both,
+ * so that all invocations decide equally.
+ */
+import { gunzipSync, gzipSync } from "node:zlib";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobContext } from "#shared/context.ts";
+import { FileGone } from "#shared/errors.ts";
+import type { ImportLease } from "#shared/jobs/import/lease.ts";
+import { findMatches, Matches } from "#shared/jobs/import/match.ts";
+import { keysOfFile, type Matching } from "#shared/jobs/import/read-file.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
+import * as limits from "#shared/limits.ts";
+import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
+
+/** The interval of renewals. It must be shorter than the lease, which expires after two minutes. */
+const LEASE_RENEWAL_MS = 60_000;
+
+/** Reads the uploaded file and renews the lease meanwhile, because a large file takes longer than a lease on a slow connection. */
+async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGenerator<Uint8Array> {
+  const { companyId, id } = lease.stored;
+  for await (const chunk of objects.read(importKeys.uploaded(companyId, id), lease.job.etag ?? "")) {
+    await lease.heartbeat({}, LEASE_RENEWAL_MS);
+    yield chunk;
+  }
+}
+
+/** Throws BadFile for a workbook. */
+export async function fileEncoding(context: JobContext, lease: ImportLease): Promise<Encoding> {
+  const { encoding: known } = lease.stored;
+  if (known !== undefined) return known;
+  const encoding = await encodingOf(bytesOf(context, lease));
+  await lease.save({ encoding });
+  return encoding;
+}
+
+/** Returns undefined if the import does not match rows with prospects. Throws BadFile if the file is not CSV or lacks the key column. */
+export async function fileMatching(
+  context: JobContext,
+  lease: ImportLease,
+  caller: Caller,
+  encoding: Encoding,
+): Promise<Matching | undefined> {
+  const { matching } = lease.job;
+  if (matching === undefined) return undefined;
+  const key = importKeys.matches(lease.stored.companyId, lease.stored.id);
+  try {
+    return { ...matching, matches: Matches.fromBytes(gunzipSync(await context.objects.get(key))) };
+  } catch (error) {
+    if (!(error instanceof FileGone)) throw error;
+  }
+  const reading = { encoding, mapping: lease.mapping, by: matching.by, rowLimit: limits.jobRows };
+  const fileKeys = await keysOfFile(bytesOf(context, lease), reading);
+  const matches = await findMatches(context.table, caller, fileKeys, {
+    onProgress: () => lease.heartbeat({}, LEASE_RENEWAL_MS),
+  });
+  await context.objects.put(key, gzipSync(matches.bytes), "application/gzip");
+  return { ...matching, matches };
+}

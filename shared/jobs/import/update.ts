@@ -1,0 +1,66 @@
+/** Reads an uploaded file and changes the prospects that its rows match. The rows that create prospects are left to the next step. */
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobContext } from "#shared/context.ts";
+import { packed, unpacked } from "#shared/db/packed.ts";
+import { changeProspects } from "#shared/jobs/import/changes.ts";
+import { ErrorReport } from "#shared/jobs/import/error-report.ts";
+import type { ImportLease } from "#shared/jobs/import/lease.ts";
+import { addTags, type ImportNames } from "#shared/jobs/import/names.ts";
+import { batchesOf, type FileReading, NewTags, readRows } from "#shared/jobs/import/read-file.ts";
+import { beginningOf, RowFault } from "#shared/jobs/import/schema.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
+import * as limits from "#shared/limits.ts";
+
+/** A checkpoint is stored after this many rows. Repeating so many changed rows takes some seconds, because each costs one read. */
+const CHECKPOINT_ROWS = 16_384;
+
+/**
+ * Changes the prospects. The errors of the file are collected again, because a prospect may have been deleted since the check. Returns false
+ * if the invocation runs out of time. The next invocation begins at the last checkpoint, and does not change a prospect twice.
+ */
+export async function updateRows(
+  context: JobContext,
+  lease: ImportLease,
+  caller: Caller,
+  names: ImportNames,
+  file: FileReading,
+): Promise<boolean> {
+  const { companyId, id } = lease.stored;
+  const { job } = lease;
+  if (file.matching === undefined) throw new Error("an import without matching updates nothing");
+  const known = await addTags(context, { companyId, id }, names, job.progress.newTags);
+  const ofImport = { importId: String(id), by: file.matching.by, ...known };
+  const report = await ErrorReport.open(context.objects, { companyId, id }, job.progress.report);
+  let { row, updated, skipped } = job.progress;
+  const shown = row === 0 ? [] : unpacked(z.array(RowFault), lease.stored.errors);
+  const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
+  const reading = { ...file, tags: new NewTags(file.dictionary, job.progress.newTags), after: row };
+  const checkpoint = async (): Promise<void> => {
+    const progress = { ...job.progress, row, updated, skipped, report: await report.checkpoint(row) };
+    await lease.save({ errors: packed(shown), written: updated, job: { ...job, runs: 0, progress } });
+  };
+  let stored = row;
+  for await (const batch of batchesOf(readRows(bytes, reading))) {
+    const late = await changeProspects(context, caller, ofImport, batch.changes, (changed) =>
+      lease.heartbeat({ written: updated + changed }),
+    );
+    const faults = [...batch.faults, ...late].sort((a, b) => a.row - b.row);
+    shown.push(...faults.slice(0, limits.jobErrors - shown.length));
+    await report.add(faults);
+    updated += batch.changes.length - late.length;
+    skipped += faults.length;
+    row = batch.row;
+    if (row - stored < CHECKPOINT_ROWS && !lease.isLate()) continue;
+    await checkpoint();
+    stored = row;
+    if (!lease.isLate()) continue;
+    await lease.release({});
+    return false;
+  }
+  const hasReport = skipped > shown.length;
+  if (hasReport) await report.finish();
+  const progress = { ...beginningOf("write"), updated, newTags: job.progress.newTags };
+  await lease.save({ updated, skipped, errors: packed(shown), job: { ...job, hasReport, runs: 0, progress } });
+  return true;
+}

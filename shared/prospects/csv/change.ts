@@ -1,0 +1,110 @@
+/** Changes a prospect to the filled cells of a row of an import. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { folded } from "#shared/caseless.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
+import { ApiError } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
+import type { NewAddress } from "#shared/prospects/address-input.ts";
+import type { FilledCells } from "#shared/prospects/csv/draft.ts";
+import { keyOf, type MatchBy } from "#shared/prospects/csv/key.ts";
+import type { ProspectPatch } from "#shared/prospects/input.ts";
+import { StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
+import { changeByImport } from "#shared/prospects/write.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+
+export interface RowChange {
+  readonly id: number;
+  readonly filled: FilledCells;
+}
+
+export interface ImportOfChanges {
+  readonly importId: string;
+  readonly by: MatchBy;
+  readonly dictionary: Dictionary;
+  /** Ids of tags by case-folded value. The import has created the tags that the file names. */
+  readonly tagIds: ReadonlyMap<string, number>;
+}
+
+/** Changes the prospect. Returns the fault of the row if the prospect cannot be changed any more, and undefined otherwise. */
+export async function changeByRow(
+  context: ApiContext,
+  caller: Caller,
+  { importId, by, dictionary, tagIds }: ImportOfChanges,
+  { id, filled }: RowChange,
+): Promise<string | undefined> {
+  try {
+    await changeByImport(context, caller, id, importId, dictionary, async (current) => {
+      if (!hasKeyOf(by, current, filled)) throw new ApiError("conflict", GONE);
+      const tags = filled.tags.flatMap((value) => tagIds.get(folded(value)) ?? []);
+      return {
+        patch: patchOf(current, filled, dictionary),
+        tagIds: tags.length === 0 ? undefined : tags,
+        note: await newNoteOf(context, current, filled),
+      };
+    });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.code === "not_found") return GONE;
+    if (error.code === "conflict" || error.code === "validation_failed") return error.message;
+    throw error;
+  }
+}
+
+const GONE = "the matching prospect was changed or deleted during the import";
+
+/** Whether the prospect still has the key of the row, by which it was found earlier. */
+const hasKeyOf = (by: MatchBy, current: StoredProspect, { sourceId, emailAddress }: FilledCells): boolean =>
+  by === "id" || keyOf(by, current) === keyOf(by, { id: current.id, sourceId, emailAddress });
+
+function patchOf(current: StoredProspect, filled: FilledCells, { statuses, users }: Dictionary): ProspectPatch {
+  const { name, phoneNumber, emailAddress, lat, lng, source = null, sourceId, statusId, assignedToUserId } = filled;
+  // A status or a user that is not active may stay, but may not be chosen.
+  if (statusId !== null && statusId !== current.statusId && statuses.get(statusId)?.isActive !== true) {
+    throw new ApiError("conflict", "status: must be the value of an active status");
+  }
+  const isReassigned = assignedToUserId !== null && assignedToUserId !== current.assignedToUserId;
+  if (isReassigned && users.get(assignedToUserId)?.isActive !== true) {
+    throw new ApiError("conflict", "assignedTo: must be the e-mail of an active user");
+  }
+  return {
+    name: name ?? undefined,
+    phoneNumber: phoneNumber ?? undefined,
+    emailAddress: emailAddress ?? undefined,
+    lat: lat ?? undefined,
+    lng: lng ?? undefined,
+    source: source ?? undefined,
+    sourceId: sourceId ?? undefined,
+    currentStatusId: statusId ?? undefined,
+    assignedToUserId: assignedToUserId ?? undefined,
+    address: addressOf(current, filled),
+  };
+}
+
+/** The address with the filled parts; undefined if they change nothing, so that a given `formattedAddress` stays. */
+function addressOf({ address }: StoredProspect, { address: parts }: FilledCells): NewAddress | undefined {
+  const { address1, address2, city, state, zip } = { ...address, ...parts };
+  const isSame =
+    address1 === address?.address1 &&
+    (address2 ?? null) === (address?.address2 ?? null) &&
+    city === address?.city &&
+    state === address?.state &&
+    zip === address?.zip;
+  if (isSame) return undefined;
+  if (address1 === undefined || city === undefined || state === undefined || zip === undefined) {
+    throw new ApiError("conflict", "must have address1, city, state and zip, because the prospect has no address");
+  }
+  return { address1, address2, city, state, zip };
+}
+
+/**
+ * The text of the note if none of the newest notes has the text. An export writes the newest note into its file, and the import of such a
+ * file should not repeat the note.
+ */
+async function newNoteOf({ table }: ApiContext, { companyId, id }: StoredProspect, { note }: FilledCells) {
+  if (note === null) return undefined;
+  const newest = { ...attachedKeys.notes(companyId, id), newestFirst: true, limit: limits.notesInDetail };
+  for await (const item of table.query(newest)) if (StoredNote.parse(item).body === note) return undefined;
+  return note;
+}

@@ -1,0 +1,35 @@
+/** The keys by which rows of an import are matched with existing prospects. */
+import * as z from "zod/mini";
+import { folded } from "#shared/caseless.ts";
+import type { Column } from "#shared/prospects/csv/format.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+
+export const MatchBy = z.enum(["id", "sourceId", "emailAddress"]);
+export type MatchBy = z.infer<typeof MatchBy>;
+
+/** What a row does if one prospect has its key. */
+export const OnMatch = z.enum(["update", "skip", "create"]);
+export type OnMatch = z.infer<typeof OnMatch>;
+
+export const keyColumns = { id: "id", sourceId: "sourceId", emailAddress: "email" } as const satisfies Record<
+  MatchBy,
+  Column
+>;
+
+/** Ids, source ids without outer blanks, and case-folded e-mail addresses are equal as texts. An empty text is no key. */
+const normalised: Readonly<Record<MatchBy, (text: string) => string>> = {
+  id: (text) => text.trim(),
+  sourceId: (text) => text.trim(),
+  emailAddress: folded,
+};
+
+/** Returns the key in a cell of the key column; undefined for an empty cell. */
+export const keyIn = (by: MatchBy, cell: string): string | undefined => normalised[by](cell) || undefined;
+
+export const isId = (key: string): boolean => /^[1-9]\d{0,15}$/.test(key) && Number.isSafeInteger(Number(key));
+
+/** The fields of a prospect that hold its keys. */
+export type Keyed = Pick<StoredProspect, "id" | "sourceId" | "emailAddress">;
+
+/** Returns the key of the prospect; undefined if it has none. */
+export const keyOf = (by: MatchBy, prospect: Keyed): string | undefined => keyIn(by, String(prospect[by] ?? ""));

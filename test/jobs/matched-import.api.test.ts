@@ -1,0 +1,135 @@
+/** Tests over HTTP that both imports update matching prospects, with the events of a PATCH, and refuse wrong options. */
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { at, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const Result = z.object({
+  imported: z.number(),
+  updated: z.number(),
+  skipped: z.number(),
+  errors: z.array(z.object({ row: z.number(), message: z.string() })),
+});
+
+const post = async (file: string, query: string, headers: Record<string, string> = {}) =>
+  send("POST", `/api/prospects/import${query}`, {
+    body: csvForm(file),
+    headers: { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, ...headers },
+  });
+
+async function byUpload(file: string, body: { matchBy: "sourceId"; onMatch: "update" | "skip" }) {
+  const job = dataOf(await as.owner.POST("/api/prospects/imports", { body }), 201);
+  const { url, method, headers } = present(job.upload ?? undefined);
+  expect((await fetch(url, { method, headers, body: file })).status).toBe(200);
+  for (;;) {
+    const now = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(job.id)));
+    if (now.state !== "running" && now.state !== "awaiting_upload") return now;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+test("both imports update a prospect, with the events of a PATCH and one event for the import", async () => {
+  const [name, key] = [uniqueName(), uniqueName()];
+  const seeded = await post(
+    `sourceId,name,lat,lng,address1,city,state,zip\n${key},${name},1,2,1 Main St,Denver,CO,80202\n`,
+    "",
+  );
+  expect(bodyOf(seeded, 200, Result)).toMatchObject({ imported: 1, updated: 0 });
+  const receiver = await startReceiver();
+  const events = [
+    "prospect.updated",
+    "prospect.status_changed",
+    "prospect.created",
+    "note.created",
+    "prospect.import_completed",
+  ];
+  const { id: webhookId } = dataOf(
+    await as.owner.POST("/api/webhooks", {
+      body: { name: "M", url: receiver.url, registrations: events.map((event) => ({ event })) },
+    }),
+    201,
+  );
+  const first = `sourceId,name,status,notes,tags,zip\n${key},${name} 2,Sold,called,${uniqueName()},00501\n`;
+  const headers = { "Idempotency-Key": uniqueName() };
+  const result = bodyOf(await post(first, "?matchBy=sourceId&onMatch=update", headers), 200, Result);
+  expect(result).toMatchObject({ imported: 0, updated: 1, skipped: 0, errors: [] });
+  expect(bodyOf(await post(first, "?matchBy=sourceId&onMatch=update", headers), 200, Result)).toEqual(result);
+  problemOf(await post(first, "?matchBy=sourceId&onMatch=skip", headers), 422, "idempotency_mismatch");
+  const second = `sourceId,name,status,lat,lng\n${key},${name} 3,New,,\n${key}-b,${name} new,,1,2\n${key}-b,,,,\n`;
+  const job = await byUpload(second, { matchBy: "sourceId", onMatch: "update" });
+  expect(job).toMatchObject({ state: "completed", processed: 3, imported: 1, updated: 1, skipped: 1, written: 2 });
+  await receiver.until(7);
+  await as.owner.DELETE("/api/webhooks/{id}", at(webhookId));
+  await receiver.close();
+  const counts = Map.groupBy(receiver.receipts, ({ event }) => event.event);
+  expect(Object.fromEntries([...counts].map(([event, all]) => [event, all.length]))).toEqual({
+    "prospect.updated": 2,
+    "prospect.status_changed": 2,
+    "note.created": 1,
+    "prospect.import_completed": 2,
+  });
+  const completed = (counts.get("prospect.import_completed") ?? []).map(({ event }) => event.data);
+  expect(completed).toContainEqual(expect.objectContaining({ id: job.id, imported: 1, updated: 1, skipped: 1 }));
+  const { items } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
+  const changed = present(items.find((item) => item.sourceId === key));
+  expect(changed).toMatchObject({
+    name: `${name} 3`,
+    lat: 1,
+    currentStatus: { value: "New" },
+    address: { zip: "00501" },
+  });
+  const detail = dataOf(await as.owner.GET("/api/prospects/{id}", at(changed.id)));
+  expect(detail.statusHistory.map(({ source }) => source)).toEqual(["csv-import", "csv-import"]);
+  expect(detail.notes).toMatchObject([{ body: "called" }]);
+});
+
+test("onMatch=skip reports the prospects that exist, and a dry run writes nothing", async () => {
+  const [name, key] = [uniqueName(), uniqueName()];
+  const file = `sourceId,name,lat,lng\n${key},${name},1,2\n`;
+  const dry = bodyOf(await post(file, "?dryRun=true&matchBy=sourceId&onMatch=update"), 200, Result);
+  expect(dry).toMatchObject({ imported: 1, updated: 0 });
+  expect(await byUpload(file, { matchBy: "sourceId", onMatch: "skip" })).toMatchObject({ imported: 1, skipped: 0 });
+  const again = await byUpload(file, { matchBy: "sourceId", onMatch: "skip" });
+  expect(again).toMatchObject({ imported: 0, updated: 0, skipped: 1 });
+  expect(again.errors).toMatchObject([
+    { row: 2, message: expect.stringMatching(/^sourceId: prospect \d+ has this value/) },
+  ]);
+  const update = bodyOf(
+    await post(file.replace(name, "x"), "?dryRun=true&matchBy=sourceId&onMatch=update"),
+    200,
+    Result,
+  );
+  expect(update).toMatchObject({ imported: 0, updated: 1 });
+  expect(dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } })).total).toBe(1);
+});
+
+test.each(["?matchBy=id", "?onMatch=update", "?matchBy=name&onMatch=update", "?matchBy=id&onMatch=merge"])(
+  "%s is refused",
+  async (query) => {
+    problemOf(await post("id,name\n1,x\n", query), 400, "validation_failed");
+  },
+);
+
+test("an import job with one of the two options alone is refused", async () => {
+  problemOf(await as.owner.POST("/api/prospects/imports", { body: { matchBy: "id" } }), 400, "validation_failed");
+});
+
+test("a file without the key column is refused", async () => {
+  problemOf(await post("name,lat,lng\nx,1,2\n", "?matchBy=id&onMatch=update"), 400, "validation_failed");
+});
+
+test("a request that would update more than a thousand prospects is refused before it writes, and names the job", async () => {
+  const key = uniqueName();
+  const rows = (name: string) => Array.from({ length: 1_001 }, (_, i) => `${key}-${i},${name},1,2\n`);
+  const header = "sourceId,name,lat,lng\n";
+  expect(bodyOf(await post(header + rows(key).join(""), ""), 200, Result)).toMatchObject({ imported: 1_001 });
+  const refused = await post(header + rows("changed").join(""), "?matchBy=sourceId&onMatch=update");
+  problemOf(refused, 413, "payload_too_large");
+  expect(refused.text).toContain("POST /api/prospects/imports");
+  expect(dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: key } } })).total).toBe(1_001);
+});

@@ -1,0 +1,236 @@
+/** Kills updating imports at their calls. After the next run each prospect is changed once, each new row exists once, and the counts sum. */
+import { beforeEach, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import { unpacked } from "#shared/db/packed.ts";
+import { importFile } from "#shared/jobs/import/import.ts";
+import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
+import { RowFault } from "#shared/jobs/import/schema.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
+import { csvText } from "#shared/prospects/csv/write.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { readProspect } from "#shared/prospects/read.ts";
+import { deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { updateUser } from "#shared/reference/change-user.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { newCompany } from "../harness/warm-function.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+let harness: FaultyJobs;
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+const UPDATED = 12;
+const CREATED = 5;
+const FAULTY = 3;
+const ROWS = UPDATED + CREATED + FAULTY;
+const update = { matchBy: "sourceId", onMatch: "update" } as const;
+
+const header = ["sourceId", "name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
+const address = ["1 Main St", "Denver", "CO", "80202"];
+const seed = Buffer.from(
+  csvText([
+    header,
+    ...Array.from({ length: UPDATED }, (_, i) => [`S${i}`, `old${i}`, "1", "2", ...address, "New", "a", ""]),
+  ]),
+);
+const file = Buffer.from(
+  csvText([
+    header,
+    ...Array.from({ length: UPDATED + CREATED }, (_, i) => {
+      return [`S${i}`, `n${i}`, "3", "4", "2 Elm St", ...address.slice(1), "Sold", "b;c", `note ${i}`];
+    }),
+    ...Array.from({ length: FAULTY }, () => ["S0", "repeated", "1", "2", "", "", "", "", "", "", ""]),
+  ]),
+);
+
+async function seeded() {
+  const company = await newCompany(harness.sound());
+  await importFile(harness.sound(), company.caller, seed);
+  const query = ListQuery.parse({ pageSize: "500" });
+  const { items } = await listProspects(harness.sound(), company.caller, query);
+  return { ...company, ids: items.map(({ id }) => id) };
+}
+
+interface Seeded {
+  readonly caller: Caller;
+  readonly ids: readonly number[];
+}
+
+const importOf = ({ companyId, id }: JobMessage) => findImport(harness.sound(), companyId, id);
+
+/** `renamed` is the prospect that a user has renamed after the import changed it. */
+async function expectOnce({ caller, ids }: Seeded, renamed?: number): Promise<void> {
+  const context = harness.sound();
+  for (const [i, id] of ids.entries()) {
+    const { name, statusHistory, notes, tags, address: shown } = await readProspect(context, caller, id);
+    expect(name).toBe(id === renamed ? "by a user" : `n${i}`);
+    expect(statusHistory.map(({ status }) => status?.value)).toEqual(["Sold", "New"]);
+    expect(notes.map(({ body }) => body)).toEqual([`note ${i}`]);
+    expect(tags.map(({ tag }) => tag.value)).toEqual(["b", "c"]);
+    expect(shown?.address1).toBe("2 Elm St");
+  }
+  const { prospects, notes } = await readAllProspects(context.table, caller.companyId);
+  expect(prospects).toHaveLength(UPDATED + CREATED);
+  expect(notes).toHaveLength(UPDATED + CREATED);
+  expect(await checkIndex(context.table, caller.companyId)).toEqual([]);
+}
+
+async function expectCounts(job: JobMessage, label: string): Promise<void> {
+  const stored = await importOf(job);
+  expect(summaryOf(stored), label).toMatchObject({
+    state: "completed",
+    processed: ROWS,
+    written: UPDATED + CREATED,
+    imported: CREATED,
+    updated: UPDATED,
+    skipped: FAULTY,
+  });
+  const errors = unpacked(z.array(RowFault), stored.errors);
+  expect(errors.map(({ row }) => row)).toEqual(Array.from({ length: FAULTY }, (_, i) => UPDATED + CREATED + 2 + i));
+}
+
+const deaths = [
+  ["before", serverError],
+  ["after", { kind: "lose reply" }],
+] satisfies [string, Fault][];
+
+test.each(deaths)(
+  "killed %s any call of the table takes effect, and with a user's change before the next run",
+  { tags: "sized" },
+  async (when, death) => {
+    const counting = await seeded();
+    const first = await harness.uploaded(counting.caller, file, update);
+    let all = 0;
+    db.plan(() => {
+      all++;
+      return pass;
+    });
+    expect(await harness.run(harness.faulty(), first)).toBe(true);
+    db.plan(() => pass);
+    await expectCounts(first, "without a fault");
+    await expectOnce(counting);
+    expect(all).toBeGreaterThan(50);
+    for (const last of killPointsOf(all, when === "before" ? 0 : 1)) {
+      const company = await seeded();
+      const job = await harness.uploaded(company.caller, file, update);
+      // The run is dead after this call, so no later call takes effect.
+      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+      await harness.run(harness.faulty(), job);
+      db.plan(() => pass);
+      const { caller, ids } = company;
+      const shown = await Promise.all(ids.map((id) => readProspect(harness.sound(), caller, id)));
+      const changed = shown.find(({ name }) => name?.startsWith("n"))?.id;
+      if (changed !== undefined) await updateProspect(harness.sound(), caller, changed, { name: "by a user" });
+      await harness.settle();
+      await expectCounts(job, `killed at call ${last}`);
+      await expectOnce(company, changed);
+    }
+  },
+);
+
+test.each(["before", "after"] as const)(
+  "killed %s any call of the bucket takes effect",
+  { tags: "sized" },
+  async (when) => {
+    const counting = await seeded();
+    const before = harness.bucket.calls;
+    await harness.run(harness.sound(), await harness.uploaded(counting.caller, file, update));
+    const all = harness.bucket.calls - before;
+    for (const last of killPointsOf(all, 2)) {
+      const company = await seeded();
+      const job = await harness.uploaded(company.caller, file, update);
+      const offset = harness.bucket.calls;
+      harness.bucket.plan = (number) =>
+        number - offset < last ? undefined : number - offset === last ? when : "before";
+      await harness.run(harness.sound(), job);
+      await harness.settle();
+      await expectCounts(job, `killed at call ${last}`);
+      await expectOnce(company);
+    }
+  },
+);
+
+test("runs without time for the whole file hand over, and no row is changed twice", async () => {
+  const company = await seeded();
+  const job = await harness.uploaded(company.caller, file, update);
+  for (let runs = 0; (await importOf(job)).state !== "completed"; runs++) {
+    expect(runs).toBeLessThan(6);
+    const message = runs === 0 ? job : (harness.queue.shift() ?? expect.fail("no message"));
+    await harness.run(harness.sound(), message, () => (runs < 3 ? 1_000 : 900_000));
+  }
+  await expectCounts(job, "after several runs");
+  await expectOnce(company);
+});
+
+test("a request that died is repeated: each row once", { tags: "sized" }, async () => {
+  const counting = await seeded();
+  let all = 0;
+  db.plan(() => {
+    all++;
+    return pass;
+  });
+  await importFile(harness.faulty(), counting.caller, file, update);
+  for (const last of killPointsOf(all, 3)) {
+    const company = await seeded();
+    db.plan((_operation, number) => (number < last ? pass : serverError));
+    await importFile(harness.faulty(), company.caller, file, update).catch(() => undefined);
+    db.plan(() => pass);
+    const created = (await readAllProspects(harness.sound().table, company.caller.companyId)).prospects.length;
+    const result = await importFile(harness.sound(), company.caller, file, update);
+    // The died request may have completed, so its rows may exist.
+    if (created === UPDATED) expect(result).toMatchObject({ imported: CREATED, updated: UPDATED, skipped: FAULTY });
+    expect(result.imported + result.updated + result.skipped).toBe(ROWS);
+    await expectOnce(company);
+  }
+});
+
+test("rows whose prospects are deleted or changed after the look-up are skipped, with all errors in the order of the file", async () => {
+  const company = await seeded();
+  const { caller, ids } = company;
+  const job = await harness.uploaded(caller, file, update);
+  // The first run ends after the check, because it has no time.
+  const sound = harness.sound();
+  await harness.run(sound, job, () => 1_000);
+  expect((await importOf(job)).job?.progress.step).toBe("check");
+  const [deleted = 0, changed = 0] = ids;
+  await deleteProspect(sound, caller, deleted);
+  await updateProspect(sound, caller, changed, { sourceId: "another" });
+  await harness.settle();
+  const stored = await importOf(job);
+  expect(summaryOf(stored)).toMatchObject({
+    imported: CREATED,
+    updated: UPDATED - 2,
+    skipped: FAULTY + 2,
+    processed: ROWS,
+  });
+  const gone = "the matching prospect was changed or deleted during the import";
+  expect(unpacked(z.array(RowFault), stored.errors).slice(0, 3)).toEqual([
+    { row: 2, message: gone },
+    { row: 3, message: gone },
+    { row: 19, message: "sourceId: row 2 has the same value" },
+  ]);
+  expect((await readProspect(sound, caller, changed)).name).toBe("old1");
+  expect([...harness.bucket.files.keys()]).not.toContain(importKeys.matches(job.companyId, job.id));
+});
+
+test("a user who lost the right to see all prospects since the request changes none of them", async () => {
+  const company = await seeded();
+  const { companyId } = company.caller;
+  const permissions = ["canManageProspects", "canViewAllProspects"] as const;
+  const rep: Caller = { companyId, userId: company.repId, role: "sales", permissions: [...permissions] };
+  const job = await harness.uploaded(rep, file, update);
+  await updateUser(harness.sound(), company.caller, company.repId, { permissions: ["canManageProspects"] });
+  await harness.settle();
+  expect(summaryOf(await importOf(job))).toMatchObject({ state: "completed", imported: UPDATED + CREATED, updated: 0 });
+  for (const id of company.ids) {
+    expect((await readProspect(harness.sound(), company.caller, id)).name).toMatch(/^old/);
+  }
+});

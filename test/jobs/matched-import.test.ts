@@ -1,0 +1,323 @@
+/** Tests that an import changes the prospects that its rows match, exactly as the edited cells of an export say, at a bounded cost. */
+import fc from "fast-check";
+import Papa from "papaparse";
+import { describe, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import * as keys from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { type ImportContext, type ImportOptions, importFile } from "#shared/jobs/import/import.ts";
+import { FileKeys } from "#shared/jobs/import/match.ts";
+import { exportProspects } from "#shared/prospects/csv/export.ts";
+import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import { readProspect } from "#shared/prospects/read.ts";
+import { deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { deactivateStatus } from "#shared/reference/statuses.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { checkIndex } from "../harness/index-oracle.ts";
+import { sized } from "../harness/tier.ts";
+import { newCompany, warmFunction } from "../harness/warm-function.ts";
+
+const db = faultyDynamoDb();
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+const objects: ImportContext["objects"] = { put: async () => undefined };
+const newFunction = (): ImportContext => ({ ...warmFunction(db, { now: () => now.ms++ }), objects });
+
+type Row = Record<string, string>;
+
+async function exported(context: ImportContext, caller: Caller): Promise<Row[]> {
+  let text = "";
+  for await (const piece of await exportProspects(context, caller, ProspectFilter.parse({}))) text += piece;
+  return Papa.parse<Row>(text.trimEnd(), { header: true, delimiter: ",", newline: "\r\n" }).data;
+}
+
+const importing = (context: ImportContext, caller: Caller, rows: readonly Row[], options: ImportOptions) =>
+  importFile(context, caller, Buffer.from(Papa.unparse([...rows])), options);
+const update = { matchBy: "id", onMatch: "update" } as const;
+const byEmail = { matchBy: "emailAddress", onMatch: "update" } as const;
+const bySourceId = { matchBy: "sourceId", onMatch: "update" } as const;
+
+const seed = [
+  "name,phone,email,lat,lng,address1,address2,city,state,zip,status,tags,notes,source,sourceId",
+  'Ann,+1 303 555 0142,ann@x.test,39.5,-105,1 Main St,,Denver,CO,02108,New,"hail;roof","first\nsecond",door,A-1',
+  "Bo,,bo@x.test,39.6,-105.1,,,,,,Sold,,,,A-2",
+  "Cy,555,,,,2 Main St,Suite 2,Boulder,CO,80301,,roof,=1+1,,",
+].join("\n");
+
+async function seeded() {
+  const context = newFunction();
+  const company = await newCompany(context);
+  const { caller, repId } = company;
+  await importFile(context, caller, Buffer.from(seed));
+  const rep: Caller = {
+    companyId: caller.companyId,
+    userId: repId,
+    role: "sales",
+    permissions: ["canManageProspects"],
+  };
+  return { context, caller, rep, rows: await exported(context, caller) };
+}
+const idOf = (rows: readonly Row[], name: string): number =>
+  Number(rows.find((row) => row.name === name)?.id ?? expect.fail(`no ${name}`));
+
+/** The new texts of each column. A cell that becomes empty changes nothing, so that all texts are filled. */
+const edits: Readonly<Record<string, readonly string[]>> = {
+  name: ["Zoë", '6" pipe, "q"', "=2+2", "line\nbreak"],
+  phone: ["+49 30 1", "-1"],
+  email: ["new@x.test", "Other@X.test"],
+  lat: ["1.25", "-0.0000001"],
+  lng: ["179.5", "0"],
+  address1: ["9 Elm St"],
+  address2: ["Floor 3"],
+  city: ["Aurora"],
+  state: ["NY"],
+  zip: ["00501"],
+  status: ["Go Back", "New"],
+  tags: ["solar", "roof;solar"],
+  notes: ["called", "=call"],
+  source: ["web"],
+};
+const guard = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !/^[\d +\-().]+$/.test(text) ? `'${text}` : text);
+
+test("export, edit, import by id: exactly the edited cells change", { tags: "sized" }, async () => {
+  const edit = fc
+    .constantFrom(...Object.keys(edits))
+    .chain((column) => fc.record({ column: fc.constant(column), text: fc.constantFrom(...(edits[column] ?? [""])) }));
+  const plan = fc.array(fc.record({ at: fc.nat({ max: 2 }), edit }), { maxLength: 6 });
+  const columns = fc.subarray(Object.keys(edits));
+  const holds = async (changes: { at: number; edit: { column: string; text: string } }[], left: string[]) => {
+    const { context, caller, rows } = await seeded();
+    const expected = structuredClone(rows);
+    for (const { at, edit } of changes) {
+      const row = expected[at] ?? {};
+      // A part of an address changes only an address that exists, and a file without a column changes nothing of it.
+      const isPart = ["address1", "address2", "city", "state", "zip"].includes(edit.column);
+      if (!left.includes(edit.column) && !(isPart && row.address1 === "")) row[edit.column] = guard(edit.text);
+    }
+    const file = expected.map((row) =>
+      Object.fromEntries(Object.entries(row).filter(([name]) => !left.includes(name))),
+    );
+    const result = await importing(context, caller, file, update);
+    expect(result).toMatchObject({ imported: 0, updated: 3, skipped: 0, errors: [] });
+    expect(await exported(context, caller)).toEqual(expected);
+    // The same file again changes nothing, and so no version.
+    const before = await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))));
+    expect(await importing(context, caller, file, update)).toMatchObject({ updated: 3 });
+    expect(await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))))).toEqual(before);
+    expect(await checkIndex(context.table, caller.companyId)).toEqual([]);
+  };
+  await fc.assert(fc.asyncProperty(plan, columns, holds), { numRuns: sized({ short: 12, wide: 200 }) });
+});
+
+test("an update writes history, notes and the version as a PATCH does, and a file may have the key and one column alone", async () => {
+  const { context, caller, rows } = await seeded();
+  const id = idOf(rows, "Bo");
+  const file = [{ id: String(id), status: "New", notes: "called" }];
+  expect(await importing(context, caller, file, update)).toMatchObject({ updated: 1, skipped: 0 });
+  const { currentStatus, statusHistory, notes } = await readProspect(context, caller, id);
+  expect(currentStatus).toMatchObject({ value: "New" });
+  expect(statusHistory).toMatchObject([
+    { status: { value: "New" }, previousStatus: { value: "Sold" }, source: "csv-import" },
+    { status: { value: "Sold" }, previousStatus: null },
+  ]);
+  expect(notes).toMatchObject([{ body: "called" }]);
+  await createNote(context, caller, id, { body: "later" });
+  await importing(context, caller, file, update);
+  expect((await readProspect(context, caller, id)).notes.map(({ body }) => body)).toEqual(["later", "called"]);
+});
+
+describe("a row", () => {
+  test("with an unknown, deleted, foreign or invisible id has the same error, and changes nothing", async () => {
+    const [{ context, caller, rep, rows }, other] = [await seeded(), await seeded()];
+    const [hidden, deleted] = [idOf(rows, "Ann"), idOf(rows, "Bo")];
+    await deleteProspect(context, caller, deleted);
+    const ids = ["999999", String(deleted), String(idOf(other.rows, "Ann")), String(hidden), "007", "x", "1e3"];
+    const file = ids.map((id) => ({ id, name: "changed", lat: "1", lng: "2" }));
+    const { imported, updated, errors } = await importing(context, rep, file, update);
+    expect([imported, updated]).toEqual([0, 0]);
+    expect(new Set(errors.map(({ message }) => message))).toEqual(
+      new Set(["id: must be the id of a prospect that you can see"]),
+    );
+    expect(errors.map(({ row }) => row)).toEqual([2, 3, 4, 5, 6, 7, 8]);
+    expect((await readProspect(context, caller, hidden)).name).toBe("Ann");
+    expect((await readProspect(other.context, other.caller, idOf(other.rows, "Ann"))).name).toBe("Ann");
+  });
+
+  test("with an empty key, or with a source id or e-mail that no visible prospect has, creates a prospect", async () => {
+    const { context, caller, rep } = await seeded();
+    const point = { lat: "1", lng: "2" };
+    expect(await importing(context, caller, [{ id: "", name: "new", ...point }], update)).toMatchObject({
+      imported: 1,
+    });
+    // The rep may not see the prospects of the company, so they do not match.
+    const file = [{ sourceId: "A-1", email: "ann@x.test", name: "own", ...point }];
+    expect(await importing(context, rep, file, bySourceId)).toMatchObject({ imported: 1, updated: 0 });
+    expect(await importing(context, rep, file, bySourceId)).toMatchObject({ imported: 0, updated: 1 });
+    expect(await importing(context, rep, file, byEmail)).toMatchObject({ imported: 0, updated: 1 });
+    // The owner sees both prospects with the key.
+    for (const by of [bySourceId, byEmail]) {
+      const column = by.matchBy === "sourceId" ? "sourceId" : "email";
+      expect(await importing(context, caller, file, by)).toMatchObject({
+        skipped: 1,
+        errors: [{ row: 2, message: `${column}: several prospects have this value` }],
+      });
+    }
+  });
+
+  test("matches an e-mail address without case, and a source id without outer blanks", async () => {
+    const { context, caller, rows } = await seeded();
+    await importing(context, caller, [{ email: " ANN@X.TEST ", name: "by mail" }], byEmail);
+    await importing(context, caller, [{ sourceId: " A-2 ", name: "by source" }], bySourceId);
+    expect((await readProspect(context, caller, idOf(rows, "Ann"))).name).toBe("by mail");
+    expect((await readProspect(context, caller, idOf(rows, "Bo"))).name).toBe("by source");
+    expect(await importing(context, caller, [{ sourceId: "a-2", lat: "1", lng: "2" }], bySourceId)).toMatchObject({
+      imported: 1,
+    });
+  });
+
+  test("with the key of an earlier row has an error that names the earlier row", async () => {
+    const { context, caller } = await seeded();
+    const file = ["ann@x.test", "new@x.test", "ANN@x.test", "New@x.test"].map((email) => ({
+      email,
+      lat: "1",
+      lng: "2",
+    }));
+    for (const options of [{ ...byEmail, dryRun: true }, byEmail]) {
+      expect(await importing(context, caller, file, options)).toMatchObject({
+        imported: 1,
+        updated: 1,
+        skipped: 2,
+        errors: [
+          { row: 4, message: "email: row 2 has the same value" },
+          { row: 5, message: "email: row 3 has the same value" },
+        ],
+      });
+    }
+  });
+
+  test("is skipped or creates a prospect if the import asks for that", async () => {
+    const { context, caller, rows } = await seeded();
+    const id = idOf(rows, "Ann");
+    const file = [{ sourceId: "A-1", name: "x", lat: "1", lng: "2" }];
+    expect(await importing(context, caller, file, { matchBy: "sourceId", onMatch: "skip" })).toMatchObject({
+      imported: 0,
+      updated: 0,
+      skipped: 1,
+      errors: [{ row: 2, message: `sourceId: prospect ${id} has this value already` }],
+    });
+    expect(await importing(context, caller, file, { matchBy: "sourceId", onMatch: "create" })).toMatchObject({
+      imported: 1,
+    });
+    expect((await readProspect(context, caller, id)).name).toBe("Ann");
+  });
+
+  test("may keep a deactivated status, but not choose it", async () => {
+    const { context, caller, rows } = await seeded();
+    const { statuses } = await loadDictionary(context.table, caller.companyId);
+    const sold = [...statuses.values()].find(({ value }) => value === "Sold") ?? expect.fail("no status");
+    await deactivateStatus(context, caller.companyId, sold.id);
+    const file = ["Ann", "Bo"].map((name) => ({ id: String(idOf(rows, name)), status: "sold", name: "changed" }));
+    expect(await importing(context, caller, file, update)).toMatchObject({
+      updated: 1,
+      skipped: 1,
+      errors: [{ row: 2, message: "status: must be the value of an active status" }],
+    });
+    expect((await readProspect(context, caller, idOf(rows, "Ann"))).name).toBe("Ann");
+    expect((await readProspect(context, caller, idOf(rows, "Bo"))).name).toBe("changed");
+  });
+
+  test("cannot give a prospect a part of an address that it does not have", async () => {
+    const { context, caller, rows } = await seeded();
+    const file = [{ id: String(idOf(rows, "Bo")), zip: "80202" }];
+    expect(await importing(context, caller, file, update)).toMatchObject({ updated: 0, skipped: 1 });
+    expect(await importing(context, caller, [{ id: String(idOf(rows, "Ann")), zip: "00501" }], update)).toMatchObject({
+      updated: 1,
+    });
+    expect((await readProspect(context, caller, idOf(rows, "Ann"))).address).toMatchObject({
+      address1: "1 Main St",
+      zip: "00501",
+      formattedAddress: "1 Main St, Denver, CO 00501",
+    });
+  });
+});
+
+test("a concurrent change of another field survives the update", async () => {
+  const { context, caller, rows } = await seeded();
+  const id = idOf(rows, "Ann");
+  await Promise.all([
+    ...Array.from({ length: 10 }, (_, i) =>
+      updateProspect(newFunction(), caller, id, { secondaryPhoneNumber: `${i}`, customFieldData: { i } }),
+    ),
+    importing(context, caller, [{ id: String(id), name: "imported", tags: "new tag" }], update),
+  ]);
+  const found = await readProspect(context, caller, id);
+  expect(found).toMatchObject({ name: "imported", tags: [{ tag: { value: "new tag" } }] });
+  expect(found.customFieldData).toEqual({ i: Number(found.secondaryPhoneNumber) });
+});
+
+test("the file must name the column of the key", async () => {
+  const { context, caller } = await seeded();
+  await expect(importing(context, caller, [{ name: "x" }], update)).rejects.toThrow("must name the column id");
+  // Without matching, the ids are not read.
+  const plain = await importing(context, caller, [{ id: "1", name: "x", lat: "1", lng: "2" }], {});
+  expect(plain.ignoredColumns).toEqual(["id"]);
+  expect(
+    (await importing(context, caller, [{ id: "", name: "x", lat: "1", lng: "2" }], update)).ignoredColumns,
+  ).toEqual([]);
+});
+
+describe("cost", () => {
+  const COUNT = 600;
+
+  test("the look-up by id reads a dense file by Query, by another key the prospects of the company, each for 0.2 units", async () => {
+    const context = newFunction();
+    const { caller } = await newCompany(context);
+    const many = Array.from({ length: COUNT }, (_, i) => `n${i},m${i}@x.test,S-${i},1,2`);
+    await importFile(context, caller, Buffer.from(["name,email,sourceId,lat,lng", ...many].join("\n")));
+    const rows = await exported(context, caller);
+    const file = rows.map(({ id = "", email = "" }, i) => ({ id, email, sourceId: `S-${i}`, name: `n${i}` }));
+    for (const by of [update, byEmail, bySourceId]) {
+      const { usage } = await metered(() => importing(newFunction(), caller, file, { ...by, dryRun: true }));
+      expect(usage.readUnits, by.matchBy).toBeLessThanOrEqual(0.2 * COUNT + 5);
+      // The Queries of the blocks run concurrently.
+      expect(usage.requests, by.matchBy).toBeLessThanOrEqual(COUNT / 128 + 8);
+    }
+    const few = [file[0] ?? {}, file[400] ?? {}];
+    const { usage } = await metered(() => importing(newFunction(), caller, few, { ...update, dryRun: true }));
+    expect(usage.readUnits).toBeLessThanOrEqual(2 + 5);
+    const changed = file.slice(0, 100).map(({ id }) => ({ id, name: "changed" }));
+    const written = (await metered(() => importing(newFunction(), caller, changed, update))).usage;
+    // One read of the row, and the row with its index entry in one transaction.
+    expect(written.writeUnits).toBeLessThanOrEqual(4 * 100 + 10);
+    expect(written.readUnits).toBeLessThanOrEqual(100 + 0.2 * COUNT + 10);
+    const unchanged = (await metered(() => importing(newFunction(), caller, changed, update))).usage;
+    expect(unchanged.writeUnits).toBeLessThanOrEqual(10);
+  });
+
+  test("a request reads no company with more than a thousand blocks of ids, except by id", async () => {
+    const { context, caller, rows } = await seeded();
+    const { companyId } = caller;
+    const range = { type: "prospectRange", from: 9_000_001, to: 9_001_000 };
+    await context.table.batchPut([{ ...keys.prospectRange(companyId, range.from), ...range }]);
+    const file = [{ id: String(idOf(rows, "Ann")), email: "ann@x.test", name: "x" }];
+    await expect(importing(context, caller, file, byEmail)).rejects.toMatchObject({ code: "payload_too_large" });
+    expect(await importing(context, caller, file, update)).toMatchObject({ updated: 1 });
+  });
+
+  test("the keys of a million rows take at most 120 MB", { tags: "sized" }, () => {
+    const rows = sized({ short: 200_000, wide: 1_000_000 });
+    const before = process.memoryUsage();
+    const fileKeys = new FileKeys("sourceId");
+    for (let row = 2; row < rows + 2; row++) fileKeys.add(row, `source-${row % 1_000 === 0 ? 7 : row}`);
+    for (let id = 1; id <= 1_000; id++) fileKeys.meet(id, `source-${id + 1}`);
+    fileKeys.meet(1_001, "source-3");
+    const matches = fileKeys.matches();
+    const after = process.memoryUsage();
+    expect(after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers).toBeLessThan(120 * rows);
+    expect(matches.of(2)).toEqual({ kind: "one", id: 1 });
+    expect(matches.of(3)).toEqual({ kind: "several" });
+    expect(matches.of(1_000)).toEqual({ kind: "repeated", row: 7 });
+    expect(matches.of(5_001)).toEqual({ kind: "none" });
+  });
+});
