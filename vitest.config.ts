@@ -1,23 +1,23 @@
-/** Test run. The suffix of a file is its tier: `.deep`, `.long`, or neither; with `.api` it is black box, on one local service. */
+/** The projects of the tests. The suffix of a test file says which command runs it, and `.api` marks tests over HTTP. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
-/** Kills at every call, large files, whole processes: `npm run test:deep`, in the gate as well. */
+/** `npm run test:deep` and `npm run check` run these tests. They end processes at every call, import large files, and start services. */
 const DEEP = ".deep.test.ts";
-/** Many repetitions of a law that a shorter test states as well: `npm run test:long`, before a release. */
+/** `npm run test:long` runs these tests before a release, because they take minutes to hours. */
 const LONG = ".long.test.ts";
 
 const shared = {
   testTimeout: 120_000,
   hookTimeout: 120_000,
-  // Files of a worker share what they import: the CDK and the schemas take a second to load each time.
+  // Test files of one worker share the imported modules, because the CDK and the schemas take a second to load.
   isolate: false,
 };
-/** Its own parts in this process, with the log off and a key service. */
+/** These tests call the code in their own process. Only errors are logged, and a key service runs beside them. */
 const direct = { env: { LOG_LEVEL: "error" }, setupFiles: "test/harness/kms-setup.ts" };
-/** Requests over HTTP to a local service that the global setup starts. */
+/** These tests send HTTP requests to a local service, which the global setup starts. */
 const api = { globalSetup: "test/harness/local-service.ts" };
 const short = { provide: { tier: "short" as const }, ...shared };
 const wide = { provide: { tier: "wide" as const }, ...shared, testTimeout: 600_000 };
@@ -26,19 +26,19 @@ const long = { ...shared, testTimeout: 600_000 };
 const all = (suffix: string) => [`test/**/*${suffix}`];
 const none = (...suffixes: string[]) => ({ exclude: suffixes.map((suffix) => `test/**/*${suffix}`) });
 
-// Processes that tests start find each module compiled, and rid of its types, by the first of them that loads it.
+// The processes that tests start share this cache of compiled modules, so that only the first one strips types.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/canvassing-tests");
 
-// One directory holds the temporary files of a run, its processes included. The end of the run removes it.
+// All temporary files are in one directory, which is removed when the tests end.
 const temporary = mkdtempSync(join(tmpdir(), "canvassing-tests-"));
 process.env.TMPDIR = temporary;
 process.on("exit", () => rmSync(temporary, { recursive: true, force: true }));
 
 export default defineConfig({
   test: {
-    // One more than the processors that it must do with: a worker often waits for the service, or for a process that it has started.
+    // CI has two processors. A third worker uses the time in which others wait for the service or for a child process.
     maxWorkers: 3,
-    tags: [{ name: "sized", description: "its size is the tier's" }],
+    tags: [{ name: "sized", description: "runs at the size of the project: short or wide" }],
     projects: [
       {
         test: { name: "direct", include: all(".test.ts"), ...none(".api*.test.ts", DEEP, LONG), ...direct, ...short },
@@ -46,7 +46,7 @@ export default defineConfig({
       { test: { name: "api", include: all(".api.test.ts"), ...api, ...short } },
       { test: { name: "deep", include: all(DEEP), ...none(`.api${DEEP}`), ...direct, ...short } },
       { test: { name: "deep-api", include: all(`.api${DEEP}`), ...api, ...short } },
-      // The tests with the tag `sized` take their size from the tier; the wide tier runs nothing else.
+      // `npm run test:wide` runs only the tests with the tag `sized`, at a larger size.
       { test: { name: "wide", include: all(".test.ts"), ...none(".api*.test.ts", LONG), ...direct, ...wide } },
       { test: { name: "wide-api", include: all(".api.test.ts"), ...api, ...wide } },
       { test: { name: "long", include: all(LONG), ...none(`.api${LONG}`), ...direct, ...long } },
