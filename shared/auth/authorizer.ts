@@ -62,8 +62,9 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
 });
 
 /**
- * The answer for a token that no later request can use. A policy carries the reason, because API Gateway does not pass on the text of an
- * error. It caches the policy, so do not use it for a refusal that an admin can end, such as that of a disabled user.
+ * Denies a token that can never become valid. The answer is a policy and not an error, because API Gateway does not pass on the text of an
+ * error, but a policy can carry the reason. API Gateway caches policies. So do not use this function for a refusal that an admin can end,
+ * such as that of a disabled user.
  */
 const refusal = (reason: Refusal, methodArn: string): Authorization => ({
   principalId: "refused",
@@ -79,7 +80,7 @@ function policy(Effect: "Allow" | "Deny", methodArn: string): Authorization["pol
   };
 }
 
-/** Logs the reason, but never the token. API Gateway does not cache errors, so the next request asks again. */
+/** Logs the reason, but never the token. API Gateway does not cache errors, so it calls the authorizer again at the next request. */
 function gatewayError(error: unknown): Error {
   if (error instanceof ApiError && error.code === "unauthenticated") {
     log.info("unauthorized", { reason: error.message });

@@ -18,8 +18,8 @@ export const effectivePermissions = (caller: Caller): Permission[] =>
   Permission.options.filter((permission) => may(caller, permission));
 
 /**
- * Returns the user id whose assigned prospects the caller may see, or undefined if the caller may see all prospects of the company. Lists,
- * single reads and write conditions all use this function.
+ * If the caller may see only prospects that are assigned to the caller, returns the caller's user id. Returns undefined if the caller may
+ * see all prospects of the company. Lists, single reads and write conditions all use this function.
  */
 export const visibleAssignee = (caller: Caller): number | undefined =>
   may(caller, "canViewAllProspects") ? undefined : caller.userId;

@@ -11,7 +11,8 @@ import { ConditionFailed } from "#shared/errors.ts";
 import { Id } from "#shared/schema.ts";
 
 /**
- * The row of a token subject. It repeats the user's rights, so that authentication reads only one row. Rows of older users have no rights.
+ * The row of a token subject. It has a copy of the user's rights, so that authentication reads only one row. Older rows have no copy, and
+ * the rights are then read from the user's row.
  */
 const Identity = z.object({
   type: z.literal("identity"),
@@ -47,8 +48,8 @@ const ownRights = async (table: ApiContext["table"], { companyId, userId }: Iden
   StoredUser.parse(await table.get(keys.user(companyId, userId)));
 
 /**
- * Removes the expiry of the invitation and of the reserved e-mail address. Returns false if the invitation has expired. Idempotent and safe
- * under concurrency.
+ * Removes the times at which the invitation and the reservation of the e-mail address expire. Returns false if the invitation has expired.
+ * Idempotent and safe under concurrency.
  */
 async function acceptInvitation(
   { table, clock }: Pick<ApiContext, "table" | "clock">,

@@ -5,8 +5,8 @@ export interface IdentityProvider {
   /** True if the inviter may choose the token subject, because another system manages the users of the provider. */
   readonly takesSubjects: boolean;
   /**
-   * Minimum duration of an invitation request, in milliseconds. For an address of another company, the service does not call the provider.
-   * Without the minimum, the shorter duration would reveal that the address exists.
+   * Minimum duration of an invitation request, in milliseconds. If a user of another company has the e-mail address, the service does not
+   * call the provider. Without the minimum, the shorter duration would reveal that the address is taken.
    */
   readonly answersAfterMs: number;
   /**
@@ -19,8 +19,8 @@ export interface IdentityProvider {
 }
 
 /**
- * The provider for an external issuer. The inviter chooses the subject. A random subject is used if the inviter chooses none, because the
- * local issuer needs one.
+ * The provider for an external token issuer, which manages its users itself. The inviter may choose the token subject; otherwise the
+ * subject is random.
  */
 export const directoryOnly: IdentityProvider = {
   takesSubjects: true,

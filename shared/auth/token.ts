@@ -23,8 +23,8 @@ const FETCH_TIMEOUT_MS = 3_000;
 
 /**
  * An Authorization header (RFC 6750) with a signed JWT, which has three base64url parts. RFC 9110 allows any case for `Bearer` and several
- * spaces after it. The gateway uses the same pattern. `^` and `$` are explicit, because its documentation does not say whether the whole
- * header must match.
+ * spaces after it. API Gateway checks the header against the same pattern. The pattern has `^` and `$`, because API Gateway's documentation
+ * does not say whether the whole header must match.
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
@@ -47,7 +47,7 @@ export type Refusal =
   | "wrong audience"
   | "not an access token";
 
-/** A token that was refused for a reason that is safe to tell the client. */
+/** The error for a refused token, with a reason that the client may know. */
 export class TokenRefused extends ApiError {
   readonly reason: Refusal;
   constructor(reason: Refusal, detail: string, cause?: unknown) {
@@ -116,7 +116,7 @@ function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
   // After a token with an unknown key id, the library waits some seconds before it fetches the keys again. The gateway must not cache this
-  // refusal, because the key may be known then.
+  // refusal, because the next fetch may find the key.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }

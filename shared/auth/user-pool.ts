@@ -13,13 +13,13 @@ import { directoryOnly, type IdentityProvider } from "#shared/auth/identity-prov
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { setting } from "#shared/config.ts";
 
-/** Milliseconds. A user pool usually needs less to create a user and to send the mail. */
+/** Minimum duration of an invitation request, in milliseconds. A user pool usually creates a user and sends the mail in less time. */
 const ANSWERS_AFTER_MS = 2_000;
 
 const INVITED = UserStatusType.FORCE_CHANGE_PASSWORD;
 
 export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient = cognitoClient()): IdentityProvider {
-  /** For a user that an earlier attempt created. Sends the mail again unless the user has accepted the invitation. */
+  /** Invites a user that the user pool already has. Sends the mail again unless the user has accepted the invitation. */
   async function inviteAgain(email: string): Promise<AttributeType[]> {
     const user = { UserPoolId, Username: email };
     const { UserStatus, UserAttributes = [] } = await pool.send(new AdminGetUserCommand(user));

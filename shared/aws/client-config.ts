@@ -7,14 +7,14 @@ export interface Credentials {
 }
 
 export interface ClientSettings {
-  /** By default the SDK reads AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_<SERVICE>. */
+  /** The address of the service. By default the SDK reads it from AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_<SERVICE>. */
   readonly endpoint?: string | undefined;
-  /** The default is AWS_REGION. */
+  /** By default the SDK reads the environment variable AWS_REGION. */
   readonly region?: string | undefined;
-  /** The default is the SDK's provider chain. */
+  /** By default the SDK finds the credentials itself, in a Lambda function those of the function's role. */
   readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
   readonly connectMs?: number;
-  /** Milliseconds until the answer must begin, and maximum pause within the answer. */
+  /** Timeout, in milliseconds, for the start of an answer and for each pause within it. */
   readonly answerMs?: number;
   readonly attempts?: number;
 }
@@ -28,8 +28,8 @@ const ATTEMPTS = 3;
 const CONNECTIONS = 50;
 
 /**
- * The retry mode is not `adaptive`, because that mode slows down all calls of a client after one throttled key. It also ignores the
- * unprocessed keys of a batch.
+ * The retry mode is not `adaptive`, because `adaptive` slows down all calls of a client after DynamoDB has throttled one key. `adaptive`
+ * also does not react to the unprocessed keys of a batch.
  */
 export function clientConfig(settings: ClientSettings = {}) {
   const { endpoint, region, credentials, connectMs = CONNECT_MS, answerMs = ANSWER_MS, attempts = ATTEMPTS } = settings;

@@ -2,7 +2,10 @@
 import { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-provider";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** Milliseconds. Longer than for other services, because Cognito sends the invitation mail before it answers. */
+/**
+ * Timeout, in milliseconds, for the start of an answer. It is longer than for other services, because Cognito sends the invitation mail
+ * before it answers.
+ */
 const ANSWER_MS = 5_000;
 
 export const cognitoClient = (settings: ClientSettings = {}): CognitoIdentityProviderClient =>

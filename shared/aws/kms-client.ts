@@ -1,2 +1,2 @@
-/** The KMS client and the commands in use. Named exports keep the other fifty commands out of the bundles. */
+/** The KMS client and those of its commands that the service uses. Named exports keep the other commands out of the bundles. */
 export { DecryptCommand, GenerateDataKeyCommand, KMSClient } from "@aws-sdk/client-kms";

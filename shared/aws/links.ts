@@ -10,7 +10,10 @@ export interface Link {
   readonly expiresAt: string;
 }
 
-/** The headers that an upload must send exactly. S3 then refuses a different length, different bytes, and a second upload. */
+/**
+ * The client must send these headers with the upload, with exactly these values. S3 refuses an upload with a different length, with
+ * different bytes, or for a file that exists already.
+ */
 export interface UploadHeaders {
   readonly "content-type": string;
   /** `*` makes S3 refuse the upload if the file exists already. */

@@ -21,7 +21,7 @@ import { errorFields, log } from "#shared/log.ts";
 
 /** Default timeout, in milliseconds, for the start of an answer and for each pause within it. */
 const ANSWER_MS = 6_000;
-/** Milliseconds; enough to send a part of 8 MB over a slow connection. */
+/** Timeout, in milliseconds, of calls that read or write files. In this time, a part of 8 MB can be sent over a slow connection. */
 const PART_TIMEOUT_MS = 30_000;
 const READ_TRIES = 6;
 
@@ -177,7 +177,7 @@ async function* readThrough(
   let at = 0;
   for (let fruitless = 0; fruitless < READ_TRIES; fruitless++) {
     const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
-    // A stored encoding means that length and ranges count compressed bytes, so the stream could not resume.
+    // Refuse a file with a content encoding. Its length and ranges count compressed bytes, so a broken download could not resume.
     if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
     const end = at + ContentLength;
     try {

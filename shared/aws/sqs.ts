@@ -17,14 +17,17 @@ export const sqsClient = (settings: ClientSettings = {}): SQSClient => new SQSCl
 export interface Queued<Message extends { readonly companyId: number } = { readonly companyId: number }> {
   /** Sent as JSON. The company becomes the message group, so that the queue shares its capacity fairly between companies. */
   readonly message: Message;
-  /** Whole seconds, at most 900 (the limit of SQS). A consumer delays for longer by sending the message again. */
+  /** Whole seconds, at most 900 (the limit of SQS). For a longer delay, the consumer sends the message to the queue again. */
   readonly delaySeconds: number;
 }
 
 export interface DeliveryQueue {
   /** Sends all messages, or throws. */
   send(entries: readonly Queued[]): Promise<void>;
-  /** Makes a received message visible again after this time, earlier than the visibility timeout of the queue. */
+  /**
+   * Makes a received message visible again after `seconds`, so that it is received again before the visibility timeout of the queue has
+   * passed.
+   */
   returnIn(receiptHandle: string, seconds: number): Promise<void>;
 }
 
@@ -87,7 +90,7 @@ export interface JobMessage extends JobId {
   readonly kind: "import" | "export";
 }
 
-/** Returns a schema for a message of this kind. The result is a list with one job. */
+/** Returns a schema that parses a message about an import or export into a list with this one job. */
 export const oneJob = (kind: JobMessage["kind"]) =>
   z.pipe(
     z.object({ kind: z.literal(kind), companyId: Id, id: Id }),

@@ -1,7 +1,7 @@
 /**
- * Keys of the rows that belong to prospects: notes, past status changes and appointments, and the rows that find them. Notes, status
- * changes and appointments are in the partition of their prospect. Their sort keys have other prefixes, so that reads of prospects skip
- * them.
+ * Keys of the rows that belong to prospects: notes, past status changes and appointments, and the rows that find notes and appointments by
+ * id or by time. Notes, status changes and appointments are in the partition of their prospect. Their sort keys do not begin with the
+ * prefix of prospects, so that reads of prospects skip them.
  */
 import { blockOf, type Key, padded, prospectBlock } from "#shared/db/keys.ts";
 
@@ -55,7 +55,10 @@ export const history = (companyId: number, prospectId: number, version: number):
   pk: partitionOf(companyId, prospectId),
   sk: `D#${padded(prospectId)}#H#${padded(version)}`,
 });
-/** A deleted appointment. No read of the prospect uses this prefix, but the stream record of the row becomes an event. */
+/**
+ * A deleted appointment. Its row is moved to this key, which no read of the prospect includes. The stream record of the row becomes the
+ * event `appointment.cancelled`.
+ */
 export const deletedAppointment = (companyId: number, prospectId: number, id: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `X#${padded(prospectId)}#A#${padded(id)}`,

@@ -24,7 +24,7 @@ const INSERT_STATEMENTS = 25;
 
 export interface HowToGet {
   readonly consistency?: Consistency;
-  /** Fields of each item to return. The read still costs the units of the whole item. */
+  /** Fields of each item to return. DynamoDB charges for the whole item all the same. */
   readonly fields?: readonly string[];
 }
 

@@ -35,8 +35,8 @@ export async function optimistic<T>(
 type Update = Extract<Write, { update: unknown }>;
 
 /**
- * Makes each update whose condition holds, and returns the others. Several updates are sent as one transaction, which is a single call but
- * costs one and a half times as many write units. A single update is sent without a transaction.
+ * Makes each update whose condition holds, and returns the others. Several updates are sent as one transaction. That is a single call, but
+ * it costs one and a half times the write units of separate updates. A single update is sent without a transaction.
  */
 export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
   const refused: T[] = [];

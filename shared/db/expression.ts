@@ -1,6 +1,6 @@
 /**
- * Conditions, changes and writes as plain values, and their compilation to DynamoDB expressions. Every name and value becomes a
- * placeholder, because DynamoDB has reserved words.
+ * Describes conditions, changes and writes as plain values, and compiles them to DynamoDB expressions. An expression contains a placeholder
+ * for each name and value, because names may be reserved words of DynamoDB.
  */
 import type { Key } from "#shared/db/keys.ts";
 

@@ -10,15 +10,15 @@ import type { Table } from "#shared/db/table.ts";
 export interface Ids {
   /** Returns an id for any record except prospects and addresses. */
   next(): Promise<number>;
-  /** The block of the id contains prospects of this company only. */
+  /** Returns an id for a prospect. All ids of its block of 128 are for prospects of this company. */
   nextProspect(companyId: number): Promise<number>;
-  /** The block of the id contains addresses of this company only. */
+  /** Returns an id for an address. All ids of its block of 128 are for addresses of this company. */
   nextAddress(companyId: number): Promise<number>;
   /** Returns `count` ids in ascending order, from newly reserved blocks. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
   /**
-   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. The row of the id range has the import's id until
-   * the import is published, so that readers skip its records.
+   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. Stores the import's id with the id range. Readers
+   * skip the records of the range until the import is published, which removes the import's id.
    */
   takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
   /** Reserves whole blocks for any record except prospects and addresses. Returns the first of `count` consecutive ids. */

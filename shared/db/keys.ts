@@ -67,7 +67,10 @@ export const tag = (companyId: number, id: number): Key => ({
   pk: referencePartition(companyId),
   sk: `TAG#${padded(id)}`,
 });
-/** Reserves a case-folded display value, so that a company has no two statuses or tags with the same value. */
+/**
+ * Reserves the display value of a status or tag (the text that users see, here case-folded), so that a company has no two statuses or tags
+ * with the same value.
+ */
 export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: string): Key => ({
   pk: referencePartition(companyId),
   sk: `UNIQUE#${kind}#${value}`,
@@ -113,7 +116,7 @@ export const addressBlock = (companyId: number, blockNumber: number): { pk: stri
 const importRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#M#${id}`, sk: "IMPORT" });
 export const importList = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#ML` });
 export const importEntry = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#ML`, sk: `M#${padded(id)}` });
-/** The imports before this one, or all imports if the id is undefined. */
+/** The imports with lower ids than `id`, or all imports if `id` is undefined. */
 export const importsBefore = (id: number | undefined) => ({
   from: "M#",
   upTo: `M#${id === undefined ? "~" : padded(id - 1)}`,
@@ -162,8 +165,8 @@ export const deletedTerritory = (companyId: number, id: number): Key => ({
 });
 
 /**
- * The unflushed entries and the head row of the company index, which one Query reads. The head row sorts last. So if a flush moves entries
- * into segments during the Query, the Query finds each of them as an entry or in a segment.
+ * The unflushed entries and the head row of the company index. One Query reads them, the head row last. If a flush moves an entry into a
+ * segment during the Query, the Query finds either the entry or a head row that includes the segment.
  */
 export const index = (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) });
 export const indexHead = (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" });
@@ -215,7 +218,7 @@ export const delivery = (companyId: number, webhookId: number, id: string): Key 
 export const deliveryShard = (companyId: number, webhookId: number, shard: number): { pk: string } => ({
   pk: deliveryPartition(companyId, webhookId, shard),
 });
-/** The deliveries of one partition that are older than this one, or all of them if the id is undefined. */
+/** The deliveries of one partition that are older than the delivery `id`, and that delivery itself. All of them if `id` is undefined. */
 export const deliveriesBefore = (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` });
 export const attempt = (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),

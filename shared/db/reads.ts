@@ -1,6 +1,6 @@
 /**
- * The reads of the one table: of a key, of a batch of keys, and of all pages of a Query. Reads are strongly consistent unless the caller
- * chooses otherwise. Functions that only read open the reads alone, because the writes would add 10 KB to their bundles.
+ * Reads from the DynamoDB table: one key, a batch of keys, or all pages of a Query. Reads are strongly consistent unless the caller chooses
+ * otherwise. This file is separate from table.ts, because the writes would add 10 KB to the bundle of a function that only reads.
  */
 import { type DynamoDBDocumentClient, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -21,7 +21,7 @@ export interface QuerySpec {
   /** Items per page. The iteration still covers all pages. */
   readonly pageItems?: number;
   readonly limit?: number;
-  /** Fields of each item to return. The read still costs the units of the whole item. */
+  /** Fields of each item to return. DynamoDB charges for the whole item all the same. */
   readonly fields?: readonly string[];
   readonly index?: typeof DUE_INDEX.name;
   /** The default is `strong`. A secondary index supports only eventually consistent reads. */
@@ -35,7 +35,7 @@ export interface Reads {
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
 }
 
-/** All batches of a table must share `pace`, because it follows the rate that the table accepts. */
+/** All batches of a table must share one `pace`, which adapts the number of concurrent batches to the rate that the table accepts. */
 export function openReads(
   tableName: string,
   client: DynamoDBDocumentClient = dynamoClient(),

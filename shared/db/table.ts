@@ -95,8 +95,6 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   };
 }
 
-/** Removes other fields, because a caller may pass a whole item. */
-
 function transactItem(tableName: string, entry: Write) {
   const placeholders = new Placeholders();
   if ("check" in entry) {

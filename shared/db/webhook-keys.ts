@@ -28,8 +28,8 @@ const debounceKey = (kind: string, { companyId, webhookId, registrationId, recor
 
 export const debounceKeys = {
   /**
-   * The open debounce window of a record, for a registration with a delay. The row names the delivery that the next event joins. Without
-   * the row, the next event opens a window.
+   * The open debounce window of a record. A registration with a delay collects the events of a record in a window and sends them as one
+   * delivery, which this row names. If no window is open, the next event opens one.
    */
   window: (record: RegisteredRecord): Key => debounceKey("W", record),
   /** An event in a debounce window. Publishing the event again writes the same row. */
@@ -108,6 +108,9 @@ export const replayKeys = {
 } as const;
 
 export const secretKeys = {
-  /** The data key that encrypts the secrets of the company's webhooks. The partition is separate, so that few functions may read it. */
+  /**
+   * The data key that encrypts the secrets of the company's webhooks. It has a separate partition, so that the IAM policies of most
+   * functions can exclude it.
+   */
   dataKey: (companyId: number): Key => ({ pk: `C#${companyId}#WK`, sk: "KEY" }),
 } as const;
