@@ -7,7 +7,8 @@ export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A,
 }
 
 /**
- * Calls the work for each entry in the order of the list, with at most `parallel` calls at the same time. A failure starts no further call.
+ * Calls `work` for each entry in the order of the list, with at most `parallel` calls at the same time. After a failure, no further call
+ * starts.
  */
 export async function mapConcurrently<T, R>(
   entries: readonly T[],

@@ -2,7 +2,7 @@
 
 /**
  * Returns the case-folded text, which is equal for all spellings: upper and lower case, ß and SS, both lower-case sigmas, composed and
- * decomposed accents. Decompose first, because an accent can change the upper case of its letter.
+ * decomposed accents. The text is decomposed first, because a letter may have another upper case with an accent than without one.
  */
 export const caseless = (value: string): string => value.normalize("NFD").toLowerCase().toUpperCase().normalize("NFC");
 

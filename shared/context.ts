@@ -75,7 +75,7 @@ export function apiContext(): ApiContext {
 
 let openedForReads: ReadContext | undefined;
 
-/** Like `apiContext`, but without the writes, so that they are not in the bundles of endpoints that only read. */
+/** Like `apiContext`, but the context can only read. Endpoints that only read use it, so that their bundles contain no code for writes. */
 export function readContext(): ReadContext {
   openedForReads ??= { table: openReads(setting("TABLE_NAME")), clock: systemClock };
   return openedForReads;

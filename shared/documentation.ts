@@ -4,7 +4,10 @@ import * as z from "zod/mini";
 export interface ParameterText {
   readonly description: string;
   readonly example: string | number;
-  /** The JSON Schema to document for a text that the service parses into another type. Example: a page size with a default. */
+  /**
+   * The JSON Schema that the OpenAPI document shows for this parameter. Set it if the service parses the parameter's text into another
+   * type, for example into a page size.
+   */
   readonly schema?: Readonly<Record<string, unknown>>;
 }
 

@@ -33,7 +33,7 @@ export const calendarDays = 31;
 export const calendarDaysMax = 366;
 export const search = 200;
 export const url = 2_048;
-/** The longest display value of a status or tag, in code points. */
+/** The longest name of a status or tag that clients display (its `value`), in code points. */
 export const displayValue = 100;
 export const statusesPerCompany = 200;
 export const tagsPerCompany = 500;
@@ -124,10 +124,7 @@ export const ignoredColumns = 100;
 export const ignoredColumn = 100;
 /** The longest row of a CSV file, in characters. It is ten times the longest valid values of all columns together. */
 export const csvRow = 1_000_000;
-/**
- * The largest number of blank lines in a CSV file, in addition to one for each row. Blank lines do not count as rows, but take as long to
- * read.
- */
+/** A CSV file may have at most this many more blank lines than rows. A blank line is not a row, but takes as long to read. */
 export const csvBlankLines = 100_000;
 export const exportBatch = 500;
 
@@ -159,20 +156,20 @@ export const subscriptionsCacheMs = 60_000;
 export const subscriptionsSettleMs = 5_000;
 export const webhooksPerCompany = 40;
 export const registrationsPerWebhook = 50;
-/** A webhook without a successful attempt for this time is paused (five days). */
+/** A webhook is paused if none of its attempts has succeeded for this time (five days). */
 export const failingMs = 5 * 24 * 3_600_000;
 /**
  * After a rotation, deliveries are also signed with the previous secret for this time, so that receivers can change their secret without
  * rejecting a call.
  */
 export const secretOverlapMs = 24 * 3_600_000;
-/** A second press of the same button for the same record within this time counts as the first press. */
+/** If users trigger the same action for the same prospect twice within this time, only one delivery is made. */
 export const doublePressMs = 10_000;
-/** The longest delay of a registration, in minutes (30 days). */
+/** The longest time that a registration may delay its deliveries after the event, in minutes (30 days). */
 export const delayMinutesMax = 43_200;
 /**
- * The largest body of a debounced delivery, in bytes, because many receivers accept at most a megabyte. Further events start another
- * delivery.
+ * The largest body of a debounced delivery, which collects several events, in bytes. Many receivers accept at most a megabyte. Further
+ * events start another delivery.
  */
 export const windowBodyBytes = 1_000_000;
 /**
@@ -181,8 +178,9 @@ export const windowBodyBytes = 1_000_000;
  */
 export const inlineDataBytes = 4_096;
 /**
- * The publisher writes the deliveries of an event itself if at most `directMatches` subscriptions match, and up to `directMatchesTogether`
- * for a company's events in a batch. Other events are fanned out by the deliverer, so that one company does not delay the stream.
+ * The publisher writes the deliveries of an event itself if at most `directMatches` subscriptions match the event. It writes at most
+ * `directMatchesTogether` deliveries for the events of a company in one batch. The deliverer makes all other deliveries, so that one
+ * company does not delay the stream.
  */
 export const directMatches = 100;
 export const directMatchesTogether = 200;
@@ -193,7 +191,7 @@ export const filterBytes = 4 * 1024;
 export const lookupMs = 3_000;
 /** One function runs at most this many DNS lookups concurrently. Five companies with the largest number of webhooks (40) need 200. */
 export const lookupsAtOnce = 200;
-/** The longest times in the DNS cache: `nameKeptMs` for an address (less if its TTL is shorter), `noNameKeptMs` for a failed lookup. */
+/** The DNS cache keeps an address for at most `nameKeptMs` (less if its TTL is shorter), and a failed lookup for at most `noNameKeptMs`. */
 export const nameKeptMs = 30_000;
 export const noNameKeptMs = 5_000;
 export const namesKept = 1_000;

@@ -1,4 +1,4 @@
-/** The scalar schemas that the whole service shares. One schema is validator, type, stored form and API documentation. */
+/** The scalar schemas that the whole service shares. Each schema validates requests, parses stored rows, and documents the API. */
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 
@@ -93,7 +93,10 @@ export function degrees(limit: number) {
   );
 }
 
-/** Descriptions of these scalars in docs/openapi.json. `recordTexts` applies to every schema that has a field of that name. */
+/**
+ * Descriptions of these scalars in docs/openapi.json. Each key of `recordTexts` is a field name: all schemas with this field get the
+ * description.
+ */
 export const recordTexts = {
   id: "Unique in the whole service.",
   companyId: "The company that owns the record.",

@@ -1,4 +1,4 @@
-/** GET /api/prospects/{id}/actions: lists the actions that the caller can trigger for a prospect. */
+/** GET /api/prospects/{id}/actions: lists the actions for a prospect. An action is a webhook registration that users trigger by hand. */
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

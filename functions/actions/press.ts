@@ -1,4 +1,4 @@
-/** POST /api/prospects/{id}/actions/{registrationId}: triggers a manual registration for a prospect. */
+/** POST /api/prospects/{id}/actions/{registrationId}: triggers an action for a prospect, which makes a webhook delivery. */
 import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { setting } from "#shared/config.ts";
 import { endpoint } from "#shared/http/endpoint.ts";

@@ -1,6 +1,6 @@
 /**
- * Consumes the delivery queue. A message asks for one attempt of a delivery, for one step of draining a webhook's backlog, or for one part
- * of fanning an event out to many subscriptions.
+ * Consumes the delivery queue. A message asks for an attempt of a delivery, for the next step of sending the deliveries that wait or are
+ * replayed for a webhook, or for the next part of the deliveries of an event with many subscriptions.
  */
 import { queueConsumer } from "#shared/queue-consumer.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";

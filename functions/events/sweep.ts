@@ -1,4 +1,7 @@
-/** Runs every minute. Sends a new message for each due delivery, import or export whose queue message was lost. */
+/**
+ * Runs every minute. Finds overdue deliveries, imports and exports, and sends a new queue message for each, because its message was
+ * probably lost.
+ */
 import { allEnded } from "#shared/all-ended.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { sweepJobs } from "#shared/jobs/lease.ts";

@@ -1,6 +1,6 @@
 /**
- * Reads the table's stream and flushes the company index, which is the service's own search index: recent changes move into sorted
- * segments.
+ * Keeps the company index (the search index of a company) fast to read. Consumes the table's stream and moves recent changes of the index
+ * into sorted segments.
  */
 import { flushStream } from "#shared/company-index/write/flush.ts";
 import { apiContext } from "#shared/context.ts";

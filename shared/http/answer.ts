@@ -93,7 +93,7 @@ const ENVELOPE_BYTES = 16 * 1024;
 /** A character takes at most three bytes in Lambda's JSON answer: three in UTF-8, or two if it is escaped. */
 const CHARACTER_BYTES = 3;
 
-/** Returns the size of a body as an escaped string in Lambda's JSON answer. */
+/** Returns the number of bytes that the body takes in Lambda's JSON answer, which contains the body as an escaped string. */
 export const answerBytes = (body: string): number => Buffer.byteLength(JSON.stringify(body));
 
 /** Throws `internal` if a body is larger than Lambda's limit. Without this check, API Gateway would answer 502. */
@@ -107,7 +107,9 @@ export function assertAnswerFits(body: string): void {
   });
 }
 
-/** Checks the size of an answer before the transaction commits, so that a rejected answer has no effect in the table. */
+/**
+ * Checks the size of the answer before the request's transaction commits. A request whose answer is too large therefore changes nothing.
+ */
 export const rejectingLargeAnswers = (context: ApiContext): ApiContext => ({
   ...context,
   commit: async (writes, answer) => {

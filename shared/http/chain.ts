@@ -114,7 +114,10 @@ export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.o
   return parsed.data;
 }
 
-/** Returns an empty object if the contract has no schema for this part, so that no work receives unvalidated input. */
+/**
+ * Parses one part of the request: path, query or body. If the contract has no schema for the part, returns an empty object, so that no
+ * endpoint receives unvalidated input.
+ */
 function parse<S extends z.ZodMiniType>(part: Part, schema: S | undefined, value: unknown): z.output<S>;
 function parse(part: Part, schema: z.ZodMiniType | undefined, value: unknown): unknown {
   return schema === undefined ? {} : validate(part, schema, value);

@@ -34,7 +34,8 @@ export interface Contract<
   /** Set if the answer is a text file for download (UTF-8) and not JSON. */
   readonly file?: { readonly mediaType: string; readonly name: string };
   /**
-   * The collection that the `Location` header of a created record names, for example `/api/notes`. The default is the path of the route.
+   * The path of the collection to which a created record belongs, for example `/api/notes`. The `Location` header is this path followed by
+   * the record's id. The default is the path of the request.
    */
   readonly collection?: string;
 }

@@ -13,7 +13,7 @@ export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Pro
     const body = {
       ...rest,
       info: { ...info, "x-webhook-url-policy": setting("WEBHOOK_URL_POLICY") },
-      // The path of the URL begins with the stage on API Gateway's own host name, and does not on a custom domain.
+      // On API Gateway's own host name, the path of the request begins with the stage. On a custom domain, it does not.
       servers: [{ url: path.slice(0, -resource.length) || "/" }],
     };
     return {
@@ -24,7 +24,7 @@ export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Pro
   };
 }
 
-/** How the document itself describes the answer of these handlers. */
+/** The description of these handlers' answer in the OpenAPI document. */
 export const documentAnswer = {
   tag: "Documentation",
   mediaType: "application/json",

@@ -85,8 +85,8 @@ export async function idempotently<T>(
 }
 
 /**
- * Removes the claim of a failed request. Retry more often than other writes, because a claim that stays blocks the client's next try for 30
- * seconds.
+ * Removes the claim of a failed request. Retries more often than other writes, because a claim that remains blocks the client's next try
+ * for 30 seconds.
  */
 async function release(context: ApiContext, removal: Write): Promise<void> {
   for (let attempt = 1; attempt <= RELEASE_TRIES; attempt++) {

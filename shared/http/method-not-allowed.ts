@@ -1,4 +1,7 @@
-/** Answers 405 with an `Allow` header. A mock integration of API Gateway is not enough, because it needs a template for each media type. */
+/**
+ * Answers 405 with an `Allow` header. A mock integration of API Gateway cannot do this, because it answers only media types for which it
+ * has a template.
+ */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import { ApiError } from "#shared/errors.ts";
 import { allowsOrigins, problemAnswer } from "#shared/http/answer.ts";

@@ -45,7 +45,7 @@ export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });
 export interface Upload {
   /** The largest size of the file in bytes. A larger file is rejected with `payload_too_large`. */
   readonly bytes: number;
-  /** Advice for the client, which the error message for a larger file contains. */
+  /** What the client should do with a larger file. This sentence is the end of the error message. */
   readonly otherwise: string;
 }
 

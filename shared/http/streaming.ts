@@ -117,15 +117,13 @@ function contentHeaders({ file }: Contract): Record<string, string> {
 }
 
 /**
- * Makes a streaming handler inside Lambda and a plain handler elsewhere. Check for `streamifyResponse`, because the AWS SDK creates a
- * global `awslambda` without this function.
+ * Makes a streaming handler inside Lambda and a plain handler elsewhere. The global `awslambda` alone does not prove that this is Lambda:
+ * the AWS SDK creates it too, but without `streamifyResponse`.
  */
 const streamified = (handle: StreamHandler) =>
   typeof awslambda === "object" && "streamifyResponse" in awslambda ? awslambda.streamifyResponse(handle) : handle;
 
-/**
- * The headers that describe the compression. The function must compress by itself, because API Gateway does not compress a streamed answer.
- */
+/** The headers that describe the compression. The service compresses a streamed answer itself, because API Gateway does not. */
 function encodingHeaders(request: Request, { Vary }: Readonly<Record<string, string>>): Record<string, string> {
   const vary = { Vary: Vary === undefined ? "Accept-Encoding" : `${Vary}, Accept-Encoding` };
   return request.method !== "HEAD" && acceptsGzip(request) ? { ...vary, "Content-Encoding": "gzip" } : vary;
@@ -148,9 +146,9 @@ function acceptsGzip({ headers }: Request): boolean {
 const PIECE_CHARACTERS = 64 * 1024;
 
 /**
- * Chosen by measurements on a large map of pins. Level 6 makes the body one sixth shorter but takes three times as long as level 2. A
- * window of 32 KB takes a tenth longer than 16 KB and does not make the body shorter. Output chunks of 64 KB take a fifth less time than
- * chunks of 16 KB, because the compressor's thread and the function wait for each other at each chunk.
+ * Chosen by measurements on a large map of pins. Level 6 would make the body one sixth shorter, but take three times as long as level 2. A
+ * window of 32 KB would take a tenth longer than 16 KB, and the body would not be shorter. Output chunks of 64 KB take a fifth less time
+ * than chunks of 16 KB, because Node's compression thread and the main thread wait for each other at each chunk.
  */
 const GZIP = { level: 2, windowBits: 14, chunkSize: 64 * 1024 } as const;
 
@@ -180,7 +178,7 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
   yield `${piece}]`;
 }
 
-/** Waits for the first part, so that an error before it can still become a problem body. */
+/** Waits for the first part of the body. An error before it can still become a problem body, because nothing has been sent yet. */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   const first = await pieces.next();
   async function* all(): AsyncGenerator<Piece> {
@@ -197,7 +195,7 @@ export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterabl
  */
 export async function writeAnswer(stream: Writable, { statusCode, headers, pieces }: StreamedAnswer): Promise<void> {
   const body = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
-  // Keep at most one part in memory, because a part may have megabytes.
+  // Keep at most one part in memory, because a part may be several megabytes long.
   const source = Readable.from(pieces, { highWaterMark: 1 });
   try {
     if (headers?.["Content-Encoding"] === "gzip") await pipeline(source, newGzip(), body);

@@ -41,10 +41,7 @@ export const jobConsumer = (
     (receiptHandle, seconds) => jobContext().jobs.returnIn(kind, receiptHandle, seconds),
   );
 
-/**
- * Counts a lost lease as success, because then another invocation works on the job or has ended it. A retry of the message would do
- * nothing.
- */
+/** Ignores LeaseLost, which means that another invocation works on the job or has ended it. A retry of the message would do nothing. */
 async function unlessLost(work: Promise<void>): Promise<void> {
   try {
     await work;

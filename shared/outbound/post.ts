@@ -86,8 +86,8 @@ type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
 /**
  * Requests to one URL reuse a connection, whose address was checked when it was opened. Different URLs never share one, so that an
- * unsolicited response cannot answer the request of another webhook. Node's global agents may use a proxy, which would resolve the name
- * without our checks.
+ * unsolicited response cannot answer the request of another webhook. These agents replace Node's global agents, which may use a proxy: the
+ * proxy would resolve the name without our checks.
  */
 const keepAlive = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
 const secure = { request: requestHttps, agent: perUrl(new HttpsAgent({ ...keepAlive, maxCachedSessions: 0 })) };

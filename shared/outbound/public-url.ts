@@ -9,7 +9,7 @@ import type { UrlPolicy } from "#shared/config.ts";
 import { ApiError } from "#shared/errors.ts";
 import { createResolver, type Resolve, withoutTrailingDot } from "#shared/outbound/dns.ts";
 
-/** Only the policy for local development reads the host names of this machine. */
+/** Only the policy for local development resolves names from the hosts file of this machine. */
 const resolvers: Record<UrlPolicy, Resolve> = {
   public: createResolver(),
   local: createResolver({ hostsFile: "/etc/hosts" }),

@@ -32,7 +32,7 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
     // Check the caller's row only if the caller changes another user. A transaction may contain each row only once, and the caller's own
     // row already has a condition.
     const office = id === caller.userId ? [] : [callerUnchanged(caller)];
-    // The token's subject of an ended invitation may belong to another user now, so do not write rights under that subject.
+    // If the user's invitation has ended, its token subject (`sub`) may belong to another user now. Do not write rights under it.
     const rights = canSignIn(current, context.clock.now()) ? [rightsWrite(written)] : [];
     await context.table.transact([put, ...rights, ...office, ...namesChange(caller.companyId)]);
     return written;
@@ -138,7 +138,7 @@ async function withdraw(
   const writes: Write[] = [
     userWrite(next, equals("version", current.version)),
     callerUnchanged(caller),
-    // Keep the row of the token's subject if the invitation has expired, because the subject may belong to another user now.
+    // If the invitation has expired, do not remove the row of its token subject, which may belong to another user now.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId),

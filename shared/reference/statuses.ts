@@ -1,4 +1,4 @@
-/** Reads and writes the lead statuses of a company. Display values are unique, ignoring case. */
+/** Reads and writes the lead statuses of a company. No two of them have the same value, ignoring case. */
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";

@@ -1,4 +1,4 @@
-/** Reads and writes the tags of a company. Display values are unique, ignoring case. */
+/** Reads and writes the tags of a company. No two of them have the same value, ignoring case. */
 import { folded } from "#shared/caseless.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";

@@ -16,7 +16,7 @@ export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void
 
 /**
  * Users cannot disable themselves or lower their own role, so that a company always keeps an owner. API Gateway caches the caller's role
- * for a minute, so a caller whose role was lowered by someone else must not restore it in this minute.
+ * for a minute. A caller whose role has been lowered is therefore refused here, and cannot use the cached role to restore it.
  */
 export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next: StoredUser): void {
   if (current.id !== caller.userId) return;

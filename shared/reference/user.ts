@@ -117,8 +117,8 @@ export const userWrite = (user: StoredUser, when: Condition = absent): Write => 
 });
 
 /**
- * Writes the rights under the token's subject, which belongs to one user only. If `claimed` is true, the row also has the e-mail address,
- * because the first sign-in makes the claim on this address permanent.
+ * Writes the rights under the token's subject, which belongs to one user only. If `claimed` is true, the user has a claim on the e-mail
+ * address in the whole service. The row then also has the address, because the first sign-in makes this claim permanent.
  */
 export const identityWrite = (
   { companyId, id: userId, sub, email, invitedUntil, ...user }: StoredUser,

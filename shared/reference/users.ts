@@ -30,5 +30,5 @@ export function userSummary(user: StoredUser | undefined): UserSummary | null {
   return { id, firstName, lastName, email };
 }
 
-/** First and last name, as filters and CSV files name a rep. */
+/** The user's full name, by which filters and CSV files refer to a user. */
 export const fullName = (user: StoredUser): string => `${user.firstName} ${user.lastName}`.trim();

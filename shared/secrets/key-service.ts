@@ -105,7 +105,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
   };
 }
 
-/** Makes a KeyObject, because its content does not appear in a heap dump, and overwrites the plain bytes. */
+/** Returns the key as a KeyObject, whose content does not appear in a heap dump. Overwrites the plain bytes with zeros. */
 function keyObject(plain: Uint8Array): KeyObject {
   const key = createSecretKey(plain);
   plain.fill(0);

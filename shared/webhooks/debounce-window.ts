@@ -1,6 +1,6 @@
 /**
- * The bodies of deliveries, and debounce windows. A debounced delivery collects the events of one record until its window closes, and the
- * first attempt closes the window. Each event has a separate row, because one row holds at most 400 KB.
+ * Makes the bodies of deliveries and closes debounce windows. A debounced delivery collects the events of one record until its window
+ * closes. The first attempt closes the window. Each event has a separate row, because one row holds at most 400 KB.
  */
 import * as z from "zod/mini";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -57,8 +57,8 @@ export const eventBytes = (event: StoredWindowEvent, dataBytes: number): number 
 type Closed = NonNullable<StoredDelivery["closed"]>;
 
 /**
- * Stores which events a delivery finally has: their number and the range of their record versions. Add this write to the transaction that
- * removes the debounce window or opens the next one.
+ * Stores which events the delivery contains after its debounce window has closed: their number and the range of their record versions. Add
+ * this write to the transaction that removes the window or opens the next one.
  */
 export const closing = (
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,
@@ -119,7 +119,7 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
 export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
-/** Reads which events a delivery finally has, after another sender or a later event has closed its debounce window. */
+/** Reads which events the delivery contains, after another sender or a later event has closed its debounce window. */
 async function closedByOther(table: Reads, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");

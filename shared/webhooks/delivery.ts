@@ -47,8 +47,8 @@ export const idPrefix = (createdAt: string): string =>
 const PACKING_VERSION = 1;
 
 /**
- * Frequent texts in bodies, most frequent last, as deflate's dictionary. Stored rows live for 30 days and need the dictionary of their
- * version, so a change needs a new version number.
+ * The dictionary with which deflate compresses bodies. It contains texts that are frequent in bodies, the most frequent last. Stored rows
+ * live for 30 days and need the dictionary of their version, so a changed dictionary needs a new version number.
  */
 const DICTIONARY = Buffer.from(
   '{"territory":{"name":"polygon":[[totalProperties"assignedToUserId":"location":"allDay":false,"startAt":"endAt":"title":' +
@@ -65,7 +65,7 @@ const DICTIONARY = Buffer.from(
     '"currentStatus":null,"assignedTo":null,"tags":[],"appointments":[]}}}',
 );
 
-/** The fastest level. With the dictionary, a prospect's body is only 3 % larger than at the slowest level. */
+/** The fastest level. With the dictionary, the compressed body of a prospect event is only 3 % larger than at the slowest level. */
 const PACKING_LEVEL = 1;
 
 /** Compresses a body, so that writing most deliveries costs one write unit. */
@@ -88,7 +88,7 @@ export const Attempt = z.object({
   /** Why there was no answer, or null. */
   error: z.nullable(z.string()),
   answer: z.string(),
-  /** Set in a delivery's last attempt if the delivery was given up because no request could be sent. */
+  /** Set in the last attempt of a delivery that was given up, because none of its requests could be sent. */
   isUnsent: z.optional(z.literal(true)),
 });
 export type Attempt = z.infer<typeof Attempt>;
@@ -121,7 +121,7 @@ export const StoredDelivery = z.object({
   body: z.optional(z.pipe(z.union([z.string(), Bytes]), z.transform(unpackedBody))),
   /** Set if the body is made from the event's data in a separate row. */
   sharedData: z.optional(z.literal(true)),
-  /** The record of a debounced delivery, whose body is made from the events of its debounce window. */
+  /** The id of the record. Set for a debounced delivery, whose body is made from the events of its debounce window. */
   recordId: z.optional(Id),
   /** The number of events in the delivery and the range of their record versions. Set when the debounce window closes. */
   closed: z.optional(z.object({ eventCount: z.int(), fromVersion: z.int(), toVersion: z.int() })),
@@ -142,8 +142,8 @@ export const StoredAttempt = z.extend(Attempt, { type: z.literal("attempt"), exp
 export type StoredAttempt = z.infer<typeof StoredAttempt>;
 
 /**
- * Returns all attempts of a delivery, sorted by number. If a sender was killed, another sender may have made the same attempt again. A
- * success then wins over the other record.
+ * Returns all attempts of a delivery, sorted by number. An attempt may be stored twice, because it was repeated after its sender was
+ * killed. The result then contains the success and not the other try.
  */
 export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly StoredAttempt[]): Attempt[] =>
   [...new Map([...rows, ...successes].map((attempt) => [attempt.number, attempt])).values()].sort(

@@ -16,7 +16,7 @@ import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
-/** The lease of a step. It is longer than an exchange and its record can take, so no function still works under an expired lease. */
+/** How long a step holds its lease. A request and its record take less time, so a function whose lease has expired no longer works. */
 export const LEASE_MS = limits.exchangeMs + 8_000;
 /** A step may start this early, because queue delays are whole seconds and the clocks of functions differ. */
 const EARLY_MS = 1_000;
@@ -27,10 +27,13 @@ const EARLY_MS = 1_000;
 export const INDEX_LAG_MS = 10_000;
 /** A step handles at most this many deliveries. */
 export const PAGE = 50;
-/** A receiver gets at most this many missed deliveries per second, in addition to new ones. */
+/** A receiver gets at most this many deliveries from a backlog per second, in addition to new deliveries. */
 const PER_SECOND = 10;
 
-/** The due time of delivery number `n` of a page, at the limited rate. `n` may be the length of the page, for the time of the next step. */
+/**
+ * Returns when delivery number `n` of a page is sent, at the limited rate. With the length of the page as `n`, returns the time of the next
+ * step.
+ */
 export const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / PER_SECOND;
 
 export interface Backlog {

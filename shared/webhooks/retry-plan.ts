@@ -30,8 +30,8 @@ const RETRY_AFTER_MAX_MS = 24 * HOUR;
 export const delayMs = (delayMinutes: number, scale: number): number => Math.ceil((delayMinutes * MINUTE) / scale);
 
 /**
- * Returns the milliseconds from a failed attempt to the next one, or undefined after the last attempt. The receiver's Retry-After header
- * (seconds or an HTTP date) replaces the gap of the plan, within 1 s and 24 h.
+ * Returns the milliseconds from a failed attempt to the next one, or undefined after the last attempt. If the receiver has sent a
+ * Retry-After header (seconds or an HTTP date), its time replaces the gap of the plan, but is at least 1 s and at most 24 h.
  */
 export function nextGapMs(
   deliveryId: string,

@@ -171,8 +171,8 @@ async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExp
 }
 
 /**
- * Handles a missing multipart upload or a missing file of selected ids. If the exported file exists, an earlier invocation completed it and
- * was killed before it ended the job, so only the job must end. Otherwise the export starts again.
+ * Handles a missing multipart upload or a missing file of selected ids. If the exported file exists, an earlier invocation completed it but
+ * was killed before it marked the job as completed, so only this mark is missing. Otherwise the export starts again.
  */
 async function recover(context: JobContext, lease: Lease, error: FileGone): Promise<void> {
   const { companyId, id, total, parts } = lease.stored;

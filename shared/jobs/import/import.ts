@@ -1,7 +1,7 @@
 /**
- * Imports a file within one request. Reads skip id ranges that carry the import's id, so the prospects are first written invisibly. One
- * transaction then removes the import's id from the ranges and adds the prospects to the company index, so that all become visible
- * together.
+ * Imports a file within one request. The prospects are invisible at first: the row of their id range carries the import's id, and reads
+ * skip such a range. One transaction then removes the import's id from this row and adds the prospects to the company index, so that all
+ * become visible together.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/s3.ts";

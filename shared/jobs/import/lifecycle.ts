@@ -14,7 +14,10 @@ import { type Blocks, StoredImport } from "#shared/jobs/import/schema.ts";
 import { ending } from "#shared/jobs/lease.ts";
 import { Id } from "#shared/schema.ts";
 
-/** Adds the import to the company's list of imports and to its open imports. The sweeper looks at the import at `dueMs`. */
+/**
+ * The writes that open an import: its row, its entry in the list of imports, and its entry in the list of open imports. The sweeper, which
+ * runs every minute, looks at the import at `dueMs`.
+ */
 export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   const { companyId, id } = stored;
   const due = { dueShard: keys.jobShard, dueAt: iso(dueMs) };
@@ -36,8 +39,8 @@ const listEntry = ({ companyId, id }: StoredImport): Write => ({
 });
 
 /**
- * The writes that complete an import and remove its id from its id ranges, so that reads no longer skip them. Add them to the transaction
- * that adds the prospects to the company index.
+ * The writes that complete an import. They remove the import's id from the rows of its id ranges, so that reads no longer skip these
+ * ranges. Add them to the transaction that adds the prospects to the company index.
  */
 export function completion(stored: StoredImport, set: Partial<StoredImport> & Item, nowMs: number): Write[] {
   const { companyId, id, prospectBlocks, addressBlocks } = stored;
@@ -53,8 +56,8 @@ export function completion(stored: StoredImport, set: Partial<StoredImport> & It
 }
 
 /**
- * Index rows of an import have numbered names, so that `clear` can find the rows of a failed import. Returns the function that makes the
- * names.
+ * Returns a function that makes ids for an import's segments in the company index. The ids are numbered, so that `clear` can find the
+ * segments of a failed import.
  */
 export function pieceNames(importId: number): () => string {
   let pieces = 0;
@@ -68,7 +71,10 @@ type Source = Pick<ApiContext, "table" | "clock">;
 
 const OpenEntry = z.object({ id: Id });
 
-/** Removes the rows of earlier imports that were killed within their request or could not clean up. Each new import calls this first. */
+/**
+ * Removes the rows that earlier imports left behind, because the request was killed or its cleanup failed. Each new import calls this
+ * first.
+ */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {
   for await (const item of source.table.query(keys.openImports(companyId))) {
     const found = await source.table.get(keys.import(companyId, OpenEntry.parse(item).id));
@@ -107,8 +113,8 @@ export async function abandon({ table, clock }: Source, stored: StoredImport): P
 const PARALLEL = 8;
 
 /**
- * Removes everything that an import has written. The id ranges go last, because reads skip an id range that carries an import's id, so no
- * half-removed row is visible.
+ * Removes everything that an import has written. Removes the rows of its id ranges last: they carry the import's id, and reads skip such
+ * ranges, so nobody sees the half-removed prospects.
  */
 export async function clear(
   table: Table,

@@ -238,8 +238,8 @@ export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<B
 }
 
 /**
- * Adds the records of the batch to the counts. Address ids and note ids are counted in whole blocks (128 ids), because the table stores one
- * item for each block. A batch that is written twice thus overwrites its own items only.
+ * Adds the records of the batch to the counts. Addresses and notes are counted in whole blocks of 128 ids, because the table stores one
+ * item for each block. Each batch thus begins a new block, and a batch that is written twice overwrites only its own items.
  */
 export function plus(done: Counts, { drafts }: Pick<Batch, "drafts">): Counts {
   const count = (has: (draft: Draft) => boolean): number => drafts.filter(has).length;

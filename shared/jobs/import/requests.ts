@@ -60,8 +60,9 @@ export type NewImport = z.infer<typeof NewImport>;
 }));
 
 /**
- * The sweeper looks for the uploaded file after this time, when most uploads are complete, and again until the upload link expires. S3
- * sends its notification only once, and the notified invocation may be killed before it has saved anything.
+ * After this time, when most uploads are complete, the sweeper first looks for the uploaded file. It looks again until the upload link
+ * expires. This is necessary because S3 sends its notification only once, and the notified invocation may be killed before it has saved
+ * anything.
  */
 export const LOOK_MS = 5 * 60_000;
 

@@ -23,7 +23,7 @@ export interface ImportPlan {
   readonly importId: number;
   readonly names: ImportNames;
   readonly now: string;
-  /** For each kind of record, the first id and the number of ids. */
+  /** The first id of each kind of record. `total` has the number of ids of each kind. */
   readonly first: Counts;
   readonly total: Counts;
 }

@@ -200,7 +200,7 @@ const Progress = z.object({
   step: z.enum(["check", "update", "write", "publish"]),
   /** The number of the last row that this step has finished. */
   row: z.int(),
-  /** For each kind of record, the number that the valid rows up to `row` become. */
+  /** For each kind of record, the number of ids that the valid rows up to `row` need. */
   done: Counts,
   /** The number of faulty rows up to `row` in the step `check`. The attribute is absent in rows that an older version stored. */
   skipped: z._default(z.int(), 0),
@@ -244,7 +244,7 @@ export const StoredJob = z.object({
   /** The ETag of the uploaded file. It shows whether the file was replaced. */
   etag: z.nullable(z.string()),
   progress: Progress,
-  /** For each kind of record, the number that all valid rows become. It is null until the whole file is checked. */
+  /** For each kind of record, the number of ids that all valid rows need. It is null until the whole file is checked. */
   total: z.nullable(Counts),
   /** The first id of each kind of record. It is null until the ids are reserved. */
   first: z.nullable(Counts),

@@ -154,8 +154,8 @@ class Chunk {
 const LENGTH_BYTES = 4;
 
 /**
- * Stores a chunk in the bucket as compressed segments that are sorted by geohash. A segment has three column groups, and the length of a
- * group precedes it.
+ * Stores a chunk in the bucket as compressed segments that are sorted by geohash. A segment consists of three groups of columns. The length
+ * of each group is stored before the group.
  */
 async function storeChunk(
   objects: Objects,

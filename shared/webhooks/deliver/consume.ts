@@ -1,6 +1,6 @@
 /**
- * Handles the messages of the delivery queue. A message asks for one attempt of a delivery, for one step of draining a backlog, or for one
- * part of fanning out an event.
+ * Handles the messages of the delivery queue. A message asks for an attempt of a delivery, for the next step of sending a backlog or a
+ * replay, or for the next part of the deliveries of an event with many subscriptions.
  */
 import type { EventContext } from "#shared/context.ts";
 import type { Ends, Received } from "#shared/queue-consumer.ts";

@@ -236,8 +236,8 @@ async function refuse(
   for (const { id } of deliveries) outcome.throttled.add(id);
   if (refusal.kind !== "soon") return addToThrottledBacklog(context, deliveries, refusal, limiter);
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // A delivery in the backlog of throttled deliveries needs no message, but the limiter needs the mark that starts the drain. The sender
-  // that added the delivery may have been killed before it set the mark.
+  // A delivery that is already in the throttled backlog needs no message. The limiter's row needs the mark which says that such deliveries
+  // wait. The sender that added the delivery may have been killed before its last check of the mark.
   const inBacklog = deliveries.filter(
     ({ companyId, webhookId, dueShard }) => dueShard === keys.throttledBacklogShard(companyId, webhookId),
   );

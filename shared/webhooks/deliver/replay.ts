@@ -84,7 +84,7 @@ export const StoredReplay = z.object({
   companyId: Id,
   webhookId: Id,
   from: Timestamp,
-  /** The end of the time range. Null means the start of the replay. */
+  /** The end of the time range. Null means the time at which the replay started. */
   to: z.nullable(Timestamp),
   deliveries: ReplayedDeliveries,
   count: z.int(),

@@ -67,7 +67,10 @@ export async function sendWithSlot(
   } else if (observed.length === 0) await freeSlot(context, claim, slot, {});
 }
 
-/** Makes all exchanges concurrently. Records the ended ones while others still run, so that a receiver that hangs delays no record. */
+/**
+ * Makes all exchanges (request and answer) concurrently. Records the ended ones while others still run, so that an attempt is recorded soon
+ * even if another request hangs.
+ */
 async function exchangeAll(
   context: EventContext,
   webhook: StoredWebhook,
@@ -195,8 +198,8 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 
 /**
  * Moves deliveries whose request could not be sent, for example because no name server answered, into the throttled backlog. The deliveries
- * use up no attempt, and the receiver does not count as failing. If no request of a slot was sent, pass `slot` to free the slot and to
- * start a backoff.
+ * use up no attempt, and the receiver does not count as failing. Pass `slot` if no request that shares the slot could be sent: the slot is
+ * then freed, and a backoff starts.
  */
 async function backOff(
   context: EventContext,
@@ -217,7 +220,7 @@ const isGivenUp = ({ clock, timeScale }: EventContext, { dueAt }: StoredDelivery
 
 const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
 
-/** The value of the attempts metric's dimension: the class of the status, or the reason for a missing answer. */
+/** The attempt's result as the metric shows it: the class of the HTTP status, or the reason for a missing answer. */
 function resultOf({ status, error, isUnsent }: Exchange): string {
   if (isUnsent === true) return "unsent";
   if (status !== null) return `${Math.floor(status / 100)}xx`;
@@ -227,8 +230,8 @@ function resultOf({ status, error, isUnsent }: Exchange): string {
 const GONE = 410;
 
 /**
- * Pauses a webhook whose receiver answered 410 Gone or has had no success for five days. Its deliveries are kept. If several exchanges
- * ended together, a 410 decides, then a success, then the first exchange.
+ * Pauses a webhook whose receiver answered 410 Gone or has had no success for five days. Its deliveries are kept. Of several exchanges, one
+ * counts: a 410 if there is any, else a success, else the first exchange.
  */
 async function noteHealth(
   context: EventContext,

@@ -28,7 +28,7 @@ export type ChangedField = z.infer<typeof ChangedField>;
 
 const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect });
 
-/** Adds the description of an event that subscribers see in the catalogue. */
+/** Describes an event. Subscribers see the description in the catalogue. */
 const describe = <S extends z.ZodMiniType>(data: S, description: string): S => data.check(z.describe(description));
 
 export const catalogue = {

@@ -33,9 +33,9 @@ const CLOCK_SKEW_MS = 60_000;
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
- * Adds the event to the open debounce window, or opens the next one, in one transaction. A sender that closes the window concurrently
- * either includes the event or leaves it for the next window. Returns the delivery that the event has opened if it may still need its first
- * message.
+ * Adds the event to the open debounce window, or opens the next one, in one transaction. A sender that closes the window at the same time
+ * either includes the event or leaves it for the next window. If the event has opened a delivery whose first message may not have been sent
+ * yet, returns this delivery.
  */
 export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
   const { event, subscriber } = match;
@@ -116,8 +116,8 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // Add the delivery to the ledger of expected deliveries under its own id and not the event's, because one event may open windows of
-    // several registrations concurrently.
+    // Add the delivery to the ledger of expected deliveries under its own id. Under the event's id, concurrent writes would conflict,
+    // because one event may open windows of several registrations.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];
@@ -134,7 +134,7 @@ function windowDelivery(match: Match, dueAt: string): StoredDelivery {
   };
 }
 
-/** A record as one registration sees it. Each such pair has separate debounce windows. */
+/** The pair of a registration and a record. Each pair has separate debounce windows. */
 const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id } }: Match): RegisteredRecord => ({
   companyId,
   webhookId,

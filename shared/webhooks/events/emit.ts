@@ -17,7 +17,7 @@ import { expectedWrites } from "#shared/webhooks/expected-deliveries.ts";
 import { enqueue } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** The largest number of concurrent calls to the table. More calls would only wait for a connection. */
+/** The largest number of concurrent calls to the table. More calls would only wait for a free connection. */
 const PARALLEL = 12;
 
 /**

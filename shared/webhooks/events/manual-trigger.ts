@@ -1,4 +1,6 @@
-/** Makes the deliveries that a user triggers: by the button of a manual registration for a prospect, and by the test of a webhook. */
+/**
+ * Makes the deliveries that a user triggers: by the action of a manual registration (a button in the client), and by the test of a webhook.
+ */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -29,7 +31,7 @@ import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/
 import { filterOf, getWebhook, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /**
- * Lists the buttons whose filter the prospect meets, oldest first. Buttons of a paused webhook are included, because their deliveries wait
+ * Lists the actions whose filter the prospect meets, oldest first. Includes actions of a paused webhook, because their deliveries wait
  * until it is resumed.
  */
 export async function listActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Action[]> {
@@ -51,8 +53,8 @@ export interface TriggerContext {
 }
 
 /**
- * Makes one delivery with a complete retry plan. A second press within ten seconds returns the first delivery. Throws `not_found`, and
- * `conflict` if the registration is not manual or the prospect does not meet its filter.
+ * Makes one delivery with a complete retry plan. If the same action was triggered within the last ten seconds, returns the earlier
+ * delivery. Throws `not_found`, and `conflict` if the registration is not manual or the prospect does not meet its filter.
  */
 export async function triggerAction(
   context: ApiContext,
@@ -108,10 +110,10 @@ async function readActions(context: ApiContext, caller: Caller, prospectId: numb
 const isMet = (registration: StoredRegistration, prospect: Prospect): boolean =>
   matchesFilter(filterOf(registration), manualData(registration.event, prospect));
 
-/** The last press of a button for a prospect. It detects a double press. */
+/** The row that says when an action was last triggered for a prospect. It detects that a user has clicked twice. */
 const StoredTrigger = z.object({ type: z.literal("press"), deliveryId: z.string(), pressedAt: z.int(), expiresAt: Id });
 
-/** Writes the press with its delivery. If an earlier press has just made a delivery, returns the id of that delivery. */
+/** Writes this row with the delivery. If the action has just been triggered, writes nothing and returns the id of the earlier delivery. */
 async function commitTrigger(
   context: ApiContext,
   delivery: StoredDelivery,

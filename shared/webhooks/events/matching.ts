@@ -67,8 +67,8 @@ const subscriptionOf = (registration: StoredRegistration): Subscription => {
 };
 
 /**
- * The largest size of the cache in bytes. The largest subscriptions that a company may have take 73 MB. The same number of registrations
- * without filters takes 0.6 MB.
+ * The largest size of the cache in bytes. If a company has the largest permitted number of registrations, they take 73 MB with the largest
+ * permitted filters and 0.6 MB without filters.
  */
 const CACHED_BYTES = 128 * 2 ** 20;
 

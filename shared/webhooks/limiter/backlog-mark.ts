@@ -5,7 +5,10 @@
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
 
-/** The write that sets the mark. The row is then due until the mark is removed, so the sweeper continues the drain each minute. */
+/**
+ * The attributes that set the mark. They put the row into the due index until the mark is removed. The sweeper finds the row there each
+ * minute and continues the drain (the sending of these deliveries).
+ */
 export const backlogMark = (companyId: number, webhookId: number, nowMs: number) => ({
   type: "gate" as const,
   companyId,

@@ -69,7 +69,7 @@ export const slotLimit = (senders: number, slow: boolean): number =>
 
 /** A receiver that answers within this time is quick. */
 const QUICK_MS = 1_000;
-/** If all concurrency slots were taken within this time, a quick receiver will probably free one soon. */
+/** If all slots were taken within the last five seconds, a quick receiver will probably free one soon. */
 const YOUNG_MS = 5_000;
 
 /** This many successive failures open the circuit breaker. */
@@ -313,8 +313,8 @@ export async function addToThrottledBacklog(
 }
 
 /**
- * Sets the limiter's mark, which says that throttled deliveries wait. Returns false if the mark is set already and the drain has not found
- * the backlog empty.
+ * Sets the limiter's mark, which says that throttled deliveries wait. Returns false if the mark needs no change: it is set, and the drain
+ * has not seen an empty backlog.
  */
 async function mark(context: EventContext, limiter: Item): Promise<boolean> {
   const { companyId, webhookId, dueShard, emptySince } = StoredLimiter.parse(limiter);

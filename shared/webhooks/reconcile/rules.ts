@@ -84,8 +84,8 @@ function jsonOf(body: string): unknown {
 const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
 
 /**
- * Returns the faults of a delivery's attempts, which must be numbered from 1 without a gap. There may be one record more than the row
- * counts, because a killed sender may have recorded an attempt that will be made again.
+ * Returns the faults of a delivery's attempts, which must be numbered from 1 without a gap. There may be one attempt more than the
+ * delivery's row counts, because a sender may be killed after it has recorded the attempt. This attempt will then be made again.
  */
 function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: readonly Attempt[]): string[] {
   const faults: string[] = [];

@@ -69,8 +69,8 @@ export interface WebhookState extends Rows {
 }
 
 /**
- * Reads the state of a webhook. `due` has the webhook's entries of the due index, except those of throttled deliveries or of a pause, which
- * this function reads.
+ * Reads the state of a webhook. `due` has the webhook's entries of the due index. This function adds the entries of throttled deliveries
+ * and of deliveries that wait because of a pause.
  */
 export async function readWebhookState(
   table: Table,

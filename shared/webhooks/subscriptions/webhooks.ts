@@ -79,8 +79,8 @@ export async function readWebhook({ table }: ReadContext, companyId: number, id:
 }
 
 /**
- * Removes the webhook with its registrations. Its waiting deliveries are cancelled when their queue messages arrive. Throttled deliveries
- * have no message, so the limiter is marked, and the drain cancels them.
+ * Removes the webhook with its registrations. Each waiting delivery is cancelled when its queue message arrives. Throttled deliveries have
+ * no message, so the limiter's row gets the mark that starts the drain, which cancels them.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
