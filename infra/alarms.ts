@@ -85,7 +85,7 @@ const UNREADABLE = "IndexUnreadable";
 
 /** Counts log lines that report a missing or damaged part of a company index. */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup): void {
-  // Both fields contain an error's name. A request that fails because of a damaged index logs another error, with this one as its cause.
+  // A damaged index is logged in one of two ways: as the error itself, or as the cause of the error with which a request failed.
   const fields: LogField[] = ["$.message.error", "$.message.cause"];
   new MetricFilter(scope, UNREADABLE, {
     logGroup,
@@ -106,7 +106,7 @@ export function unreadableAlarm(stack: Stack): Alarm {
   });
 }
 
-/** Above this share, a little more load would be throttled. */
+/** The alarm goes off when this share of the account's concurrency is in use. Lambda throttles invocations only when all of it is. */
 const CONCURRENCY_SHARE = 0.8;
 
 /** Makes the alarms on Lambda's metrics of the whole account and region, which have no function name. */

@@ -99,8 +99,9 @@ function parametersOf(path: string): object {
 const ALL_METHODS: readonly PathMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
- * Answers the preflight of a path that no route has. Without it, a browser would report a fault of CORS for a mistyped path, and hide the
- * answer 404. `/{proxy+}` matches neither the root nor the parent of a known path, so each of these has its own answer.
+ * Answers CORS preflights of paths that no route has. Otherwise a browser would report a CORS error for a mistyped path instead of the
+ * answer 404. `/{proxy+}` stands for all unknown paths except `/` and beginnings of known paths such as `/api`, which are listed one by
+ * one.
  */
 function unknownPaths(known: readonly string[], { allowedOrigins }: DefinitionSpec): Record<string, object> {
   if (allowedOrigins.length === 0) return {};
@@ -116,8 +117,8 @@ function unknownPaths(known: readonly string[], { allowedOrigins }: DefinitionSp
 const CALLER = "caller";
 
 /**
- * API Gateway itself answers 401, because it renames the header `WWW-Authenticate` in a function's answer. It caches a token's policy for
- * all methods, and caches no errors.
+ * Declares the function that verifies access tokens. API Gateway caches the policy that the function returns for a token, and uses it for
+ * all methods. It does not cache an error of the function.
  */
 const authorizer = ({ authorizerArn, invokerArn, partition, region }: DefinitionSpec): object => ({
   type: "apiKey",
@@ -136,7 +137,10 @@ const authorizer = ({ authorizerArn, invokerArn, partition, region }: Definition
 const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "region">, action: string): string =>
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
-/** Streaming uses another URI, but both need the same right `lambda:InvokeFunction`. */
+/**
+ * Lets API Gateway invoke the function. A streamed answer needs another URI than a buffered one, but the same right
+ * `lambda:InvokeFunction`.
+ */
 function lambdaProxy(
   {
     functionArn,

@@ -117,14 +117,17 @@ function createRestApi(
   const resource = api.node.defaultChild;
   // With OVERWRITE, API Gateway takes the endpoint type from this parameter. Its default is edge-optimized.
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
-  // The stack's output ApiUrl replaces the construct's own.
+  // Removes the construct's own output, because the stack has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
   keepExecutionLog(api);
   accept(api, acceptedFindings);
   return api;
 }
 
-/** HEAD has a tenth of the rate of GET, because each method has its own throttle and both cost the same work. */
+/**
+ * Returns the throttle of one method. HEAD runs the function of GET but has its own throttle, so it would double the function's load. It
+ * therefore gets only a tenth of the rate of GET, because clients seldom use it.
+ */
 function throttleOf({ perSecond, burst }: Rate, method: PathMethod): MethodDeploymentOptions {
   const share = method === "HEAD" ? 0.1 : 1;
   return { throttlingRateLimit: Math.ceil(perSecond * share), throttlingBurstLimit: Math.ceil(burst * share) };
@@ -179,7 +182,10 @@ function keepExecutionLog(api: SpecRestApi): void {
   api.deploymentStage.node.addDependency(log);
 }
 
-/** The role with which API Gateway may call exactly these functions. It replaces one permission resource for each function. */
+/**
+ * The role with which API Gateway may call exactly these functions. Without this role, each function would need a permission resource in
+ * the stack.
+ */
 function createInvoker(home: Construct, functions: readonly LambdaFunction[]): Role {
   const arns = functions.map(({ functionArn }) => functionArn);
   return new Role(home, "Invoker", {

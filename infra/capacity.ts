@@ -45,8 +45,9 @@ const plans: Record<Preset, Plan> = {
     memoryMb: { "prospects/list": 2_048, "prospects/pins": 2_048 },
   },
   /**
-   * `publish` and `flush` run once per stream shard, and 20 shards accept some 20 000 writes a second. The authorizer takes 20 ms for each
-   * caller and minute, so 50 admit 2 500 callers a second. Exports and imports take long, so for them the reservation is an upper bound.
+   * `publish` and `flush` run once per stream shard, and 20 shards accept some 20 000 writes a second. The authorizer runs for 20 ms once a
+   * minute for each caller, so 50 of them verify 2 500 callers a second. Exports and imports have a reservation only as an upper bound,
+   * because each of them occupies an execution for a long time.
    */
   production: {
     accountConcurrency: 1_000,
@@ -74,7 +75,8 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // The senders' reservation equals the concurrency of their event source; a lower one would throttle them.
+  // The reservation for `events/deliver` equals the concurrency of its event source. With a smaller one, Lambda would throttle the event
+  // source.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
   const sum = Object.values(reserved).reduce<number>((total, one = 0) => total + one, 0);

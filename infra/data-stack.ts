@@ -36,7 +36,8 @@ export interface Data {
   readonly secretsKey: IKey;
   readonly identity: Identity;
   /**
-   * In this stack, because its subscribers then need not consent again after a new service stack, and because this stack has alarms too.
+   * The topic that mails alarms. It is in the data stack, because this stack has an alarm too. Its subscribers therefore need not confirm
+   * their address again when the service stack is created anew.
    */
   readonly alarms: Topic;
 }
@@ -207,8 +208,9 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
 }
 
 /**
- * Exports these values permanently. The CDK's automatic export disappears with its last use, and CloudFormation then refuses to remove it,
- * because the deployed service stack is updated later and still imports it.
+ * Exports these values to the service stack, even if it does not use all of them. The CDK's automatic exports would not do. When the
+ * service stack stops using a value, the CDK removes the export from this stack. CloudFormation refuses that, because it updates this stack
+ * first, and the deployed service stack still imports the value.
  */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,

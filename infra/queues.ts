@@ -10,7 +10,10 @@ import { accept } from "./rules.ts";
 const DEAD_LETTER_DAYS = 14;
 /** Shorter than in a dead-letter queue, because a message keeps its age when it moves there. */
 const QUEUE_DAYS = 4;
-/** Failed deliveries do not count as failed receives, so after this many the cause is a fault of the service. */
+/**
+ * A message that has been received this often moves to the dead-letter queue. A webhook receiver that fails is no reason, because the
+ * message then ends normally and another one starts the retry.
+ */
 const MAX_RECEIVES = 5;
 
 /**

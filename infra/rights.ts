@@ -124,8 +124,8 @@ function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): 
 const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
 
 /**
- * Returns cdk-nag's findings about the wildcards of `folderStatements`, with the reason to accept them. cdk-nag names the bucket by its
- * export.
+ * Returns cdk-nag's findings about the wildcards of `folderStatements`, with the reason to accept them. A finding names the bucket by the
+ * stack export that contains its ARN.
  */
 export function folderFindings(
   { stack, bucketArn }: Bucket,

@@ -22,7 +22,10 @@ import { accept } from "./rules.ts";
 const STREAM_RETRIES = 10;
 /** Few, because a failing flush blocks its shard for other companies. The company's next write starts another flush. */
 const FLUSH_RETRIES = 3;
-/** The sweeper needs at most half of this time to replace a lost message, so an older delivery means a fault. */
+/**
+ * The sweeper replaces a lost message within half of this time. A delivery that has been overdue for longer therefore means a fault of the
+ * service.
+ */
 const OVERDUE_SECONDS = 900;
 /** An hour below the stream's 24 hours, so that an operator can still read a failed record by its position. */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
@@ -106,8 +109,8 @@ function streamOf(table: Table): string {
 function createDeliverer(scope: Construct, platform: Platform): void {
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    // Why the function may invoke itself through its queue: each such chain ends, at the latest with a delivery's last attempt or an empty
-    // backlog.
+    // The function may invoke itself through its queue, because the chain of messages ends: at a delivery's last attempt, or when a backlog
+    // is empty.
     recursion:
       "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
     statements: [readsQueue(platform.deliveryQueue)],
@@ -170,8 +173,8 @@ export function createJobs(scope: Construct, platform: Platform): void {
 function createJob(home: Construct, platform: Platform, spec: EventFunction, queue: Queue): void {
   const job = createFunction(home, platform, {
     ...spec,
-    // Why the function may invoke itself through its queue: each invocation continues where the last one ended, so the chain ends with the
-    // file.
+    // The function may invoke itself through its queue, because each invocation continues where the last one ended. The chain of messages
+    // ends at the end of the file.
     recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
     statements: [readsQueue(queue)],
   });

@@ -23,7 +23,7 @@ export const BUNDLE_BUDGET_BYTES = { table: 300 * 1024, others: 500 * 1024 } as 
 export const budgetGroup = ({ modules }: Bundle): keyof typeof BUNDLE_BUDGET_BYTES =>
   modules.some((path) => /@aws-sdk\/client-(?!dynamodb\/)/.test(path)) ? "others" : "table";
 
-/** Only bundles near their limit are shaken, because it takes 0.1 to 0.4 s for each bundle. */
+/** Only bundles above this share of their limit are made smaller by `shake`, because it takes 0.1 to 0.4 s for each bundle. */
 const SHAKEN_FROM = 0.95;
 
 const isNearLimit = (made: Bundle): boolean => made.bytes > SHAKEN_FROM * BUNDLE_BUDGET_BYTES[budgetGroup(made)];

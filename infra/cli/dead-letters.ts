@@ -120,7 +120,8 @@ function redrivesOf({ outputs, table }: TableInUse, sqs: SQSClient, streams: Dyn
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, output("TableName"), Body);
-    // Nothing is lost if the stream no longer has the record: the table has the unflushed rows, and the company's next write flushes them.
+    // If the stream no longer has the record, nothing is lost: the record would only start a flush of the company index, and the company's
+    // next write starts one too.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");

@@ -1,6 +1,6 @@
 /**
- * Reads the stream records of a dead letter. It contains either a poison record itself, or only positions in the stream, as Lambda reports
- * them.
+ * Reads the stream records of a dead letter. The message contains either one record that could not be published, or, if Lambda sent the
+ * message, only positions in the stream.
  */
 import {
   type AttributeValue,

@@ -38,7 +38,8 @@ export type GatewayErrors = (
 
 export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
   for (const [type, { responseTemplates, responseParameters }] of Object.entries(gatewayResponses)) {
-    // Only this error always comes after the authorizer's answer.
+    // The response may contain the authorizer's variables only for ACCESS_DENIED, because every other error can occur before the authorizer
+    // answers.
     const variables = type === "ACCESS_DENIED" ? AFTER_AUTHORIZER : REQUEST_ID;
     checkTexts(type, responseTemplates, responseParameters, "gatewayresponse.header.", variables);
   }

@@ -69,7 +69,7 @@ export interface EnvironmentOptions {
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
   readonly onLine: (line: string) => void;
-  /** Called with output past the console, for example the stack trace of a crash. */
+  /** Called with output that the function did not write by `console`, for example the stack trace of a crash. */
   readonly onOutput: (text: string) => void;
 }
 

@@ -87,10 +87,7 @@ const rights = {
 const disabled = (record: string): string =>
   `A ${record} of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.`;
 
-/**
- * Says when an operation on one record answers 404. DELETE only disables statuses and users, so they stay readable; other deleted records
- * do not.
- */
+/** Says when an operation on one record answers 404. Deleted records are 404, except statuses and users, which a DELETE only disables. */
 const notFound = (section: string): string =>
   ({ Statuses: disabled("status"), Users: disabled("user") })[section] ??
   "A record of another company, a record that the caller may not see and a deleted record are all 404.";
@@ -104,7 +101,7 @@ function requestBody({ file }: Route, body: z.ZodMiniType, components: Component
 
 const uploadExample = { file: "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n" };
 
-/** Describes an uploaded form. In OpenAPI the media type of a form part is outside the part's schema. */
+/** Describes the body of an upload, a form with one file. */
 function uploadBody(components: Components): Fields {
   const schema = components.define("CsvUpload", {
     type: "object",
@@ -146,7 +143,7 @@ function reference(file: string, schema: JsonSchema): JsonSchema {
   throw new Error(`functions/${file}.ts: wrap the schema of its body or answer in named()`);
 }
 
-/** Gives a list of named records the name of the record and `List`. */
+/** Names the schema of a list after the schema of its items, for example `StatusList` for a list of `Status`. */
 const listOf = (component: string | undefined, list: JsonSchema, components: Components): JsonSchema =>
   components.define(`${component}List`, { ...list, description: `A list of \`${component}\`.` });
 

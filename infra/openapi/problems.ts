@@ -42,7 +42,7 @@ const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
   validation_failed: [{ pointer: "/lat", code: "too_big", message: "Too big: expected number to be <=90" }],
 };
 
-/** Returns one response for each status. No operation refers to 405, because it answers methods without an operation. */
+/** Returns one response for each status. 405 is not among them: it answers only methods that the document does not contain. */
 export function problemResponses(): Record<string, JsonSchema> {
   const codes = new Map<number, ProblemCode>(ofGateway);
   for (const code of ProblemCode.options) {

@@ -60,8 +60,8 @@ interface Conversion {
 }
 
 /**
- * Converts a schema. JSON Schema cannot express a transform, so the input shows the value before it, and the output shows what the next
- * schema checks.
+ * Converts a schema. JSON Schema cannot express a zod transform. The input schema therefore describes the value before the transform, and
+ * the output schema describes the value after it.
  */
 function convert(source: z.ZodMiniType, io: Direction): Conversion {
   const schemas = new Map<string, z.core.$ZodType>();

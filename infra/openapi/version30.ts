@@ -39,8 +39,8 @@ const keywords: ReadonlySet<string> = new Set([
 
 /** Throws if a keyword has no known form in OpenAPI 3.0, so that a new keyword cannot be lost or misread. */
 function schema30(schema: JsonSchema): JsonSchema {
-  // Generators make a map of an object with any names and ignore a rule for the names. For unique items they make a set in place of a list,
-  // although the answers have lists.
+  // Two keywords are left out. Generators ignore `propertyNames`, a rule for the names of an object's properties. For `uniqueItems` they
+  // make a set, although the API's answers contain lists.
   const { const: constant, propertyNames: _, uniqueItems: __, ...rest } = withInner(nullable(schema), schema30);
   const written = constant === undefined ? rest : { ...rest, enum: [constant] };
   const unknown = Object.keys(written).find((keyword) => !keywords.has(keyword));
@@ -49,9 +49,9 @@ function schema30(schema: JsonSchema): JsonSchema {
 }
 
 /**
- * OpenAPI 3.0 marks a schema that allows null with `nullable`. The mark needs a `type` beside it and cannot be beside a reference, so a
- * reference is inside `allOf`. Generators read this form as a component or null, and some cannot read null among the values of `enum` or
- * `default`.
+ * OpenAPI 3.0 marks a schema that allows null with `nullable`. `nullable` needs a `type` in the same schema and cannot stand next to a
+ * `$ref`, so the `$ref` is inside `allOf`. Generators understand this form. Null is removed from `enum` and `default`, because some
+ * generators fail on it there.
  */
 function nullable(schema: JsonSchema): JsonSchema {
   const value = valueOrNull(schema);

@@ -8,7 +8,7 @@ export const dictionary: TableAccess = { reference: ["Query"] };
 /** Lets a function check whether the names in the function's memory are current, and read them again if not. */
 export const currentDictionary: TableAccess = { reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
-/** Lets a function check whether the import of a row is completed, because its rows are invisible until then. */
+/** Lets a function check whether the import that created a row is completed. Until then the row is invisible. */
 export const imports: TableAccess = { imports: ["GetItem"] };
 /** Lets a function find the next appointment of a prospect whose row does not contain it. */
 export const upcoming: TableAccess = { agendas: ["GetItem"] };

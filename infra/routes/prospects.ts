@@ -28,9 +28,9 @@ const prospectWrites: TableAccess = {
   ...imports,
 };
 
-/** Lets a function read a note by its id, by two reads: the note's key, then its row. */
+/** Lets a function read a note by its id. It first looks up the note's key by the id, and then reads the note. */
 const note: TableAccess = { ...currentDictionary, ...imports, places: ["BatchGetItem"], prospects: ["BatchGetItem"] };
-/** Lets a function read an appointment by its id. Imports create no appointments, so one GetItem finds its key. */
+/** Lets a function read an appointment by its id. It first looks up the appointment's key by the id, and then reads the appointment. */
 const appointment: TableAccess = { ...currentDictionary, ...imports, places: ["GetItem"], prospects: ["BatchGetItem"] };
 
 export const prospectRoutes: readonly Route[] = [

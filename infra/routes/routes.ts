@@ -53,8 +53,8 @@ export const authorizer = {
   // Two fetches from the issuer may take three seconds each.
   timeoutSeconds: 10,
   access: {
-    // Users of an older release have their rights only in their own row, so both rows are read. A first sign-in accepts the invitation,
-    // which updates the user and the claim of the e-mail address.
+    // The row of the sign-in (`identity`) contains the user's rights, except for users that an older release created; for them the user's
+    // own row (`reference`) is read. The first sign-in accepts the invitation and updates both rows and that of the e-mail address.
     table: { identity: ["GetItem", "UpdateItem"], reference: ["GetItem", "UpdateItem"], email: ["UpdateItem"] },
     issuer: "verify",
   },

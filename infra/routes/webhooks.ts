@@ -129,7 +129,8 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
     access: { table: { webhooks: ["GetItem"], deliveries: ["BatchGetItem", "Query"] } },
-    // A body of a megabyte, in which a quotation mark takes four bytes, and many attempts may exceed the 6 MB of a buffered answer.
+    // The answer may exceed the 6 MB of a buffered answer: it contains up to a megabyte of body, whose quotation marks grow to four bytes
+    // in JSON, and all attempts.
     streamed: true,
   },
   {

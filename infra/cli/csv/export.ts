@@ -97,7 +97,7 @@ const [QUOTE, LINE_FEED] = [0x22, 0x0a];
  */
 async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { total }: ExportJob, progress: Progress) {
   const gunzip = createGunzip();
-  // An error destroys the last stream, and the loop below throws it.
+  // The callback ignores errors, because `pipeline` passes an error on to `gunzip`, and the loop below throws it.
   pipeline(Readable.from(gzipped), gunzip, () => undefined);
   let rows = -1;
   let isQuoted = false;
