@@ -5,7 +5,10 @@
 import * as z from "zod/mini";
 import type { IndexRow } from "#shared/company-index/record.ts";
 
-/** Limits the size of a zone map. If a segment has more distinct values, the set is null, and every read must assume a match. */
+/**
+ * Maximum number of distinct values in a set of a zone map, to limit its size. If a segment has more values, the set is null, and every
+ * read must assume a match.
+ */
 const MAX_SET = 24;
 
 const ValueSet = z.nullable(z.array(z.nullable(z.int())));
@@ -73,7 +76,10 @@ export function withinBox({ box }: Area, [minLng, minLat, maxLng, maxLat]: Box):
 export const meetsSet = (zone: readonly (number | null)[] | null, wanted: ReadonlySet<number | null>): boolean =>
   zone === null || zone.some((value) => wanted.has(value));
 
-/** Whether the ranges and sets of `map` include all values of `zone`. If they do not, reads wrongly skip the segment. */
+/**
+ * Whether the stored zone map `map` includes all values of `zone`, which was computed from the rows of the segment. Otherwise reads would
+ * wrongly skip the segment.
+ */
 export function coversZone(map: Zone, zone: Zone): boolean {
   return (
     (zone.box === null || (map.box !== null && withinBox(zone, map.box))) &&

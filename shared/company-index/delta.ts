@@ -84,8 +84,9 @@ export function noteDelta(companyId: number, { prospectId, noteId, version, text
 }
 
 /**
- * Removes entries after a flush, and each long text before its entry. If the process is killed in between, readers treat the entry without
- * text as flushed. A text without an entry would never be found again.
+ * Removes flushed entries. The long text of an entry is removed before the entry. If the process is killed in between, the entry remains
+ * without its text, and readers know from this that it is flushed. In the other order, a text could remain without an entry, and no later
+ * flush would find it.
  */
 export async function removeUnflushed(
   table: Table,

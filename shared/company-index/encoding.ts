@@ -4,7 +4,7 @@ import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** 2^28. JavaScript's bit operations work on 32 bits only, so larger numbers need divisions. */
+/** 2^28. Smaller numbers are encoded by bit operations, which work on 32 bits only. Larger numbers need divisions. */
 const SMALL = 0x10000000;
 
 export class ByteWriter {

@@ -79,6 +79,6 @@ function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
   return long;
 }
 
-/** Returns -1 for a row without coordinates, so that such rows come first. */
+/** Returns the geohash of a point, or -1 for a row without coordinates, so that such rows are sorted first. */
 export const geohashAt = (lat: number | null, lng: number | null): number =>
   lat === null || lng === null ? -1 : ngeohash.encode_int(lat, lng, GEOHASH_BITS);

@@ -1,8 +1,7 @@
 /**
- * The manifest lists the current sorted runs of a company's index. A sorted run is an immutable batch of rows, as in an LSM tree. A flush,
- * an import type { Table } from "#shared/db/table.ts";
-import or a rebuild adds it. The head row of the index has the ids of the runs. Each run has a run manifest, which is written once and
- * lists the segments of the run.
+ * The manifest lists the current sorted runs of a company's index. A sorted run is an immutable batch of rows, as in an LSM tree. Each
+ * flush, import and rebuild adds a run. The head row of the index has the ids of the runs. Each run has a run manifest, which is written
+ * once and lists the segments of the run.
  */
 import * as z from "zod/mini";
 
@@ -28,7 +27,10 @@ export function checkFormat(label: string, format: number): void {
   throw new IndexUnreadable(`${label} has format ${format}, and only format ${INDEX_FORMAT} is supported`);
 }
 
-/** Number of table items that together store the data, because an item is limited to 400 KB. 0 if there is no data. */
+/**
+ * Number of table items that store the data; 0 if there is no data. Several items are needed for large data, because DynamoDB limits an
+ * item to 400 KB.
+ */
 const Parts = z.int();
 
 export const SegmentEntry = z.object({
@@ -141,8 +143,8 @@ export type Commit = (move: Write) => Promise<unknown>;
 
 /**
  * Sets the list of sorted runs in the head row of the index, if the row has not changed since `from` was read. Returns undefined on
- * success, and otherwise the current head row. A lost reply may also cause the latter, so the caller must check whether its list was
- * stored. Other attributes of the row are not set, because other processes change them at the same time.
+ * success, and otherwise the current head row. If a reply was lost, the head row is returned although the list may have been stored, so the
+ * caller must check the returned row. Other attributes of the row are not set, because other processes change them at the same time.
  */
 export async function moveHead(
   table: Table,

@@ -55,7 +55,8 @@ export interface SomeRecords {
 /** Reads records from the table. All reads are strongly consistent. */
 export interface Records {
   /**
-   * Reads every prospect that has a row when the read begins, including deleted prospects. All notes of a prospect are in the same result.
+   * Reads every prospect that has a row when the read begins, including deleted prospects. Each result has some prospects with all of their
+   * notes.
    */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
   /** Reads the given records. Omits records without a row. */

@@ -43,13 +43,16 @@ export interface GeoColumns {
   readonly lng: Float64Array;
 }
 
-/** All texts of the segment as UTF-8, each followed by a line break. The own text of each row is followed by the row's notes. */
+/**
+ * All texts of the segment as UTF-8, each followed by a line break. For each row, the text of the prospect comes first, and the texts of
+ * its notes follow.
+ */
 export interface TextColumns {
   readonly bytes: Buffer;
   /** Byte position of each text, followed by the end of the last text. */
   readonly starts: Uint32Array;
   readonly rowOf: Uint16Array;
-  /** The note id of each text. 0 marks the own text of a row. */
+  /** The note id of each text, or 0 for the text of a prospect. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   readonly digits: Buffer;

@@ -191,8 +191,8 @@ export function flushedVersions(
 }
 
 /**
- * Returns the newest unflushed entry of each record. An entry that is older than the sorted runs remained after a flush and is ignored. An
- * entry with the same version as the runs is used.
+ * Returns the newest unflushed entry of each record. An entry is ignored if the sorted runs contain a newer version of the record. If both
+ * have the same version, the entry is used.
  */
 export function newestUnflushed(
   { prospectVersions, noteVersions }: FlushedVersions,

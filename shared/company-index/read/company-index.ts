@@ -38,8 +38,8 @@ export interface IndexSnapshot {
 
 export interface SnapshotOptions {
   /**
-   * Whether the criteria will contain search words. If the last snapshot had long texts, the long texts of this snapshot are then read in
-   * the same round trip.
+   * Whether the criteria will contain search words. If they will, and if the company's last snapshot had long texts, the long texts are
+   * read in the same round trip as the index.
    */
   readonly searches?: boolean;
 }
@@ -103,7 +103,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     cache.set(companyId, used);
     const others = [...cache].slice(0, -1);
     let excess = cachedBytes() - cacheBytes;
-    // Drop texts first, because they take three quarters of a company's memory, and lists and maps do not need them.
+    // Drop texts first. They take three quarters of the memory of a loaded index, and lists and maps do not need them.
     for (const [, snapshot] of others) if (excess > 0) excess -= snapshot.dropTexts();
     for (const [oldest, snapshot] of others) {
       if (excess <= 0) break;

@@ -103,7 +103,7 @@ export class LoadedIndex {
     return before - this.bytes;
   }
 
-  /** Counts the memory again if the last search built word indexes. */
+  /** Discards the known size in memory if a search has built or will build word indexes, because they change the size. */
   #countWords(): void {
     const grew = this.#makesWords;
     this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.unindexedBytes > 0);
@@ -213,8 +213,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the newest version of each record in the sorted runs. Call `load` with the same criteria first. Only searches load notes that
-   * are stored apart from their prospects.
+   * Returns the newest version of each record in the sorted runs. Call `load` with the same criteria first. Notes that are stored apart
+   * from their prospects are included only for criteria with words, because only searches load them.
    */
   known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {

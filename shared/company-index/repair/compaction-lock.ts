@@ -27,7 +27,8 @@ export async function takeCompactionLock(
     await table.write({ update: keys.indexHead(companyId), change, when: isUnmoved(from) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
-    // The reply to the first attempt may have been lost, and another process may have changed the head row since.
+    // If the reply to a first attempt was lost, the lock is taken all the same. The row then has this rebuild's id, even if another process
+    // has changed it since.
     if (readHead(error.failed[0]?.item).rebuildId !== rebuildId) return undefined;
   }
   return { ...from, ...taken };

@@ -257,8 +257,8 @@ export async function removeFlushedEntries(
   );
   const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
   const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
-  // Keep an entry if its row was written after the rebuild read the rows. Remove an entry whose row does not exist, because no write
-  // belongs to it.
+  // Some entries are newer than the rows that the rebuild read. Keep such an entry if its row has been written since. Remove it if the
+  // table has no row of its version or a later one.
   const staying = new Set([
     ...newer
       .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)

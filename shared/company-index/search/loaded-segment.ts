@@ -1,4 +1,4 @@
-/** A segment of the index in memory: its columns, sort orders, texts, and the marks for rows that newer versions replace. */
+/** A segment of the index in memory: its columns, sort orders and texts. Also finds the rows that newer versions replace. */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
 import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
@@ -7,7 +7,9 @@ import { Words } from "#shared/company-index/search/words.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
 import type { Delta, LooseNote, NewestVersions } from "#shared/company-index/versions.ts";
 
-/** For these columns, postings lists are built when a filter first uses the column. */
+/**
+ * The columns with postings lists (the row numbers for each value). The lists of a column are built when a filter first uses the column.
+ */
 export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
 
 export class LoadedSegment {
@@ -97,8 +99,8 @@ export class LoadedSegment {
 }
 
 /**
- * The texts of a segment. The first search scans them. Later searches build a word index, which takes time once, but answers faster and
- * needs less memory. The own text of a row comes before the notes of the row.
+ * The texts of a segment. For each row, the text of the prospect comes first, and the texts of its notes follow. The first search scans the
+ * texts. Later searches build a word index, which takes time once, but answers faster and needs less memory.
  */
 export class SegmentTexts {
   readonly rowOf: Uint16Array;
@@ -118,18 +120,18 @@ export class SegmentTexts {
     this.#texts = new PlainTexts(bytes, starts);
   }
 
-  /** May call `visit` several times with the same text. */
+  /** Calls `visit` for each text that contains the word, possibly several times for the same text. */
   visitTextsWith(word: Buffer, visit: (text: number) => void): void {
     this.#isSearched = true;
     this.#texts.visitTextsWith(word, visit);
   }
 
-  /** May call `visit` several times with the same row. */
+  /** Calls `visit` for each row with a phone number that contains the digits, possibly several times for the same row. */
   visitRowsWithDigits(digits: Buffer, visit: (row: number) => void): void {
     this.#digits.visitTextsWith(digits, visit);
   }
 
-  /** Returns the position of a note in `noteIds`, or -1 for the own text of a row. */
+  /** Returns the position of a note in `noteIds`, or -1 if the text is that of the prospect. */
   noteOf(text: number): number {
     const row = this.rowOf[text] ?? 0;
     return text > 0 && this.rowOf[text - 1] === row ? text - row - 1 : -1;
@@ -170,8 +172,8 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
 }
 
 /**
- * Returns `low` of each row, sorted by the row's value and then by `low`. If both fit into 53 bits, they are packed into one number,
- * because sorting plain numbers takes half the time.
+ * Each row has a value and a second value `low`. Returns the `low` of all rows, sorted by the value and then by `low`. If both fit into 53
+ * bits, they are packed into one number, because sorting plain numbers takes half the time.
  */
 function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));

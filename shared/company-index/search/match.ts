@@ -92,8 +92,8 @@ class Search {
   }
 
   /**
-   * `at` is the position of the segment in the view. The filter with the fewest rows comes first, because the other filters test only its
-   * rows.
+   * Applies the filter with the fewest rows first, so that the other filters test only its rows. `at` is the position of the segment in the
+   * view.
    */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;

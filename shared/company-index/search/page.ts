@@ -33,11 +33,15 @@ function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMat
   return newest !== undefined && rows.length === count ? { rows: newest, inListOrder: true } : { rows, inListOrder };
 }
 
-/** Additional capacity, so that surplus rows are discarded less often. */
+/**
+ * Additional capacity of the arrays. With it, the arrays are full less often. When they are full, all rows except the newest `wanted` rows
+ * are discarded.
+ */
 const SPARE = 512;
 
 /**
- * Keeps the newest `wanted` rows among all offered rows. Parallel typed arrays save memory, because the last page needs all rows before it.
+ * Keeps the newest `wanted` rows among all offered rows. The page at the end of a list needs all rows before it. Parallel typed arrays then
+ * save memory.
  */
 class FirstRefs {
   readonly #wanted: number;

@@ -89,7 +89,7 @@ export interface Postings {
    * code stands for a list of tags and is listed under each of these tags.
    */
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
-  /** For each code, the position of its first row in `rows`, followed by the end of the last rows. */
+  /** For each code, the position of its first row in `rows`. One more element has the end of the rows of the last code. */
   readonly starts: Uint32Array;
   /** Row numbers, grouped by the code of their value. If `inListOrder` is true, each group has the newest rows first. */
   readonly rows: Uint16Array;

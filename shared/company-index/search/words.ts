@@ -1,8 +1,9 @@
 /**
  * The word index of a segment: each distinct word, with the numbers of the texts that contain it.
  *
- * Words that occur in a single text are mostly numbers and e-mail addresses, while search words are mostly letters. A second index
- * therefore contains only the letter sequences of these words, because few of them are distinct.
+ * Words that occur in a single text are mostly numbers and e-mail addresses, but users search mostly for words of letters. For the words of
+ * a single text, such a search uses a second index, which contains only their letter sequences. The second index is small, because few
+ * letter sequences are distinct.
  */
 import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 
@@ -14,8 +15,8 @@ export class Words {
   /** Numbers of texts, grouped by word. */
   readonly #texts: Uint16Array | Uint32Array;
   /**
-   * For each word that occurs in several texts, the start of its text numbers in `#texts`. The last element is where the text numbers of
-   * single-text words begin.
+   * For each word that occurs in several texts, the position of its first text number in `#texts`. One more element has the position where
+   * the text numbers of the other words begin.
    */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
@@ -125,7 +126,7 @@ const ORDERED = 3;
 
 /**
  * Puts the words that occur in several texts first, and sorts each group by leading bytes. Similar words are then in the same part of the
- * trigram filter, so that the filter excludes more parts. For example, parts of numbers contain no trigrams of names.
+ * trigram filter, so that the filter excludes more parts. For example, a part that has only numbers contains no trigram of a name.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
   let order: Uint32Array = new Uint32Array(counts.length);
@@ -314,7 +315,10 @@ function isSame(bytes: Uint8Array, a: number, b: number, length: number): boolea
 
 const hashed = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
 
-/** Mixes high bits into the low bits, because the low bits depend only on the last letters of a word. */
+/**
+ * Mixes the high bits of the hash into the low bits, which select the slot. The multiplication in `hashed` never does this, because it
+ * carries changes only to higher bits.
+ */
 const spread = (hash: number): number => hash ^ (hash >>> 15);
 
 function doubled(values: Uint32Array): Uint32Array {

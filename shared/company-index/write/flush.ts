@@ -19,8 +19,8 @@ import type { Table } from "#shared/db/table.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /**
- * A flush starts when the unflushed entries have this total weight. An entry of up to 1 KB has weight 1. Fewer entries cost each read only
- * a few kilobytes, while a flush writes at least six items.
+ * A flush starts when the unflushed entries have this total weight. An entry of up to 1 KB has weight 1. With fewer entries, a flush is not
+ * worth its cost: the entries add only a few kilobytes to each read, but a flush writes at least six items.
  */
 export const FLUSH_ENTRIES = 128;
 
@@ -74,8 +74,8 @@ interface Put {
 }
 
 /**
- * Adds the new entries to the index. If a merge would then be due, the entries are merged directly with those sorted runs, but never with
- * the oldest run. This saves writing a separate run. Returns undefined if another flush was faster.
+ * Adds the new entries to the index as a sorted run. If this run would make a merge due, the entries are merged with the older runs at
+ * once, which saves writing a separate run. This merge never includes the oldest run. Returns undefined if another flush was faster.
  */
 async function putNewRun(
   context: IndexContext,
@@ -97,7 +97,10 @@ async function putNewRun(
   return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
-/** A merge must not mix the sorted runs that a rebuild is about to replace with newer runs. */
+/**
+ * While a rebuild has the compaction lock, no merge may run. Otherwise a merge could put rows that are newer than the rebuild into a run
+ * that the rebuild replaces.
+ */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
 
@@ -179,8 +182,8 @@ async function putRun(
 }
 
 /**
- * A sorted run is merged with all newer runs if these together have at least this many times its rows. A higher ratio means more runs for
- * readers but fewer rewrites, because each merge rewrites all rows of the run.
+ * A sorted run is merged with all newer runs if the newer runs together have at least this many times the rows of the run. With a higher
+ * ratio, readers read more runs, but rows are rewritten less often, because each merge rewrites all rows of the run.
  */
 export const MERGE_RATIO = 5;
 
@@ -188,7 +191,7 @@ export const MERGE_RATIO = 5;
  * Returns the position of the oldest sorted run to merge with all newer runs, or undefined if no merge is due.
  *
  * As in an LSM tree, run sizes grow sixfold from level to level, with up to five runs on each level. So there are few runs, and a row is
- * rewritten once for each level. The oldest run is merged when all other runs together have as many rows.
+ * rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows as it has.
  */
 export function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
@@ -218,8 +221,9 @@ async function merge(
 }
 
 /**
- * Whether an unflushed entry is older than the sorted runs. A flush may have missed it, because a Query is not isolated from writes. A
- * merge must then not drop deletions, because a deletion may hide this entry. The next flush removes the entry.
+ * Whether the sorted runs contain a newer version of the record of an unflushed entry. Such an entry remains if a flush missed it, because
+ * a Query is not isolated from writes. A deletion in the runs may hide the entry, so a merge must then not drop deletions. The next flush
+ * removes the entry.
  */
 async function hasRemainders(
   table: Table,
@@ -227,7 +231,8 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // If any entry has a long text, entries with the same version as the sorted runs count too, because a flush may have removed their texts.
+  // If any entry has a long text, an entry counts too if the sorted runs contain the same version. A flush may have removed the text of
+  // such an entry, but not yet the entry.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||

@@ -8,10 +8,13 @@ import { piecesOf, removePieces } from "#shared/company-index/pieces.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Replaced sorted runs are kept for this time, because readers that started earlier still use them. No request takes half as long. */
+/**
+ * Replaced sorted runs are kept for this number of milliseconds, because readers that started earlier still use them. Every request takes
+ * less than half of this time.
+ */
 export const RETIRED_MS = 60_000;
 
-/** A run manifest that is this old and not in the index belongs to a process that was killed. */
+/** Age, in milliseconds, from which a run manifest is removed if its run was never in the index. A process that was killed has left it. */
 const ORPHAN_MS = 24 * 3_600_000;
 
 /** Returns all sorted runs that the current runs replaced, directly or through runs in between, with the time of each replacement. */
@@ -30,9 +33,9 @@ export function retiredIn(manifest: readonly string[], runManifests: RunManifest
 }
 
 /**
- * Removes the sorted runs that are no longer needed. `manifest` and `runManifests` must have been read together, and the caller must have
- * changed the head row of the index since then. No other process can then publish a list with a removed run. Run manifests are removed
- * last, so that a killed garbage collection can be repeated.
+ * Removes the sorted runs that are no longer needed. The caller must have read `manifest` and `runManifests` together, and must have
+ * changed the head row since then. A process with an older head row then fails and cannot publish a list that contains a removed run. Run
+ * manifests are removed last, so that a killed garbage collection can be repeated.
  */
 export async function collectGarbage(
   table: Table,

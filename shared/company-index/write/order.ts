@@ -66,7 +66,10 @@ const geohashAtRow = (rows: readonly RowWithNotes[], at: number): number => {
 
 const LOW = 2 ** 26;
 
-/** The distance of two geohashes: the size, in bits, of the smallest geohash cell that contains both. */
+/**
+ * The distance of two geohashes: the number of bits after the leading bits that both have in common. The number is large if only a large
+ * geohash cell contains both.
+ */
 function stepBetween(geohash: number, following: number): number {
   if (geohash < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
   const high = Math.floor(geohash / LOW) ^ Math.floor(following / LOW);
