@@ -77,8 +77,12 @@ export async function synthesize(
 }
 
 /** In the order of their deployment, because each may import values of an earlier one. */
-export async function templatesInOrder(config: DeployConfig, outDir: string): Promise<CloudFormationTemplate[]> {
-  const { data, service } = await synthesize(config, outDir);
+export async function templatesInOrder(
+  config: DeployConfig,
+  outDir: string,
+  options: Parameters<typeof bundle>[2] = {},
+): Promise<CloudFormationTemplate[]> {
+  const { data, service } = await synthesize(config, outDir, (files, bundles) => bundle(files, bundles, options));
   return [data, service];
 }
 

@@ -3413,7 +3413,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 139
                  */
                 id: number;
             };
@@ -3465,7 +3465,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 139
                  */
                 id: number;
             };
@@ -3507,7 +3507,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 139
                  */
                 id: number;
             };
@@ -3618,7 +3618,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "value": "Appointment set",
+                 *       "value": "Call Back",
                  *       "color": "#1D4ED8"
                  *     }
                  */
@@ -3668,7 +3668,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 133
                  */
                 id: number;
             };
@@ -3712,7 +3712,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 133
                  */
                 id: number;
             };
@@ -3754,7 +3754,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 133
                  */
                 id: number;
             };
@@ -3855,7 +3855,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "value": "Hail damage",
+                 *       "value": "Corner Lot",
                  *       "color": "#DC2626"
                  *     }
                  */
@@ -3903,7 +3903,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 143
                  */
                 id: number;
             };
@@ -3945,7 +3945,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 143
                  */
                 id: number;
             };
@@ -3987,7 +3987,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 143
                  */
                 id: number;
             };
@@ -4863,7 +4863,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 265
                  */
                 id: number;
             };
@@ -5007,7 +5007,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 265
                  */
                 id: number;
             };
@@ -5048,7 +5048,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 265
                  */
                 id: number;
             };
@@ -5058,8 +5058,8 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "currentStatusId": 1024,
-                 *       "assignedToUserId": 7
+                 *       "currentStatusId": 133,
+                 *       "assignedToUserId": 139
                  *     }
                  */
                 "application/json": components["schemas"]["ProspectPatch"];
@@ -5172,7 +5172,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 265
                  */
                 id: number;
             };
@@ -5183,8 +5183,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "tagIds": [
-                 *         1025,
-                 *         1031
+                 *         143
                  *       ]
                  *     }
                  */
@@ -5404,7 +5403,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 512
                  */
                 id: number;
             };
@@ -5450,7 +5449,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 512
                  */
                 id: number;
             };
@@ -5590,7 +5589,7 @@ export interface operations {
                  *         ]
                  *       ],
                  *       "totalProperties": 410,
-                 *       "assignedToUserId": 7
+                 *       "assignedToUserId": 139
                  *     }
                  */
                 "application/json": components["schemas"]["NewTerritory"];
@@ -5654,7 +5653,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 910
                  */
                 id: number;
             };
@@ -5714,7 +5713,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 910
                  */
                 id: number;
             };
@@ -5755,7 +5754,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 910
                  */
                 id: number;
             };
@@ -5827,7 +5826,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 265
                  */
                 id: number;
             };
@@ -5881,7 +5880,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 265
                  */
                 id: number;
             };
@@ -5945,7 +5944,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 157
                  */
                 id: number;
             };
@@ -5994,7 +5993,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 157
                  */
                 id: number;
             };
@@ -6035,7 +6034,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 157
                  */
                 id: number;
             };
@@ -6099,7 +6098,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 265
                  */
                 id: number;
             };
@@ -6179,7 +6178,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 265
                  */
                 id: number;
             };
@@ -6226,7 +6225,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 265
                  */
                 id: number;
                 /**
@@ -6338,7 +6337,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 158
                  */
                 id: number;
             };
@@ -6400,7 +6399,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 158
                  */
                 id: number;
             };
@@ -6441,7 +6440,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 1024
+                 * @example 158
                  */
                 id: number;
             };

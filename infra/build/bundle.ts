@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
 import * as z from "zod/mini";
-import { docsPage } from "./docs-page.ts";
+import { docsPage, type LocalSignIn } from "./docs-page.ts";
 import { shake } from "./shake.ts";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -50,7 +50,11 @@ const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";co
  * Writes `<outDir>/<file>/index.mjs` for each file below `functions/`.
  * @returns the bundles by file
  */
-export async function bundle(files: readonly string[], outDir: string): Promise<Map<string, Bundle>> {
+export async function bundle(
+  files: readonly string[],
+  outDir: string,
+  { signIn }: { readonly signIn?: LocalSignIn } = {},
+): Promise<Map<string, Bundle>> {
   rmSync(outDir, { recursive: true, force: true });
   const { metafile } = await build({
     absWorkingDir: root,
@@ -70,7 +74,7 @@ export async function bundle(files: readonly string[], outDir: string): Promise<
     metafile: true,
     logLevel: "warning",
   });
-  addDocuments(outDir);
+  addDocuments(outDir, signIn);
   const bundles = Object.values(metafile.outputs).flatMap(({ entryPoint, bytes, inputs }) => {
     if (entryPoint === undefined) return [];
     const modules = Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : []));
@@ -86,9 +90,9 @@ export const OPENAPI_FILE = join(root, "docs/openapi.json");
 export const OPENAPI_30_FILE = join(root, "docs/openapi-3.0.json");
 
 /** Puts files next to the bundles of the functions that serve them. */
-function addDocuments(outDir: string): void {
+function addDocuments(outDir: string, signIn: LocalSignIn | undefined): void {
   const page = join(outDir, "docs/page");
-  if (existsSync(page)) writeFileSync(join(page, "page.json"), JSON.stringify(docsPage()));
+  if (existsSync(page)) writeFileSync(join(page, "page.json"), JSON.stringify(docsPage(signIn)));
   const methods = join(outDir, "method-not-allowed");
   if (existsSync(methods)) writeFileSync(join(methods, "methods.json"), JSON.stringify(methodsByPath()));
   const openapi = join(outDir, "docs/openapi");

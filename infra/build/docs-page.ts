@@ -9,15 +9,50 @@ const asset = createRequire(import.meta.url).resolve;
 const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${name}`), "utf8");
 
 /** The URL is relative, so that the page also works below the path of a stage. */
-const START = `SwaggerUIBundle({url:"openapi.json",dom_id:"#reference",deepLinking:true,validatorUrl:null,supportedSubmitMethods:["get","post","put","patch","delete"]})`;
+const START = `window.ui=SwaggerUIBundle({url:"openapi.json",dom_id:"#reference",deepLinking:true,validatorUrl:null,supportedSubmitMethods:["get","post","put","patch","delete"]})`;
+
+/** The name of the security scheme in the OpenAPI document. */
+export const SECURITY_SCHEME = "accessToken";
 
 export interface DocsPage {
   readonly html: string;
   readonly contentSecurityPolicy: string;
 }
 
-export function docsPage(): DocsPage {
-  const scripts = [escapeScript(read("swagger-ui-bundle.js")), START];
+/** A sign-in without a password, which only a local service has. */
+export interface LocalSignIn {
+  /** The path that answers with a token, relative to the page. */
+  readonly tokenPath: string;
+  /** E-mail addresses of users. The first one is selected. */
+  readonly users: readonly string[];
+}
+
+/** Fetches a token of the selected user, and gives it to Swagger UI as the value of the document's only security scheme. */
+const signInScript = ({ tokenPath }: LocalSignIn): string => `(()=>{
+const at=(id)=>document.getElementById(id);
+at("sign-in").addEventListener("click",async()=>{
+const email=at("email").value;
+const answer=await fetch(${JSON.stringify(tokenPath)},{method:"POST",headers:{"Content-Type":"application/json"},body:JSON.stringify({email})});
+const text=(await answer.text()).trim();
+if(answer.ok)window.ui.preauthorizeApiKey(${JSON.stringify(SECURITY_SCHEME)},text);
+at("signed-in").textContent=answer.ok?"Signed in as "+email:text;
+});
+})()`;
+
+const signInMarkup = ({ users }: LocalSignIn): string => `<p style="margin:1em;font-family:sans-serif">
+<label>Demo user <select id="email">${users.map((email) => `<option>${email}</option>`).join("")}</select></label>
+<button id="sign-in" type="button">Get a local token</button>
+<output id="signed-in"></output>
+</p>
+`;
+
+/** @param signIn adds a button that signs a demo user in; a deployed page has none */
+export function docsPage(signIn?: LocalSignIn): DocsPage {
+  const scripts = [
+    escapeScript(read("swagger-ui-bundle.js")),
+    START,
+    ...(signIn === undefined ? [] : [signInScript(signIn)]),
+  ];
   const hashes = scripts.map((text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`);
   const html = `<!doctype html>
 <html lang="en">
@@ -28,7 +63,7 @@ export function docsPage(): DocsPage {
 <style>${read("swagger-ui.css").replace(/\n?\/\*# sourceMappingURL=.*?\*\//, "")}</style>
 </head>
 <body>
-<div id="reference"></div>
+${signIn === undefined ? "" : signInMarkup(signIn)}<div id="reference"></div>
 ${scripts.map((text) => `<script>${text}</script>`).join("\n")}
 </body>
 </html>

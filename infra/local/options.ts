@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { AllowedOrigins, type DeployConfig } from "../config.ts";
 import { firstFault, Host, Port } from "./address.ts";
+import { demoUsers } from "./demo-users.ts";
 import { LocalError, messageOf } from "./error.ts";
 import { AUDIENCE, type Identity, JWKS_PATH } from "./identity.ts";
 
@@ -108,6 +109,7 @@ export async function makeTemplates(
     serverTiming: true,
   };
   // Loading the CDK takes a second, so load it only when it is needed.
-  const make = synthesize ?? (await import("../synth.ts")).templatesInOrder;
-  return make(config, outDir);
+  if (synthesize !== undefined) return synthesize(config, outDir);
+  const { templatesInOrder } = await import("../synth.ts");
+  return templatesInOrder(config, outDir, { signIn: { tokenPath: "local/token", users: demoUsers } });
 }

@@ -45,10 +45,35 @@ export function documentOperation({ file }: Route, info: DocumentInfo, component
   };
 }
 
+/**
+ * Ids of records of the demo data, by collection. The demo data has no records of the other collections. With these examples, a request
+ * from the reference page of a local service finds a record.
+ */
+const demoIds: Readonly<Record<string, number>> = {
+  users: 139,
+  statuses: 133,
+  tags: 143,
+  prospects: 265,
+  addresses: 512,
+  territories: 910,
+  notes: 157,
+  appointments: 158,
+};
+
+function demoExample({ path }: Route, parameter: string): { example?: number } {
+  const [, collection = ""] = /^\/api\/(\w+)\/\{id\}/.exec(path) ?? [];
+  const example = parameter === "id" ? demoIds[collection] : undefined;
+  return example === undefined ? {} : { example };
+}
+
 export function operation(route: Route, contract: Contract, components: Components): Fields {
   const { path, query, body } = contract;
   const inPath =
-    path === undefined ? [] : components.parameters(path).map((parameter) => ({ ...parameter, in: "path" }));
+    path === undefined
+      ? []
+      : components
+          .parameters(path)
+          .map((parameter) => ({ ...parameter, ...demoExample(route, parameter.name), in: "path" }));
   const inQuery =
     query === undefined ? [] : components.parameters(query).map((parameter) => ({ ...parameter, in: "query" }));
   const inHeader = route.method === "POST" ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : [];

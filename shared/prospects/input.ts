@@ -134,4 +134,4 @@ export type ProspectPatch = z.output<typeof ProspectPatch>;
     assignedByUserId: "The user who assigns the prospect; the caller by default.",
   },
 }));
-/* @__PURE__ */ explain([ProspectPatch], () => ({ example: { currentStatusId: 1024, assignedToUserId: 7 } }));
+/* @__PURE__ */ explain([ProspectPatch], () => ({ example: { currentStatusId: 133, assignedToUserId: 139 } }));

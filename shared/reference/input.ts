@@ -20,7 +20,7 @@ export const NewStatus = named(
 );
 export type NewStatus = z.infer<typeof NewStatus>;
 
-/* @__PURE__ */ explain([NewStatus], () => ({ example: { value: "Appointment set", color: "#1D4ED8" } }));
+/* @__PURE__ */ explain([NewStatus], () => ({ example: { value: "Call Back", color: "#1D4ED8" } }));
 
 export const StatusPatch = named(
   "StatusPatch",
@@ -47,7 +47,7 @@ export type StatusPatch = z.infer<typeof StatusPatch>;
 export const NewTag = named("NewTag", z.object({ value: DisplayValue, color: z.optional(HexColor) }), "A new tag.");
 export type NewTag = z.infer<typeof NewTag>;
 
-/* @__PURE__ */ explain([NewTag], () => ({ example: { value: "Hail damage", color: "#DC2626" } }));
+/* @__PURE__ */ explain([NewTag], () => ({ example: { value: "Corner Lot", color: "#DC2626" } }));
 
 export const TagPatch = named(
   "TagPatch",
@@ -77,5 +77,5 @@ export type TagChoice = z.infer<typeof TagChoice>;
   fields: {
     tagIds: `Tags of the company, at most ${limits.tagsPerProspect} different ones. They replace all tags of the prospect.`,
   },
-  example: { tagIds: [1025, 1031] },
+  example: { tagIds: [143] },
 }));

@@ -65,7 +65,7 @@ export type NewTerritory = z.output<typeof NewTerritory>;
       [-104.987, 39.727],
     ],
     totalProperties: 410,
-    assignedToUserId: 7,
+    assignedToUserId: 139,
   },
 }));
 

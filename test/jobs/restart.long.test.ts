@@ -46,7 +46,7 @@ async function start(): Promise<Running> {
   };
 }
 
-const ROWS = 100_000;
+const ROWS = 40_000;
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, 100));
 
