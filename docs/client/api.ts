@@ -400,6 +400,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/prospects/import/template.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a template for imports
+         * @description A CSV file with one row: the names of the columns that an import reads. Fill in rows, save the file as CSV UTF-8, and import it. A column that is not needed may be removed.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["prospectsTemplate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/prospects/imports": {
         parameters: {
             query?: never;
@@ -1424,6 +1446,8 @@ export interface components {
         };
         /** @description A CSV file in UTF-8 whose lines end in CRLF. */
         CsvFile: string;
+        /** @description A CSV file in UTF-8 with a header row alone. */
+        CsvTemplate: string;
         /** @description A form with one CSV file. */
         CsvUpload: {
             /**
@@ -3016,6 +3040,7 @@ export type AppointmentStatus = components['schemas']['AppointmentStatus'];
 export type Attempt = components['schemas']['Attempt'];
 export type Company = components['schemas']['Company'];
 export type CsvFile = components['schemas']['CsvFile'];
+export type CsvTemplate = components['schemas']['CsvTemplate'];
 export type CsvUpload = components['schemas']['CsvUpload'];
 export type Deleted = components['schemas']['Deleted'];
 export type Delivery = components['schemas']['Delivery'];
@@ -4481,6 +4506,36 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    prospectsTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Disposition": components["headers"]["Content-Disposition"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,tags,notes,source,sourceId */
+                    "text/csv": components["schemas"]["CsvTemplate"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];

@@ -207,6 +207,8 @@ const answers: Readonly<Record<string, unknown>> = {
   health: { status: "ok" },
   "webhooks/pause": { ...Webhook, status: "paused" },
   "webhooks/rotate-secret": withSecret("1b9e4c7d-2a3b-4d5e-8f60-7c8d9e0f1f9a"),
+  "prospects/template":
+    "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,tags,notes,source,sourceId\r\n",
   "prospects/export": [
     "id,name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,createdBy,source,createdAt",
     '1030,Maria Alvarez,+1 303 555 0142,,39.7392,-104.9903,1437 Bannock St,,Denver,CO,80202,Interested,Ravi Rep,ravi@example.com,Hail damage,"Wants a quote, after the hail season.",Ada Admin,door,2026-06-01T15:04:05.678Z',

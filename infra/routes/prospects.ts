@@ -79,6 +79,14 @@ export const prospectRoutes: readonly Route[] = [
   },
   {
     method: "GET",
+    path: "/api/prospects/import/template.csv",
+    file: "prospects/template",
+    // The handler of every streamed answer needs the name of the table, but this one reads nothing.
+    access: { table: {} },
+    streamed: true,
+  },
+  {
+    method: "GET",
     path: "/api/prospects/imports",
     file: "imports/list",
     access: { table: { importList: ["Query"], imports: ["BatchGetItem"] } },

@@ -106,3 +106,16 @@ test("columns that are not read are named, also filled columns without a header 
   expect(result).toMatchObject({ imported: 1, ignoredColumns: ["id", "city", "Colour", ""] });
   expect(await inRequest("name,lat,lng,,\n")).toMatchObject({ ignoredColumns: [] });
 });
+
+test("the template names the columns of an import, and importing it as it is creates nothing", async () => {
+  const headers = { Authorization: `Bearer ${await tokenOf(as.rep.email)}` };
+  const answer = await send("GET", "/api/prospects/import/template.csv", { headers });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+  expect(answer.headers.get("content-disposition")).toBe('attachment; filename="prospects-template.csv"');
+  const columns =
+    "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,tags,notes,source,sourceId";
+  expect(answer.text).toBe(`${columns}\r\n`);
+  expect(await inRequest(answer.text)).toMatchObject({ imported: 0, skipped: 0, ignoredColumns: [], errors: [] });
+  problemOf(await send("GET", "/api/prospects/import/template.csv"), 401, "unauthenticated");
+});

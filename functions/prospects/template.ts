@@ -1,0 +1,19 @@
+/** GET /api/prospects/import/template.csv: returns an empty CSV file with the columns of an import. */
+import * as z from "zod/mini";
+import { streamFile } from "#shared/http/streaming.ts";
+import { templateText } from "#shared/prospects/csv/template.ts";
+import { named } from "#shared/schema.ts";
+
+export const handler = streamFile(
+  {
+    summary: "Get a template for imports",
+    description:
+      "A CSV file with one row: the names of the columns that an import reads. Fill in rows, save the file as CSV UTF-8, and import it. A column that is not needed may be removed.",
+    tag: "Prospects",
+    allow: "everyone",
+    status: 200,
+    response: named("CsvTemplate", z.string(), "A CSV file in UTF-8 with a header row alone."),
+    file: { mediaType: "text/csv", name: "prospects-template.csv" },
+  },
+  async () => templateText(),
+);
