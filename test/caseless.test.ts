@@ -1,5 +1,6 @@
 /**
- * Tests that texts compare equal in any case and Unicode normalisation, and that every text which must be unique fits a key of the table.
+ * Tests that the comparison of texts ignores case and Unicode normalisation, and that every text which must be unique fits a key of the
+ * table.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -20,13 +21,13 @@ const writings = (text: string): string[] => [
   caseless(text),
 ];
 
-test("all ways to write a letter of Unicode are equal, with and without a combining mark", () => {
+test("every Unicode letter equals its upper case, lower case, NFC and NFD forms, also with a combining mark", () => {
   const marks = ["\u0300", "\u0308", "\u0327", "\u0323"];
-  // Letters with an iota subscript are left out: in capitals the mark would follow the iota, which nobody writes.
+  // Letters with an iota subscript are left out. In upper case the combining mark would follow the iota, and nobody writes that.
   const bases = letters.slice(0, 0x2000).filter((letter) => !letter.normalize("NFD").includes("\u0345"));
   const marked = bases.flatMap((letter) => marks.map((mark) => letter + mark));
   const wrong = [...letters, ...marked].filter((text) =>
-    // The first comparison only saves time, because most letters have one way of writing.
+    // `other !== text` only saves time, because most letters have only one form.
     writings(text).some((other) => other !== text && caseless(other) !== caseless(text)),
   );
   expect(wrong).toEqual([]);
@@ -45,7 +46,7 @@ test.each([
   expect(folded(a) === folded(b)).toBe(same);
 });
 
-test("names are equal exactly if their texts are equal without case", () => {
+test("two texts have the same uniqueness key exactly if the caseless comparison finds them equal", () => {
   const text = fc.string({ unit: fc.constantFrom(..."aAσςΣßSs", "\u1e9e", "\u0301", "é"), maxLength: 4 });
   fc.assert(
     fc.property(text, text, (a, b) => {
@@ -55,7 +56,7 @@ test("names are equal exactly if their texts are equal without case", () => {
   );
 });
 
-test("every display value fits its uniqueness key after normalisation", () => {
+test("the uniqueness key of every allowed value of a status or tag fits DynamoDB's limit of 1 024 bytes", () => {
   const symbols = letters.filter((letter) => Buffer.byteLength(folded(letter)) > 4);
   expect(symbols.length).toBeGreaterThan(10);
   for (const symbol of symbols) {

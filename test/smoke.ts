@@ -191,7 +191,8 @@ async function story(): Promise<void> {
   for (let i = 0; i < CHANGES; i++) {
     const id = prospectIds[i % prospectIds.length];
     const isEvenRound = Math.floor(i / prospectIds.length) % 2 === 0;
-    // The chosen prospect already has the second status, so its statuses alternate in the opposite order.
+    // The chosen prospect already has the second status, so it gets the first status first. The other prospects get the second status
+    // first.
     const status = (id === chosen) === isEvenRound ? first : second;
     const answer = await rep("PATCH", `/api/prospects/${id}`, { currentStatusId: status.id });
     assert(answer.status === 200, `patch: ${answer.status}`);

@@ -135,7 +135,7 @@ test.each([
   expect(takers.map((schema) => z.parse(schema, value))).toEqual([instant, Date.parse(instant), Date.parse(instant)]);
 });
 
-test("a day counts as its first instant, and as its last instant at the end of a range", () => {
+test("a date without a time means the first instant of the day, or its last instant at the end of a range", () => {
   const [first, last] = ["2026-01-01T00:00:00.000Z", "2026-01-01T23:59:59.999Z"];
   expect(takers.map((schema) => z.parse(schema, "2026-01-01"))).toEqual([first, Date.parse(first), Date.parse(last)]);
 });

@@ -106,7 +106,7 @@ test("an unknown user is logged without a stack", async () => {
   ]);
 });
 
-test("one look-up of the caller serves all methods, and the functions read no row for the caller", async () => {
+test("one look-up of the caller serves requests to several routes, and the functions read no row for the caller", async () => {
   const called = await calledBy(async () => {
     const answers = [
       await call("GET", "/api/me", `Bearer ${token}`),
@@ -130,7 +130,7 @@ test("the gateway caches the refusal of a forged token, but not that of a token 
   expect(await refused(`Bearer ${await service.mint({ sub: "nobody" })}`)).toEqual({ authorize: 3 });
 });
 
-test("a failed look-up of the caller gives a server error instead of 401, and succeeds when the table answers again", async () => {
+test("a request whose caller cannot be looked up gets a server error instead of 401, and succeeds when the table answers again", async () => {
   db.plan((operation) => (operation === "GetItem" ? serverError : pass));
   const answer = await call("GET", "/api/prospects", `Bearer ${token}`);
   const told = ["content-type", "retry-after", "www-authenticate", "access-control-allow-origin"];

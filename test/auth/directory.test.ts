@@ -38,7 +38,7 @@ test("each look-up returns the current rights, so a disabled user is rejected un
   expect(await lookUpCaller(context, "subject-1")).toEqual(caller);
 });
 
-test("an identity row without rights allows sign-in, and gets the rights of the user row at the user's next change", async () => {
+test("a user whose identity row has no rights yet can sign in, and the next change of the user adds the rights to that row", async () => {
   const context = contextOn(db.table);
   const owner = { email: "owner@old.test", firstName: "A", lastName: "B", sub: "subject-old" };
   const { owner: made } = await createCompany(context, { name: "Old", owner });

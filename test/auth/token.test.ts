@@ -17,7 +17,7 @@ afterEach(() => {
 interface Running {
   readonly issuer: string;
   readonly asked: string[];
-  /** The issuer's answer to every request while it is set. If it is undefined, the issuer answers correctly. */
+  /** If set, the issuer gives this answer to every request. If undefined, the issuer answers correctly. */
   fault: { status: number; body: string } | undefined;
 }
 

@@ -14,7 +14,10 @@ import { newTeam } from "../harness/team.ts";
 const as = await newTeam();
 
 const now = Math.floor(Date.now() / 1_000);
-/** Seconds that may pass until a test uses a token. Claims about the future are later than this, so that no slow test makes them valid. */
+/**
+ * Seconds that the tests may take until they send a token. A claim about the future, such as `nbf`, is later than this. It therefore stays
+ * invalid in a slow test.
+ */
 const WAIT_SECONDS = 600;
 const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
 const Header = z.looseObject({ alg: z.string(), kid: z.string() });
@@ -157,7 +160,7 @@ function forged(make: (() => string | undefined) | undefined): { value: string |
   }
 }
 
-test("the forge makes valid tokens, because a token without a fault is accepted", async ({ skip }) => {
+test("a forged token without a fault is accepted, so only their faults make the other tokens bad", async ({ skip }) => {
   skip(forge.privateKey === undefined, NO_KEY);
   const answer = await send("GET", "/api/me", { headers: { Authorization: `Bearer ${withClaims({})}` } });
   bodyOf(answer, 200, z.unknown());

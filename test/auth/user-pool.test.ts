@@ -66,7 +66,7 @@ test("a new user is created with a verified address", async () => {
   expect(bodies).toEqual([{ UserPoolId: "pool-1", Username: "a@x.test", UserAttributes }]);
 });
 
-test("a user of an earlier attempt keeps the subject and gets another invitation", async () => {
+test("a user whom an earlier invitation created keeps the subject and gets another invitation", async () => {
   const again = await askPool("FORCE_CHANGE_PASSWORD", invited);
   expect(again.sub).toBe(sub);
   expect(again.asked).toEqual(["AdminCreateUser", "AdminGetUser", "AdminCreateUser RESEND"]);

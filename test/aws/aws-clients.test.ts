@@ -189,7 +189,7 @@ describe("errors of S3", () => {
   });
 });
 
-test("the client of the table copies no answer for a logger, unlike the SDK's own client", () => {
+test("the SDK's own client copies each answer for a logger, and the client of the table does not", () => {
   const isLogging = ({ middlewareStack }: { middlewareStack: { identify: () => string[] } }) =>
     middlewareStack.identify().some((middleware) => middleware.startsWith("loggerMiddleware"));
   expect(isLogging(new DynamoDBClient({ region: "us-east-1" }))).toBe(true);

@@ -10,7 +10,10 @@ export interface Budget {
   readonly measured: number;
 }
 
-/** Compares the rounded value that the report prints, so that the report never shows a value at its limit as a failure. */
+/**
+ * Compares the value as the report prints it, which is rounded to two decimals. Otherwise the report could show a value that equals its
+ * limit as a failure.
+ */
 export const isHeld = ({ limit, measured }: Budget): boolean => limit === null || Number(inDigits(measured)) <= limit;
 
 export const inDigits = (value: number): string => String(Number(value.toFixed(2)));

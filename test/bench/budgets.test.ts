@@ -24,7 +24,7 @@ const broken = (budgets: readonly Budget[]): Budget[] => budgets.filter((budget)
 
 describe("budgets are held", () => {
   let smaller: Counted | undefined;
-  test.each([10_000, 100_000])("at %d prospects, where reads cost no more than with fewer prospects", async (size) => {
+  test.each([10_000, 100_000])("at %d prospects, and reads cost no more than at the smaller size", async (size) => {
     const counted = await countReads(await setStage(table, size), smaller);
     expect(broken(counted.budgets)).toEqual([]);
     expect(broken(await countWrites(counted.stage, CREATES))).toEqual([]);

@@ -4,7 +4,10 @@ import type { Table } from "#shared/db/table.ts";
 
 export interface CountingTable {
   readonly table: Table;
-  /** Returns the ids of the index segments that were read. Every read of a segment begins with its main columns. */
+  /**
+   * Returns the ids of the index segments that were read. Every read of a segment requests the part with its main columns, so this part is
+   * counted.
+   */
   segments(): string[];
 }
 

@@ -14,8 +14,8 @@ import { setStage } from "./stage.ts";
 import { startBenchTable } from "./table.ts";
 
 /**
- * Lambda gives a function of this memory one whole processor, and a smaller function only a share of it. A read of the index uses at most
- * one processor.
+ * Lambda gives a function with this memory one whole processor, and a function with less memory only a share of one. More memory does not
+ * speed up a read of the index, because the read uses only one processor.
  */
 const WHOLE_CPU_MB = 1_769;
 /** Prices of a GB-second and of an on-demand read unit, in US dollars for arm64 in us-east-1. */
@@ -44,7 +44,7 @@ export interface Kind {
   readonly coldUnits: number;
 }
 
-/** Measured by `index-memory.ts`. `warmMs` also includes parsing the request and writing the answer. */
+/** The values that `index-memory.ts` has measured. `warmMs` also includes parsing the request and writing the answer. */
 export const kinds = {
   list: { bytes: 4_853_200, warmMs: 3, coldMs: 75, coldUnits: 138 },
   pins: { bytes: 6_404_848, warmMs: 45, coldMs: 145, coldUnits: 206 },

@@ -1,5 +1,6 @@
 /**
- * Runs as a process that loads several copies of a company's index. It compares the real memory of a copy with the estimate of the cache.
+ * Runs as a process that loads the index of one company several times. It compares the real memory of one loaded index with the estimate of
+ * the cache.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -14,12 +15,13 @@ const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(
 const COPIES = 4;
 
 export interface IndexMemory {
-  /** Bytes of one copy, as the cache estimates them. */
+  /** Bytes of one loaded index, as the cache estimates them. */
   readonly countedBytes: number;
-  /** Bytes by which the live memory of the process grows for one copy. */
+  /** Bytes by which the live memory of the process grows for one loaded index. */
   readonly takenBytes: number;
   /**
-   * `coldMs` and `coldUnits` are processor time and read units of the first read of a copy. `warmMs` is the processor time of a later read.
+   * `coldMs` and `coldUnits` are the processor time and the read units of the first read, which loads the index. `warmMs` is the processor
+   * time of a later read.
    */
   readonly coldMs: number;
   readonly warmMs: number;
@@ -47,7 +49,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function measure(read: (reader: Reader) => Promise<unknown>): Promise<IndexMemory> {
-  // This first read loads data that all copies share, so that the measurement does not include it.
+  // The first read also loads data that is not part of an index. It comes before the measurement, so that this data is not measured.
   await read(fresh());
   const before = takenBytes();
   const readers = Array.from({ length: COPIES }, fresh);

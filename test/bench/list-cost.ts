@@ -1,4 +1,7 @@
-/** Measures the processor time of a list beside bare reads of the same rows, and the rate of lists through the whole local service. */
+/**
+ * Measures the processor time of a list compared with plain reads of the same rows, and the lists a second that the whole local service
+ * answers.
+ */
 import { Agent, get } from "node:http";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, QueryCommand } from "@aws-sdk/lib-dynamodb";

@@ -1,4 +1,7 @@
-/** Compares the service with Postgres on the same rows. Postgres has suitable indexes. Each query is a count and a page on both sides. */
+/**
+ * Compares the times of the service and of Postgres for the same rows and queries. Postgres has suitable indexes. For each query, both
+ * return the exact total and one page.
+ */
 import { deepEqual } from "node:assert/strict";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -59,7 +62,7 @@ async function load(postgres: Postgres, company: BenchCompany): Promise<void> {
   await postgres.run(INDEXES);
 }
 
-/** Yields the rows in texts of 500 rows, which bounds the memory. */
+/** Yields the rows in pieces of 500, because all rows in one text would need too much memory. */
 function* lines(company: BenchCompany): Generator<string> {
   let piece = "";
   for (let at = 0; at < company.count; at++) {

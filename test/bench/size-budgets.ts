@@ -37,7 +37,7 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await coldStartBudgets(stage, firstId + count - 1)),
-    // Measured only for the first company, because this cost does not depend on the number of prospects.
+    // Budget 14 is measured only for the first company, because this cost does not depend on the number of prospects.
     ...(smaller === undefined ? await attachedBudgets(stage) : []),
   ];
   return { stage, warm, budgets };

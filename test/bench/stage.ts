@@ -31,7 +31,7 @@ import type { BenchTable } from "./table.ts";
 
 const REPS = 40;
 const TAGS = ["Hail Damage", "Referral", "Insurance", "Solar", "Battery"] as const;
-/** Rows of one import. It bounds the memory, because all rows of an import are in memory at the same time. */
+/** Rows of one import. All rows of an import are in memory at the same time, so this number limits the memory. */
 const IMPORT_ROWS = 100_000;
 
 export interface Stage {
@@ -42,7 +42,10 @@ export interface Stage {
   readonly clock: Clock & { ms: number };
   /** Returns the context of a newly started function, whose caches are empty. */
   cold(): ApiContext;
-  /** Writes the rows that the page of this query reads, and the rows between them, because a read of neighbours loads those too. */
+  /**
+   * Writes the rows of the page that this query returns. The service may read the rows within a block of 128 ids as one range, so the rows
+   * between them are written too.
+   */
   fill(query: ListQuery): Promise<void>;
 }
 

@@ -76,7 +76,7 @@ class Records {
     await db.direct.transact(prospectDelta(this.companyId, entry));
   }
 
-  /** Writes a version of a note. A note stays with its first prospect, so `firstOn` counts only for a new note. */
+  /** Writes a version of a note. `firstOn` is the prospect of a new note. An existing note stays with its prospect. */
   async note(noteId: number, firstOn: number, text: string | null): Promise<void> {
     const known = this.#notes.get(noteId);
     const prospectId = known?.prospectId ?? firstOn;
@@ -252,8 +252,8 @@ describe("a flush", () => {
     for (let version = 1; version <= 9; version++) await records.write(1, version);
     await records.remove(1);
     await records.write(2, 2);
-    // The process deletes two entries and is then killed. One of the two is the entry of the deletion (version 10), because the key "10"
-    // sorts before "9".
+    // The process deletes the first two entries and is then killed. Keys are compared as texts, so version 10 (the deletion) comes before
+    // version 2 and is one of these two.
     let isGone = false;
     db.plan((_, __, body) => {
       if (isGone) return dead;
@@ -269,7 +269,7 @@ describe("a flush", () => {
     await records.expectClean({ orphans: true });
   });
 
-  test("keeps its rows if the reply to its move of the head is lost and the next flush moves the head before the retry", async () => {
+  test("keeps its rows if the reply to its update of the head row is lost and the next flush updates that row before the retry", async () => {
     const records = new Records();
     await change(records, 1);
     await flushAll(db.direct, records.companyId);
@@ -341,7 +341,7 @@ describe("the stream of unflushed entries", () => {
     dynamodb: { Keys: { pk: { S: `C#${companyId}#X` } }, SequenceNumber: String(number) },
   });
 
-  test("may lose and repeat records, because the next batch flushes the entries that one batch missed", async () => {
+  test("may lose and repeat records, because a flush reads the entries from the table and not from the stream", async () => {
     const [busy, quiet] = [new Records(), new Records()];
     const handle = flushStream(() => ({ table: db.direct, clock }));
     const batch = (records: Records, count: number) =>
@@ -349,13 +349,14 @@ describe("the stream of unflushed entries", () => {
     const left = async ({ companyId }: Records) => (await readUnflushed(db.direct, companyId)).keys.length;
     await busy.writeMany(FLUSH_ENTRIES, 2);
     await quiet.writeMany(3, 1);
-    // A cold function does not know the number of unflushed entries, so it counts them in the table at the first stream record. The other
-    // company has too few for a flush.
+    // A newly started function does not know how many entries of a company are unflushed. It reads them from the table at the company's
+    // first stream record. The company `quiet` has too few of them for a flush.
     expect(await batch(busy, 1)).toEqual({ batchItemFailures: [] });
     expect(await batch(quiet, 1)).toEqual({ batchItemFailures: [] });
     expect([await left(busy), await left(quiet)]).toEqual([0, 3]);
     await busy.writeMany(FLUSH_ENTRIES, 1);
-    // All stream records except one are lost, and that one arrives twice.
+    // The same record arrives again and again instead of the other records. The function only counts records, so it flushes when enough
+    // have arrived.
     for (let i = 1; i < FLUSH_ENTRIES; i++) await batch(busy, 1);
     expect(await left(busy)).toBe(FLUSH_ENTRIES);
     await batch(busy, 1);

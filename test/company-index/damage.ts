@@ -70,8 +70,8 @@ export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNote
 }
 
 /**
- * Replaces the overrides of the newest run (the part of the index that the last flush wrote). Overrides name the records of older runs that
- * are outdated, and hold notes whose prospect is in an older run.
+ * Replaces the overrides and the loose notes of the newest run (the part of the index that the last flush wrote). Overrides list the
+ * records whose versions in older runs are outdated. A loose note belongs to a prospect in another run.
  */
 export async function rewriteOverrides(
   index: IndexInHand,

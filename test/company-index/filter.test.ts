@@ -1,6 +1,6 @@
 /**
- * Tests that a filter finds the same rows in an index segment, which it searches by columns, as among unflushed entries, which it compares
- * one by one.
+ * Tests that a filter finds the same rows in an index segment and among unflushed entries. A segment is searched by columns. Entries are
+ * compared one by one.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -68,7 +68,7 @@ const address = {
   zip: "80202",
 };
 
-test("a few long entries trigger a flush, just as many short entries do", async () => {
+test("fifteen entries with long texts trigger a flush, although fifteen short entries are too few", async () => {
   const context = newFunction();
   const company = await newCompany(context);
   const { companyId } = company.caller;

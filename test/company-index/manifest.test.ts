@@ -175,7 +175,7 @@ describe("a flush", () => {
     await expectNoGarbage(company);
   });
 
-  test("recognises that its head moved if the reply is lost and its run is replaced before the retry", async () => {
+  test("recognises that it has published its run even if the reply is lost and the run is replaced before the retry", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, MERGE_RATIO - 1);
     await writeSome(company, ids, MERGE_RATIO - 1);
@@ -284,7 +284,7 @@ describe("a reader", () => {
     expect(asked).toEqual(["#XM", "#XS"]);
   });
 
-  test("requests missing run manifests if its copy is older than the head", async () => {
+  test("requests each run manifest that its read of an outdated replica did not return", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 3);
     const { manifest } = await headOf(company);

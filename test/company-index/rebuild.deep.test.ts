@@ -138,7 +138,7 @@ describe("a rebuild", () => {
     await expectExact(company);
   });
 
-  test("hides older entries of a slow reader that started with the rebuild", async () => {
+  test("is exact for a slow reader that reads the unflushed entries before the rebuild and the head row after it", async () => {
     const company = newCompany();
     await company.stage(flushAll);
     let reader: Promise<void> | undefined;
@@ -158,7 +158,7 @@ describe("a rebuild", () => {
     await expectExact(company);
   });
 
-  test("keeps an entry that was visible before its row", async () => {
+  test("keeps an unflushed entry if the rebuild has read only an older version of its row", async () => {
     const company = newCompany();
     const { ids } = await company.stage(flushAll);
     const records = {

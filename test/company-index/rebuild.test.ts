@@ -38,7 +38,7 @@ test("a rebuilt run lists the records of earlier and current unflushed entries, 
   });
 });
 
-test("a deleted note is listed with the version after the newest one that is mentioned", () => {
+test("a deleted note is listed with a version that is one higher than its newest version in entries and runs", () => {
   const others = { unflushed: [{ entries: [], notes: [note(21, 3), note(21, 2), note(22, 1)] }], runOverrides: [] };
   expect(overridesToList(known, others, new Set([21])).notes).toMatchObject([{ id: 21, version: 4 }]);
 });

@@ -49,7 +49,7 @@ test("a search finds each text that contains the word, and no other text", () =>
   );
 });
 
-test("a word index holds more texts than 16 bits can number, and more words than its first table", () => {
+test("a word index holds more than 65 536 texts, and so many words that its hash table must grow", () => {
   const random = randomSequence(7);
   const name = (): string => Math.floor(random() * 40_000).toString(36);
   const given = Array.from(

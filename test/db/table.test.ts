@@ -90,7 +90,7 @@ describe("writing", () => {
     expect(await db.direct.get(key)).toMatchObject({ n: 2 });
   });
 
-  test("a failed condition names the write and the item under its key, and nothing is half-written", async () => {
+  test("the error of a failed condition has the number of the write and the stored item, and no write of the transaction takes effect", async () => {
     const pk = partition();
     await db.direct.write({ put: row(pk, 1) });
     const failure = db.table.transact([
@@ -108,7 +108,8 @@ describe("writing", () => {
       status: 400,
     } as const;
     const put = row(partition(), 1);
-    // A cancelled transaction without reasons is no failed condition and no bad input, so the client must retry it.
+    // DynamoDB gives no reason for this cancellation. It is therefore neither a failed condition nor bad input, and the client must retry
+    // the transaction.
     db.plan((_, number) => (number < 3 ? cancelled : pass));
     await db.table.transact([{ put, when: absent }]);
     db.plan(() => cancelled);
@@ -155,7 +156,7 @@ describe("ids", () => {
   });
 });
 
-test("the meter counts requests, units and the longest chain of requests", async () => {
+test("the meter counts requests, units, and the requests that wait for each other (rounds)", async () => {
   const pk = partition();
   await db.direct.batchPut([row(pk, 1), row(pk, 2)]);
   const { usage } = await metered(async () => {

@@ -192,7 +192,7 @@ export function clientOf(email: string): Client {
   return Object.assign(call, { email, GET, POST, PUT, PATCH, DELETE });
 }
 
-/** Returns the arguments of a typed request for the record with this id, whose path has `{id}`. */
+/** Returns the path parameter `{id}` for a request of the typed client. */
 export const at = (id: number) => ({ params: { path: { id } } });
 
 /** The demo companies of the local service. All test files share them, so tests must only read them. */

@@ -1,6 +1,6 @@
 /**
- * A proxy between a client and the local service with its bucket. As a test plans, it holds requests, and breaks, shortens, loses or
- * replaces answers.
+ * A proxy between a client and the local service with its bucket. A test plans which requests it holds, and which answers it breaks off,
+ * shortens, loses or replaces.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request as open, type ServerResponse } from "node:http";

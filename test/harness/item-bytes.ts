@@ -1,4 +1,7 @@
-/** Returns the size of an item as DynamoDB bills it: names and values, one byte for each element, and three bytes for each list or map. */
+/**
+ * Returns the size of an item as DynamoDB bills it: the bytes of names and values, three bytes for each list or map, and one byte for each
+ * entry in it.
+ */
 
 export function bytesOf(item: Record<string, unknown>): number {
   return Object.entries(item).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value), 0);

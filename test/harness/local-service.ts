@@ -18,7 +18,7 @@ declare module "vitest" {
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const other = process.env.BASE_URL ?? "";
-  // Only a URL counts, because the test runner sets an unset BASE_URL to a path.
+  // If BASE_URL is not set, the test runner sets it to a path. Only a URL therefore names a running service.
   if (URL.canParse(other)) {
     const baseUrl = other.replace(/\/$/, "");
     await assertSignIn(baseUrl);
@@ -48,7 +48,7 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>["uses
   return z.parse(Used, (await answer)[0]).uses;
 }
 
-/** Returns true if all API tests ran and passed. After a part of the tests, some grants would wrongly seem unused. */
+/** Returns true if all API tests ran and passed. Otherwise the grants that only the other tests use would seem unused. */
 async function isWhole(project: TestProject): Promise<boolean> {
   if (project.name !== "api" || project.vitest.config.testNamePattern !== undefined) return false;
   const ran = project.vitest.state.getTestModules().filter((module) => module.project.name === project.name);

@@ -110,8 +110,8 @@ const prospect = {
   customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
 };
 /**
- * A filter of the maximum size. It matches the test's prospect, whose answer then contains the button of the manual trigger. Quotation
- * marks fill the rest of the filter, because escaping makes them longest.
+ * A filter of the maximum size. It matches the test's prospect, so answers with this prospect also contain the manual trigger and the text
+ * of its button. Quotation marks fill the rest of the filter, because escaping makes them longest.
  */
 const filter = (() => {
   const match = { "prospect.source": ["", prospect.source] };

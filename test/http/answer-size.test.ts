@@ -1,4 +1,4 @@
-/** Tests that an endpoint rejects its own answer, if it exceeds Lambda's limit, before the transaction commits. */
+/** Tests that an endpoint rejects an answer above Lambda's limit before its transaction commits. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";

@@ -153,7 +153,7 @@ const query = fc.array(
 
 const request = fc.record({ segments: fc.tuple(segment, segment), query, body: jsonBody, contentType });
 const examples = fc.sample(request, { numRuns: EXAMPLES, seed: 7 });
-/** Gives each endpoint the next part of the list, so that all examples are used. */
+/** Returns the generated requests for one endpoint. Each endpoint gets the next part of `examples`, so that all of them are used. */
 const examplesOf = (endpoint: number) =>
   Array.from({ length: RUNS }, (_, n) => examples[(endpoint * RUNS + n) % EXAMPLES]).filter((one) => one !== undefined);
 

@@ -69,7 +69,7 @@ test.each(Object.keys(faults))(
   },
 );
 
-test("a retry of a killed request is told to wait as long as the request has taken so far, until it takes over the key", async () => {
+test("Retry-After grows with the time since a killed request began, until a retry takes over the request's key", async () => {
   const start = Date.now();
   let now = start;
   const { context, caller } = await company({ now: () => now });

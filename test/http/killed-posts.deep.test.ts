@@ -50,9 +50,11 @@ test("the retry of each killed POST gets 409 with Retry-After", async () => {
   // The second service starts before the requests. A claim on an idempotency key lasts 30 seconds, and starting a service can take that
   // long on a busy machine.
   const second = await start(false);
-  // An idempotent request first claims its key. Effect and answer come in one later transaction, which hangs here.
+  // An idempotent request first writes a claim on its key. One later transaction writes its effect and its answer. This transaction hangs
+  // here.
   const reached = Promise.withResolvers<void>();
-  // The rows of the claims identify the requests, because the service repeats the transaction of a request after a time-out.
+  // The keys of the claims in the transactions that have begun. After a time-out the service repeats a transaction, so the number of
+  // transactions would be wrong.
   const claims = new Set<string>();
   db.plan((operation, _, body) => {
     if (operation !== "TransactWriteItems") return pass;

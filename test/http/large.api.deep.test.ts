@@ -17,7 +17,7 @@ async function inLanes<T>(count: number, work: (index: number) => Promise<T>): P
   return results;
 }
 
-test("the list of territories is complete and newest first, and each polygon is exact", async () => {
+test("the list of territories is complete and newest first, and each polygon is returned as it was sent", async () => {
   const Territory = z.object({ id: z.number(), createdAt: z.string(), polygon: z.array(z.array(z.number())) });
   const ring = (n: number) => Array.from({ length: 5_000 }, (_, i) => [-104 - (i + n) / 7e15, 39 + (i + n) / 9e15]);
   const made = await inLanes(32, async (n) => {
@@ -35,7 +35,7 @@ test("the list of territories is complete and newest first, and each polygon is 
   expect(territories.map(({ id }) => id)).toEqual(sorted.map(({ id }) => id));
 });
 
-test("the detail of a prospect contains all its appointments", async () => {
+test("GET of one prospect returns all its appointments", async () => {
   const { id } = bodyOf(await as.rep("POST", "/api/prospects", {}), 201, Identified);
   // Each of these characters needs six bytes in JSON, so that few appointments make the answer larger than 6 MB.
   const notes = "\u0001".repeat(10_000);

@@ -1,5 +1,6 @@
 /**
- * Creates the records of the role matrix. Each text and id of a record is remembered as a mark, so that a test can find it in any answer.
+ * Creates the records of the role matrix (expected status of each route for each kind of caller). Also remembers the texts and ids of these
+ * records, so that a test finds them in an answer to a caller who may not see them.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
@@ -10,14 +11,14 @@ import type { CallerName, Row, Whose } from "./matrix-table.ts";
 
 export type Company = "one" | "two";
 
-/** A text or id that only some callers may see. */
+/** A remembered text or id of a record. Only some callers may see it. */
 interface Mark {
   readonly sign: string | number;
   readonly company: Company;
   readonly whose: Whose | "admins";
   /**
-   * The path of a list that shows the mark to the whole company. Undefined if there is none. Every user sees all statuses, tags and users
-   * in these lists.
+   * The path of a list that shows this text or id to every user of the company, such as the list of tags. Undefined if there is no such
+   * list.
    */
   readonly home: string | undefined;
 }
@@ -37,7 +38,7 @@ function maySee(caller: CallerName, { company, whose, home }: Mark, path: string
   return seenInCompany[isHome ? "-" : whose].includes(caller);
 }
 
-/** Returns the marks that the answer shows in its body or headers although the caller may not see them. */
+/** Returns the remembered texts and ids that the caller may not see but that the body or the headers of the answer contain. */
 export function leaks(caller: CallerName, path: string, { headers, text }: Answer): (string | number)[] {
   const told = `${[...headers].map(([name, value]) => `${name}: ${value}`).join("\n")}\n${text}`;
   const ids = new Set(Array.from(told.matchAll(/[:[,/](\d+)(?=[,}\]\n])/g), ([, digits]) => Number(digits)));
@@ -61,7 +62,7 @@ export interface Records {
   readonly tags: number;
   readonly webhooks: number;
   readonly registrations: number;
-  /** Id of a registration with a manual trigger, which is an action of a prospect. */
+  /** Id of a registration with a manual trigger. Below the path of a prospect the API calls it an action. */
   readonly actions: number;
 }
 
@@ -184,7 +185,7 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
   return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
 }
 
-/** Returns functions that remember texts and ids as marks. Only the callers in `whose` of this company may see the marks. */
+/** Returns functions that remember a text or an id. Among the users of the company, only the callers in `whose` may see it. */
 export function marker(company: Company, whose: Mark["whose"], home?: string) {
   function known<Sign extends string | number>(sign: Sign): Sign {
     marks.push({ sign, company, whose, home });

@@ -11,8 +11,8 @@ export const callers = ["owner", "admin", "plain", "viewer", "manager", "strange
 export type CallerName = (typeof callers)[number];
 
 /**
- * To whom the prospect of a row is assigned: `mine` to the plain sales user, `other` to another user. `-` means that the assignee makes no
- * difference, and an address then belongs to no prospect.
+ * The assignee of the prospect in a request: `mine` is the caller `plain`, `other` is another user. `-` is for requests in which the
+ * assignee makes no difference. The address in such a request belongs to no prospect.
  */
 export type Whose = "mine" | "other" | "-";
 

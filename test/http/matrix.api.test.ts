@@ -137,7 +137,7 @@ test("a registration exists below its own webhook only", async () => {
   expect(await sameProblem(requests)).toBe(404);
 });
 
-test("the matrix knows every id field of a body", () => {
+test("the tests have a case for every body field that is the id of another record", () => {
   expect(references.map(({ method, path, field }) => `${method} ${path} ${field}`).toSorted()).toEqual(
     documentedReferences().toSorted(),
   );

@@ -31,7 +31,10 @@ const ring = fc.array(fc.tuple(fc.constantFrom(0, 1.5, -180), fc.constantFrom(0,
 });
 
 interface Kind {
-  /** The path that creates the record. All generated sequences of PATCH bodies change this one record, one sequence after the other. */
+  /**
+   * The path to which a POST creates the record. All generated sequences of PATCH bodies change this one record, one sequence after the
+   * other.
+   */
   readonly collection: string;
   readonly first: object;
   /** The collection in the path of the record, if it differs from `collection`. */

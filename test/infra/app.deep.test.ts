@@ -64,7 +64,7 @@ describe("cdk synth", () => {
     expect(warnings("operator@example.com")).toEqual([]);
   });
 
-  it("applies both rule packs, because a bare queue fails both", async () => {
+  it("applies both rule packs, so a queue with default settings violates a rule of each", async () => {
     const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
     new Queue(new Stack(app, "Bare"), "Queue");
     await addRulePacks(app);

@@ -36,8 +36,8 @@ async function get(file: string, resource: string, stage = "") {
 }
 
 /**
- * Node's own modules that all bundles together may load, in addition to the modules that every process loads. More modules mean a slower
- * start.
+ * The largest number of Node's own modules that all bundles together may load, in addition to the modules that every process loads. More
+ * modules mean a slower start.
  */
 const NODE_MODULES = 160;
 
@@ -147,7 +147,7 @@ describe("a bundle's import of Node's HTTP client", () => {
 });
 
 describe("the function that answers 405", () => {
-  it("has the methods of every path of the route table next to its code", () => {
+  it("has a file with the methods of every path of the route table", () => {
     const methods: unknown = JSON.parse(readFileSync(join(directory, methodNotAllowed.file, "methods.json"), "utf8"));
     const known = z.parse(z.record(z.string(), z.array(z.string())), methods);
     const expected = Map.groupBy(routes, ({ path }) => path);
@@ -158,7 +158,7 @@ describe("the function that answers 405", () => {
 });
 
 describe("GET /openapi.json", () => {
-  it("is the document with the policy and the address of this deployment, and also exists as OpenAPI 3.0", async () => {
+  it("is the document with the policy for webhook URLs and the address of this deployment, also as OpenAPI 3.0", async () => {
     process.env.WEBHOOK_URL_POLICY = "local";
     const { statusCode, headers, body } = await get("docs/openapi", "/openapi.json", "/live");
     expect(statusCode).toBe(200);

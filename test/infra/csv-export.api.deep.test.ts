@@ -138,7 +138,7 @@ test("a file may contain only the header; a wrong filter is reported", async () 
   expect(existsSync(wrong)).toBe(false);
 });
 
-test("a link keeps its target and the target its mode; a device or folder is not replaced", async () => {
+test("a symbolic link and the mode of its target stay the same; a pipe or folder is not replaced", async () => {
   const file = newFile();
   const link = `${file}.link`;
   writeFileSync(file, "old", { mode: 0o600 });

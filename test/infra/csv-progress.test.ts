@@ -24,7 +24,7 @@ test("a terminal gets one redrawn line, any other output plain lines", () => {
   expect(shown(true)).toBe(`${erase}${first}${erase}${second}${erase}a message\n${erase}`);
 });
 
-test("a rate has the unit of its step", () => {
+test("the speed of a step is in rows or megabytes a second, as its progress is in rows or bytes", () => {
   expect(lineOf(step, 1_500, false)).toBe("writing  25 %, 30,000 of 120,000 rows, 1,500 rows/s, 1,234 errors");
   const bytes = { name: "sending", done: 1_500_000, total: 3_000_000, unit: "bytes" } as const;
   expect(lineOf(bytes, 250_000, false)).toBe("sending  50 %, 1.5 MB of 3.0 MB, 0.3 MB/s");

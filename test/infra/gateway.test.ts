@@ -112,7 +112,7 @@ describe("errors of API Gateway", () => {
     ]);
   });
 
-  it("contain nothing of the request except its id, and the authorizer's reason only after the authorizer", () => {
+  it("contain nothing of the request except its id; only the answer to a denied token contains the authorizer's reason", () => {
     const withReason = gatewayAnswers().filter(({ answer }) => JSON.stringify(answer).includes("context.authorizer"));
     expect(withReason.map(({ type }) => type)).toEqual(["ACCESS_DENIED"]);
     const templates = [
@@ -170,7 +170,7 @@ describe("methods", () => {
     }
   });
 
-  it("answer preflights of the one configured origin by mocks, which allow the header Authorization", () => {
+  it("answer preflights of the one configured origin without a function, and allow the header Authorization", () => {
     const known = ofType("mock").filter(({ path }) => byPath(routes).has(path));
     expect(known.map(({ method }) => method)).toEqual([...byPath(routes).keys()].map(() => "OPTIONS"));
     for (const { path, integration } of known) {
@@ -299,7 +299,7 @@ describe("stage", () => {
     expect(deploymentOf(other)).not.toEqual(deploymentOf(template));
   });
 
-  it("throttles public documents, long work and whole maps apart, so that other routes keep their rate", () => {
+  it("has separate throttles for public documents, imports, exports and map pins, so that other routes keep their rate", () => {
     const [common, ...own] = listed(at(stage(), "MethodSettings"));
     const limited = routes.filter(({ rate }) => rate !== undefined);
     expect(limited.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
@@ -350,7 +350,7 @@ describe("the definition", () => {
     expect(at(definition(), "x-amazon-apigateway-binary-media-types")).toEqual(["multipart/form-data"]);
   });
 
-  it("is the whole API: it overwrites, keeps the endpoint regional, and has the name of its metrics", () => {
+  it("replaces the whole API at each deployment, keeps the endpoint regional, and has the name that the metrics use", () => {
     const [api] = template.all("AWS::ApiGateway::RestApi");
     expect(api?.properties).toMatchObject({
       Mode: "overwrite",

@@ -6,10 +6,10 @@ import { at, ownIdentity, synthesized } from "./template.ts";
 const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
 const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template has none");
 
-it("the pool lets its client write no attribute that the service uses, and keeps an address until the next one is verified", async () => {
+it("the pool's client may write no attribute that the service uses, and a user keeps an e-mail address until a new one is verified", async () => {
   const template = await synthesized();
   const { properties: client } = one(template.all("AWS::Cognito::UserPoolClient"));
-  // Cognito treats an empty list as all standard attributes, so the list must name one that the service does not use.
+  // Cognito treats an empty list as all standard attributes. The list therefore names one attribute that the service does not use.
   expect(client.WriteAttributes).toEqual(["locale"]);
   const { properties: pool } = one(template.all("AWS::Cognito::UserPool"));
   expect(at(pool, "UserAttributeUpdateSettings", "AttributesRequireVerificationBeforeUpdate")).toEqual(["email"]);

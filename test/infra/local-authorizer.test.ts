@@ -94,7 +94,7 @@ describe("a request", () => {
 });
 
 describe("a policy", () => {
-  test("applies to all methods of the API under its token", async () => {
+  test("that allows all methods is cached, so one call of the authorizer is enough for all methods and paths", async () => {
     const called = await calledBy(async () => {
       for (const method of ["GET", "POST", "DELETE"])
         expect((await get("/guarded/1", "Bearer all", method)).status).toBe(200);
@@ -182,7 +182,7 @@ describe("the cache", () => {
     expect(clock.calls).toBe(10_002);
   });
 
-  test("uses one key for a repeated header, and no key without a header", async () => {
+  test("treats the values of a repeated header as one token; a request without the header does not reach the authorizer", async () => {
     const { clock, authorizer } = clocked((token) => ({ principalId: token, policyDocument: allowing }));
     const two = new Map([["Authorization", ["a", "b"]]]);
     expect(await authorizer.authorize(two, "arn")).toMatchObject({ principalId: "a, b" });

@@ -56,6 +56,6 @@ test("the first rule that allows the origin, the method and each header applies"
   expect(preflight(bucket, asking("PUT", "x-other"))).toBe("AccessForbidden");
 });
 
-test("a pattern is refused instead of compared as a name", () => {
+test("an origin with a wildcard such as `https://*.example.com` is refused, because the local bucket cannot apply it", () => {
   expect(() => bucketWith({ AllowedOrigins: ["https://*.example.com"], AllowedMethods: ["GET"] })).toThrow("patterns");
 });

@@ -101,8 +101,8 @@ describe("the local queue", () => {
     };
     await until(() => seen.length === 4);
     await send("quiet", ["quiet 1", "quiet 2"]);
-    // Waits until all 102 messages are in flight. If the queue kept their order, the two of the quiet group would come after 96 of the busy
-    // group.
+    // Waits until all 102 messages are in flight. In the order of their arrival, the two messages of the quiet group would come after 96
+    // messages of the busy group.
     for (let inFlight = 0; inFlight < 102; ) ({ inFlight } = await depthOf(queues, NAME));
     release();
     await until(() => seen.length === 8);

@@ -19,7 +19,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 interface Started {
   readonly child: ChildProcess;
   output(): string;
-  /** Resolves with the URL of the ready line. Rejects with the process's output if it ends before. */
+  /** Resolves with the URL of the ready line. Rejects with the process's output if the process ends before it prints this line. */
   readonly ready: Promise<string>;
   readonly code: Promise<number | null>;
 }
@@ -168,7 +168,8 @@ test("CORS allows a configured origin, and the commands find the service by HOST
     const headers = { Origin: from, Authorization: `Bearer ${found.stdout.trim()}` };
     const answer = await fetch(`${url}/api/me`, { headers });
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
-    // The gateway itself sends this error answer. It has a fixed origin header, so with several configured origins it must allow all.
+    // The gateway itself sends this error answer. Its CORS header is fixed and cannot depend on the request. With several configured
+    // origins, it must therefore allow all origins.
     const refused = await fetch(`${url}/api/me`, { headers: { Origin: from } });
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);
   }

@@ -90,7 +90,7 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  test("answers a mock integration by the request's media type, JSON by default", async () => {
+  test("uses the mock integration's template for the request's media type, or for JSON if the request names none", async () => {
     const answer = await fetch(`${service.url}/things`, { method: "DELETE" });
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET"]);
     expect(await answer.json()).toEqual({ id: answer.headers.get("x-request-id") });
@@ -145,7 +145,7 @@ describe("the gateway", () => {
 
   test.each([
     ["POST", "/things/1"],
-    // This method has a mock integration, which would answer 405. The limit applies before the integration.
+    // This method has a mock integration, which would answer 405. The gateway must check the size of the body first.
     ["PUT", "/things"],
   ])("refuses a body above 10 MB before the integration of %s %s", async (method, path) => {
     const failures = service.failures();
@@ -181,7 +181,7 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  test("passes on parameters whose names are also properties of every object", async () => {
+  test("passes on query parameters with the names `__proto__` and `constructor`", async () => {
     const text = await fetch(`${service.url}/things/1?__proto__=p&constructor=c`).then((answer) => answer.text());
     expect(text).toContain('"queryStringParameters":{"__proto__":"p","constructor":"c"}');
   });
@@ -298,7 +298,7 @@ describe("a streamed answer", () => {
 });
 
 describe("event sources", () => {
-  test("a schedule fires at the start, with messages-lost because the queues are new", async () => {
+  test("a schedule calls its function at the start, and tells it that messages are lost, because the queues are new", async () => {
     expect(await takeFrom(service, "Seen", 1)).toEqual(['{"ticked":{"assume":"messages-lost"}}']);
   });
 
@@ -335,7 +335,7 @@ describe("a data directory", () => {
     const second = await startFixture(directory);
     expect(await getItem(second, "before")).toBe(true);
     await putItem(second, "after");
-    // Messages that were not deleted before the restart are delivered again, but no stream record is.
+    // Messages that were not deleted before the restart are delivered again. Stream records are not delivered again.
     const seen = await takeFrom(second, "Seen", 4);
     const after = ['{"published":["after"]}', '{"ticked":{"assume":"messages-kept"}}'];
     expect(seen.toSorted()).toEqual([...before, ...after].toSorted());

@@ -116,14 +116,14 @@ test("records that are too old are abandoned without an invocation", async () =>
 describe("records are cut into batches", () => {
   const isEven = (number: number) => number % 2 === 0;
 
-  test("of the wanted size; unwanted records belong to the batch of their neighbours", () => {
+  test("whose size counts only the records that the filter accepts; other records belong to the batch of their neighbours", () => {
     expect(batchesOf([1, 2, 3, 4, 5, 6, 7], isEven, 2)).toEqual([
       { wanted: [2, 4], last: 5 },
       { wanted: [6], last: 7 },
     ]);
   });
 
-  test("without wanted records there is one batch, which ends with the last record", () => {
+  test("and form one batch if the filter accepts none of them; the batch ends with the last record", () => {
     expect(batchesOf([1, 3, 5], isEven, 2)).toEqual([{ wanted: [], last: 5 }]);
     expect(batchesOf([], isEven, 2)).toEqual([]);
   });

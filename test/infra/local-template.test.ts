@@ -22,7 +22,7 @@ function set(id: string, name: string, value: unknown): (resources: Template["Re
   };
 }
 
-test("references become names of this machine", () => {
+test("references to resources become addresses and ARNs of the local service", () => {
   const stack = readStack([fixtureTemplate()], endpoint, "/assembly");
   expect(stack.functions[0]).toMatchObject({
     name: "Echo",

@@ -65,7 +65,7 @@ describe("the service's log", () => {
     );
   }
 
-  test("puts event, context and fields into the message on Lambda, and leaves levels to Lambda", async () => {
+  test("puts event, context and fields into the message on Lambda, and lets Lambda filter the lines by level", async () => {
     onLambda("INFO");
     await withLogContext({ companyId: 7 }, async () => {
       log.debug("too much");
@@ -86,7 +86,7 @@ describe("the service's log", () => {
     expect(JSON.parse(lines[0] ?? "").message).toMatchObject({ event: "failed", error: "Error" });
   });
 
-  test("writes the same line to standard error outside Lambda, apart from the output of a command", () => {
+  test("writes the same line to standard error outside Lambda, because standard output is for the output of commands", () => {
     process.env.LOG_LEVEL = "info";
     log.info("said", { n: 1 });
     expect(output).toEqual([]);

@@ -105,7 +105,7 @@ async function damageIndex(): Promise<void> {
   await until(() => written("jobs/import", "message failed"));
 }
 
-test("each filter matches a line that its function wrote, and not all of them", async () => {
+test("each filter matches some lines that its function wrote, and does not match the others", async () => {
   await deliver();
   await loseDelivery();
   await service.invoke("events/sweep", { assume: "messages-kept" });

@@ -67,6 +67,6 @@ test.each(faults.map(([name, rule, found], i) => [name, rule, found, i] as const
   },
 );
 
-test("both documents as they are pass", () => {
+test("the lint finds no fault in the OpenAPI 3.1 and 3.0 documents of the service", () => {
   expect(lint(["latest", "version-30"])).toMatchObject({ status: 0 });
 });

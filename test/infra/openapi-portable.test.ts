@@ -1,4 +1,7 @@
-/** Tests that client generators get named bodies, wide numbers and plain arrays from the document, in OpenAPI 3.1 and 3.0. */
+/**
+ * Tests that the OpenAPI documents 3.1 and 3.0 suit client generators: bodies have named schemas, numbers have 64 bits, and positions are
+ * plain arrays.
+ */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -71,7 +74,7 @@ describe.each(both)("OpenAPI %s", (_, version) => {
     }
   });
 
-  it("gives an example to required parameters only, because clients send the example of a filter", () => {
+  it("gives an example to required parameters only, because a tool would send the example of an optional filter", () => {
     const parameters = version.found.filter(({ fields }) => "in" in fields && "name" in fields);
     expect(parameters.length).toBeGreaterThan(60);
     for (const { place, fields } of parameters) expect("example" in fields, place).toBe(fields.required === true);

@@ -148,7 +148,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("names the url policy of a deployment", () => {
+  it("states which policy for webhook URLs the deployment has", () => {
     expect(document.info["x-webhook-url-policy"]).toBe("public");
   });
 });

@@ -103,7 +103,7 @@ async function delivered(id: number, count: number) {
 }
 
 describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
-  test("deliveries arrive as the log of the service shows them, also during a rotation of the secret", async ({
+  test("the receiver stores the id and body that the service's delivery log shows, also during a rotation of the secret", async ({
     skip,
   }) => {
     if (!(await isInstalled(command[0], version))) skip(`${command[0]} is not installed`);

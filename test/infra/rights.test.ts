@@ -90,7 +90,7 @@ describe("rights", () => {
     for (const { file, access } of accessByFile) expect(grantedOnTable(file), file).toEqual(declaredOnTable(access));
   });
 
-  it("refuse a table request that names no key, and touch the table and its due index only", () => {
+  it("refuse a table request without a key, and are for the table and its due index only", () => {
     const [table] = template.all("AWS::DynamoDB::Table");
     for (const { file } of accessByFile) {
       for (const { actions, resources, condition } of statementsOf(roleOf(file).Properties)) {
@@ -123,7 +123,7 @@ describe("rights", () => {
     }
   });
 
-  it("to the secrets key belong to functions that sign or make secrets, by a tag and for that purpose only", () => {
+  it("to use the secrets key belong only to functions that sign with secrets or make them; a tag and a condition limit them to this purpose", () => {
     const granted = accessByFile.flatMap(({ file }) => {
       const { Properties } = roleOf(file);
       const own = statementsOf(Properties).filter(({ actions }) => actions.some((action) => action.startsWith("kms:")));

@@ -31,7 +31,10 @@ interface Range {
   readonly count: number;
 }
 
-/** Counts executed bytes. The ranges of inner functions must overwrite the range of their outer function, so outer functions come first. */
+/**
+ * Counts executed bytes. The range of an inner function must overwrite the range of its outer function, so outer functions are processed
+ * first.
+ */
 function bytesRun(ranges: readonly Range[]): number {
   const runs = new Uint8Array(Math.max(0, ...ranges.map(({ endOffset }) => endOffset)));
   const outerFirst = ranges.toSorted((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);

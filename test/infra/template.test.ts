@@ -163,7 +163,7 @@ describe("queues", () => {
     }
   });
 
-  it("are encrypted, and each dead-letter queue has an alarm on its first message with a sentence of impact", () => {
+  it("are encrypted, and each dead-letter queue has an alarm that its first message triggers and that explains the impact", () => {
     for (const { id, properties } of queues()) {
       expect(properties.SqsManagedSseEnabled, id).toBe(true);
       if (deadLetterOf(properties) !== undefined) continue;
@@ -224,7 +224,7 @@ describe("event sources", () => {
     expect(at(messages?.properties, "ScalingConfig", "MaximumConcurrency")).toBeGreaterThan(1);
   });
 
-  it("run the sweeper every minute and tell it that queues keep their messages", () => {
+  it("run the sweeper every minute and tell it that the queues have lost no messages", () => {
     const [rule, ...more] = template.all("AWS::Events::Rule");
     expect(more).toEqual([]);
     expect(rule?.properties).toMatchObject({
@@ -254,7 +254,7 @@ describe("functions", () => {
     }
   });
 
-  it("may invoke themselves through their own queue only, with the reason", () => {
+  it("that can start themselves through queues are these three only, and each states the reason", () => {
     const sends = (id: string): (string | undefined)[] => {
       const role = template.resources[target(template.resources[id]?.Properties.Role) ?? ""];
       return listed(at(role?.Properties, "Policies"))
@@ -399,7 +399,7 @@ describe("alarms and outputs", () => {
     expect(filters.map(({ LogGroupName }) => target(LogGroupName)).toSorted()).toEqual([...new Set(groups)].toSorted());
   });
 
-  it("count attempts by result and missing deliveries, and measure the lag of waiting ones", () => {
+  it("count attempts by their result, count missing deliveries, and measure how late waiting deliveries are", () => {
     const metrics: [string, string, string, object?][] = [
       ["Attempts", "attempted", "1", [{ Key: "Result", Value: "$.message.result" }]],
       ["MissingDeliveries", "delivery missing", "1"],

@@ -80,7 +80,7 @@ test("an export survives a bucket that refuses every call for hours", async () =
   await expectWhole(company, job);
 });
 
-test("gzip parts that are compressed separately form one member", async () => {
+test("gzip parts that are compressed separately form one gzip stream (member)", async () => {
   let state = gzipBegin;
   const parts: Buffer[] = [];
   const texts = ["one\r\n".repeat(10_000), "", "two é\r\n", "three"];
@@ -92,7 +92,8 @@ test("gzip parts that are compressed separately form one member", async () => {
   }
   const whole = Buffer.concat(parts);
   expect(gunzipSync(whole).toString()).toBe(texts.join(""));
-  // A second gzip member would begin with these bytes, and some decompressors stop at the end of the first member.
+  // A gzip file may consist of several streams (members), which begin with these bytes. Some decompressors stop at the end of the first
+  // member, so the file must have only one.
   expect(whole.indexOf(Buffer.from([0x1f, 0x8b, 8]), 1)).toBe(-1);
 });
 

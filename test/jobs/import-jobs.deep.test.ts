@@ -423,7 +423,7 @@ describe("a failed or cancelled import", () => {
     }
   });
 
-  test("the sweep removes the rows of an import within one request that died", async () => {
+  test("if the function of an import within one request dies, the sweep removes the rows of the import", async () => {
     let most = 0;
     for (const last of [9, 11, 13, 15, 17]) {
       const company = await newCompany(harness.sound());

@@ -164,7 +164,7 @@ describe("killed", () => {
     }
   }
 
-  test("by an unavailable bucket, an import has written nothing", async () => {
+  test("by a fault of the bucket, an import has written nothing", async () => {
     const company = await newCompany(newFunction());
     bucket.refuses = true;
     await expect(importFile(newFunction(), company.caller, fileOf(3))).rejects.toThrow(BucketUnavailable);
@@ -172,7 +172,7 @@ describe("killed", () => {
     expect(await rowsOf(company)).toEqual([]);
   });
 
-  test("by another import after the end of its lease, an import cannot complete", async () => {
+  test("by another import of the company after the end of its lease, an import does not complete later", async () => {
     const company = await newCompany(newFunction());
     let later: Promise<unknown> | undefined;
     db.plan((operation) => {

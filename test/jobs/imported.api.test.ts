@@ -77,7 +77,7 @@ test.each([
   expect(dataOf(await owner.DELETE("/api/prospects/{id}", at(id)))).toEqual({ id });
 });
 
-test("a company's first address may come with a change of its first prospect", async () => {
+test("a PATCH of a company's first prospect may create the company's first address", async () => {
   const { owner } = await newTeam();
   const { id } = bodyOf(await owner("POST", "/api/prospects", { name: "First" }), 201, Identified);
   const address = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };

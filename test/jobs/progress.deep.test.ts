@@ -1,4 +1,4 @@
-/** Tests that jobs report their progress every few seconds, also between two checkpoints. */
+/** Tests that jobs report their progress every few seconds, also between two checkpoints (the points from which a killed job continues). */
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { JobContext } from "#shared/context.ts";

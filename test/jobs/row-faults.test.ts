@@ -87,7 +87,7 @@ test("the most varied faults of the maximum number of rows fit into an answer an
       ? ",".repeat(Math.floor(next() * 1_000))
       : importColumns.map((column) => (next() < 0.6 ? quoted(pick(bad[column] ?? [""])) : "")).join(","),
   );
-  // Blank lines make the row numbers longer and less regular, so that the errors compress worse.
+  // Blank lines make the row numbers longer and less regular. The stored errors then compress worse, as in the worst case.
   const file = Buffer.from(
     [importColumns.join(","), ...rows].map((row) => row + "\n".repeat(1 + Math.floor(next() * 9))).join(""),
   );

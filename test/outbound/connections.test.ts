@@ -26,7 +26,7 @@ describe("the connection to a receiver", () => {
     return { ...receiver, requests: () => requests };
   };
 
-  test("is reused by as many later concurrent exchanges as there were before", async () => {
+  test("is reused: twelve exchanges, four at a time, need four connections", async () => {
     const receiver = await counted((socket) => void socket.write(ANSWER));
     for (let round = 0; round < 3; round++) {
       const exchanges = await Promise.all(Array.from({ length: 4 }, () => send(receiver)));
@@ -54,7 +54,7 @@ describe("the connection to a receiver", () => {
     expect(receiver.count()).toBe(2);
   });
 
-  test("is not opened again if it was new or the answer had begun, because the failure is then the receiver's", async () => {
+  test("is not opened again if a new connection fails or a connection fails during the answer, because the receiver then caused the failure", async () => {
     const first = await counted((socket) => void socket.resetAndDestroy());
     expect(await send(first)).toMatchObject({ status: null });
     expect(first.requests()).toBe(1);

@@ -50,7 +50,10 @@ async function listen(behave: (socket: Socket) => void): Promise<Listening> {
   return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`, sockets, asked };
 }
 
-/** The exchange must end within this many iterations of the event loop after the deadline. They take too little time for a second timer. */
+/**
+ * The exchange must end within this many iterations of the event loop after the deadline. They take so little time that no second timer can
+ * end the exchange.
+ */
 const TURNS = 50;
 
 async function endsAtDeadline(exchange: ReturnType<typeof post>): Promise<Awaited<ReturnType<typeof post>>> {

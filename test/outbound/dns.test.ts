@@ -1,6 +1,6 @@
 /**
- * Tests with a real name server that a server without answers delays only its own look-ups, and that a post whose look-up failed does not
- * count as an attempt.
+ * Tests look-ups with a real name server. A name server that does not answer must delay only its own look-ups. A post whose look-up failed
+ * must not count as an attempt.
  */
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
@@ -129,7 +129,7 @@ describe("a name", () => {
     expect(await resolve("a.test")).toHaveLength(1);
   });
 
-  test("counts against a limit of concurrent look-ups, so that forty silent names of one company leave room for other names", async () => {
+  test("counts towards a limit of concurrent look-ups, which leaves room for other names while forty names of one company get no answer", async () => {
     server.answer = (name) => (name.startsWith("silent") ? "silence" : { addresses: ["192.0.2.1"] });
     const resolve = resolver();
     const silent = Array.from({ length: limits.webhooksPerCompany }, (_, i) => failure(resolve(`silent${i}.test`)));
@@ -182,7 +182,7 @@ describe("a post", () => {
     expect(threads - before).toBe(0);
   });
 
-  test("counts as unsent if its look-up fails or it cannot be built, and as an attempt if a name server or receiver answers", async () => {
+  test("counts as unsent if its look-up gets no answer or its request cannot be built, and as an attempt if a name server or receiver answers", async () => {
     const receiver = await http((response) => void response.end());
     const closed = await http(() => undefined);
     server.answer = (name) =>

@@ -154,7 +154,7 @@ test("a redirect to a private address is not followed", async () => {
   redirecting.close();
 });
 
-test("a proxy of the environment gets no request, because the post goes to the receiver", async () => {
+test("a post ignores the proxy in the environment variables and connects to the receiver itself", async () => {
   const before = received;
   let proxied = 0;
   const proxy = createServer((socket) => {

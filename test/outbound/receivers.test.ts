@@ -96,7 +96,7 @@ describe("a receiver that", () => {
     expect(await send(receiver)).toMatchObject({ status: 204, error: null, answer: "" });
   });
 
-  test("sends a gzip bomb is not decompressed", async () => {
+  test("sends a gzip bomb has its answer stored without decompression", async () => {
     const bomb = gzipSync(Buffer.alloc(100_000_000));
     let asked: string | undefined;
     const receiver = await http((response, request) => {
@@ -177,7 +177,7 @@ describe("Retry-After", () => {
     expect(nextGapMs("x", 1, retryAfter, at, 1)).toBe(gapMs);
   });
 
-  test("has the first of two values, and applies to status 503", async () => {
+  test("counts with the first value if the header is repeated, and is also read from an answer with status 503", async () => {
     const receiver = await tcp(says("HTTP/1.1 503 X\r\nRetry-After: 5\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n"));
     expect(await send(receiver)).toMatchObject({ status: 503, retryAfter: "5" });
   });

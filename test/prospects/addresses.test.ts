@@ -90,7 +90,7 @@ test("up to 33 copies change in one transaction with their address", async () =>
   expect((await readAddress(context, caller.companyId, id)).prospectIds?.size).toBe(18);
 });
 
-test("concurrent changes of an address, its prospects and its holders lose nothing", async () => {
+test("concurrent changes of an address, of its prospects, and of which address a prospect has lose nothing", async () => {
   const { context, caller } = await company();
   const [first, second] = await Promise.all([
     createAddress(context, caller.companyId, home),
@@ -133,7 +133,7 @@ const notFound = { code: "not_found" };
 const badReference = { code: "validation_failed", faults: [{ pointer: "/addressId" }] };
 
 describe.each(["unflushed", "flushed"])("with an index that is %s, a user who sees only own prospects", (state) => {
-  test("sees addresses of own prospects or without a holder, and changes them if they have no other holder", async () => {
+  test("sees an address of an own prospect or of no prospect, and changes it if no prospect of another user has it", async () => {
     const { context, owner, rep } = await companyWithRep();
     const assigned = { assignedToUserId: rep.userId };
     const [free, mine, theirs, shared] = await inParallel(4, () => createAddress(context, owner.companyId, home));

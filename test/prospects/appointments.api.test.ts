@@ -132,7 +132,7 @@ describe("an appointment", () => {
   });
 });
 
-test("list, PATCH and events show the next scheduled appointment; the detail shows all appointments in order of time", async () => {
+test("the list, PATCH and events show the next scheduled appointment; GET of one prospect shows all, in order of time", async () => {
   const name = uniqueName();
   const prospectId = await newProspect(as.rep, { name });
   const plan = [

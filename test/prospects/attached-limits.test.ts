@@ -57,7 +57,7 @@ async function hangNotes(context: ApiContext, { caller }: Company, prospectId: n
 const textOf = async (context: ApiContext, company: Company): Promise<string> =>
   (await allOf(await exportProspects(context, company.caller, {}))).join("");
 
-test("300 notes of 10 KB cost a list nothing, and an export or a detail only the newest ones", async () => {
+test("300 notes of 10 KB cost a list nothing; an export and GET of one prospect read only the newest notes", async () => {
   const { company, context, ids } = await withProspects(40);
   const units = async <T>(work: () => Promise<T>): Promise<number> => (await metered(work)).usage.readUnits;
   const list = () => listProspects(context, company.caller, ListQuery.parse({}));
@@ -69,7 +69,7 @@ test("300 notes of 10 KB cost a list nothing, and an export or a detail only the
   const [listed, exported, shown] = [await units(list), await units(whole), await units(detail)];
   expect(listed).toBe(before[0]);
   expect(exported - (before[1] ?? 0)).toBeLessThanOrEqual(4);
-  // The detail of a prospect reads its five newest notes, which are 10 KB each.
+  // `readProspect` reads the five newest notes of the prospect, which are 10 KB each.
   expect(shown - (before[2] ?? 0)).toBeLessThanOrEqual(13);
   expect((await metered(detail)).usage.rounds).toBe(1);
   expect(await whole()).toContain("299 xxx");

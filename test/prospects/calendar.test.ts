@@ -167,7 +167,7 @@ test("each appointment that is created during a reassignment is found by exactly
   expect(rows).toHaveLength(1);
 });
 
-test("an appointment that leaves the range between the reads of agenda and row is omitted", async () => {
+test("an appointment that is moved out of the range after the calendar found it, but before its row is read, is omitted", async () => {
   const context = newFunction();
   const { company, reps } = await withReps(context);
   const [rep] = reps;
@@ -181,7 +181,7 @@ test("an appointment that leaves the range between the reads of agenda and row i
   expect(ids).toEqual([stays.id]);
 });
 
-test("the time in an agenda's key never decreases, so a read in key order does not miss it", async () => {
+test("the time in the key of an agenda (a prospect's row of appointments) never decreases, so a read in key order does not miss it", async () => {
   const context = newFunction();
   const { company, reps } = await withReps(context);
   const [rep] = reps;

@@ -10,7 +10,7 @@ export function valuesIn(raw: string): string[] {
   return values;
 }
 
-/** A value, and the position of the comma or of the end of the text after it. */
+/** A parsed value. `end` is the position of the comma that follows the value, or the end of the text. */
 interface Value {
   readonly value: string;
   readonly end: number;

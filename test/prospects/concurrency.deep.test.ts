@@ -1,4 +1,7 @@
-/** Tests concurrent writes. Status histories must be exact and ids unique, and a status can be deactivated while prospects get it. */
+/**
+ * Tests concurrent writes. Status histories must be exact and ids unique. A status may be deactivated while a prospect gets it: the
+ * prospect then has the whole status, or its change is refused.
+ */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -78,7 +81,7 @@ test("four processes that each create fifty prospects at the same time never use
   expect(new Set(items.map(({ id }) => id))).toEqual(new Set(ids));
 });
 
-test("if a deactivation and a create race, one comes first, and a created prospect shows the whole status", {
+test("if a status is deactivated while a prospect gets it, the prospect has the whole status or its change is refused", {
   tags: "sized",
 }, async () => {
   const { context, caller } = await company();

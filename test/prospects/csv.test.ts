@@ -1,5 +1,5 @@
 /**
- * Tests that a written CSV file reads back unchanged, that a spreadsheet takes no cell for a formula, and that a file that is not CSV is
+ * Tests that a written CSV file reads back unchanged, that spreadsheet programs find no formula in it, and that a file that is not CSV is
  * refused in little memory.
  */
 import { parse } from "csv-parse/sync";
@@ -78,7 +78,7 @@ test("a written file reads back unchanged, wherever its bytes are cut", async ()
   await fc.assert(fc.asyncProperty(table(3), fc.integer({ min: 1, max: 100 }), whole), { numRuns: 300 });
 });
 
-test("no cell begins a formula in either parser, and plain numbers and phone numbers are unchanged", () => {
+test("two other CSV parsers find no cell that begins like a formula, and plain numbers and phone numbers are unchanged", () => {
   const holds = (rows: string[][]): void => {
     const text = csvText([head, ...rows]);
     const byPapa = Papa.parse<string[]>(text.replace(/\r\n$/, ""), { delimiter: ",", newline: "\r\n" }).data;
@@ -94,7 +94,7 @@ test("no cell begins a formula in either parser, and plain numbers and phone num
   for (const empty of ["-", "+", "- -", "+()", "--"]) expect(guarded(empty)).toBe(`'${empty}`);
 });
 
-test("removing the formula guard restores the text, and changes no unguarded text", () => {
+test("removing the guard (a quote before a formula) restores the text, and changes no text without a guard", () => {
   fc.assert(
     fc.property(awkward, (text) => {
       expect(unguarded(guarded(text))).toBe(text);
@@ -144,7 +144,7 @@ describe("reading", () => {
     expect(await rowsOf([...bytes].map((byte) => Buffer.of(byte)))).toEqual(rows);
   });
 
-  test("a first line names a delimiter that the header uses less often than another", async () => {
+  test("a first line such as `sep=;` decides the delimiter, even if the header has more commas", async () => {
     expect(await read("sep=;\r\nname;a,b,c\r\nBo;x\r\n")).toEqual([
       ["name", "a,b,c"],
       ["Bo", "x"],
@@ -191,7 +191,7 @@ describe("reading", () => {
     ]);
   });
 
-  test("rows of any width and blank lines create no error objects", async () => {
+  test("blank lines and rows with too few or too many cells create no Error object", async () => {
     const made = vi.spyOn(Error, "captureStackTrace");
     onTestFinished(() => made.mockRestore());
     expect(await rowsOf([Buffer.from(`a,b\n${"\n".repeat(100)}${"x\n1,2,3\n".repeat(100)}`)])).toHaveLength(201);
@@ -264,7 +264,7 @@ describe("a row", () => {
     });
   });
 
-  test("becomes a draft of its cells", () => {
+  test("becomes a draft of a prospect with the values of its cells", () => {
     expect(draft([8, " GO back "], [9, "Ravi@Example.com "], [1, " bo@example.com"])).toMatchObject({
       name: "Bo",
       emailAddress: "bo@example.com",
@@ -277,7 +277,7 @@ describe("a row", () => {
     });
   });
 
-  test("needs only an address; an incomplete one needs coordinates", () => {
+  test("needs no coordinates if its address is complete; an incomplete address is left out", () => {
     const address = [4, 5, 6, 7].map((place): [number, string] => [place, "x"]);
     expect(draft([2, ""], [3, ""], ...address)).toMatchObject({ lat: null, address: { address1: "x", zip: "x" } });
     expect(draft([5, "Denver"])).toMatchObject({ address: null, lat: 39.7 });

@@ -104,7 +104,7 @@ test("the export has the rows of the list in the order of the list, for each fil
   expect(await exported(`?search=${name}`)).toHaveLength(12);
 });
 
-test("a company without prospects gets the header", async () => {
+test("the export of a company without prospects contains only the header", async () => {
   expect(await exported("", (await newTeam()).owner)).toEqual([]);
 });
 

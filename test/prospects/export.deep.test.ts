@@ -74,7 +74,7 @@ async function demoCompany(
 }
 
 describe("a whole company", () => {
-  test("is read once, at the cost of its bytes, and in list order", async () => {
+  test("is exported in the order of the list, and costs only the read units for one read of its bytes", async () => {
     const company = await demoCompany(3_000);
     const context = newFunction();
     // This first export loads names and the index into memory, so that only the rows are measured.

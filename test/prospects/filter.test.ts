@@ -17,7 +17,7 @@ import { type Names, oracle } from "./filter-oracle.ts";
 const now = "2026-01-01T00:00:00.000Z";
 const dated = { createdAt: now, updatedAt: now };
 
-/** Returns a row for each entry, by its id. The ids start at `first`. */
+/** Returns a map from ids to rows, with one row for each entry. The ids count up from `first`. */
 const byId = <T, U extends object>(first: number, entries: readonly T[], row: (entry: T) => U) =>
   new Map(entries.map((entry, i) => [first + i, { id: first + i, version: 1, ...dated, ...row(entry) }]));
 
@@ -97,7 +97,10 @@ const company = fc.record({
   }),
 });
 
-/** Lists of the values, some in quotes and some with unclosed quotes, and any text of such characters. */
+/**
+ * Generates comma-separated lists of the values, some with closed or unclosed quotes, and random texts of these values, quotes, commas and
+ * spaces.
+ */
 const commaList = (...values: string[]) =>
   fc.oneof(
     fc

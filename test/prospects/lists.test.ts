@@ -54,7 +54,7 @@ describe("the rows of a page", () => {
     expect((await metered(() => list(contextOn(db.table, clock), company))).usage.rounds).toBe(2);
   });
 
-  test("that change after the snapshot are found in a later one", async () => {
+  test("that no longer match when they are read are neither in the page nor in the total", async () => {
     const company = await newCompany(newFunction());
     const [open, closed] = [
       await newStatus(newFunction(), company, "Open"),
@@ -86,7 +86,7 @@ describe("the rows of a page", () => {
     const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
     db.plan((operation, _, body) => (isLook(operation, body) ? { kind: "late", meanwhile } : pass));
     const { result, usage } = await metered(() => list(context, company));
-    // The rows change once more after the second snapshot. The list shows them as of that snapshot.
+    // The row changes again after the second snapshot. The list shows its state at the time of the snapshot.
     expect(result.items.find(({ id }) => id === ids[7])?.name).toBe("1");
     expect(result.items.map(({ id }) => id)).toEqual(ids.toReversed());
     expect([writes, usage.rounds]).toEqual([2, 3]);
@@ -222,7 +222,7 @@ describe("names that another process changes", () => {
     expect(await shown()).toMatchObject({ tags: [] });
   });
 
-  test("refuse a new prospect with a deactivated status and accept one with a new status", async () => {
+  test("make a create refuse a deactivated status and accept a new status", async () => {
     const company = await newCompany(newFunction());
     const { companyId } = company.caller;
     const [warm, other] = [newFunction(), newFunction()];
@@ -246,22 +246,25 @@ describe("names that another process changes", () => {
     expect((await list(warm, company)).total).toBe(3);
   });
 
-  test.each(["status", "user"] as const)("refuse a create with two names if the %s is deactivated", async (gone) => {
-    const company = await newCompany(newFunction());
-    const { companyId } = company.caller;
-    const [warm, other] = [newFunction(), newFunction()];
-    const status = await newStatus(other, company, "Open");
-    const both = { currentStatusId: status.id, assignedToUserId: company.repId };
-    await create(warm, company, both);
-    await newStatus(other, company, "Another name: what is in memory is older, and this one is taken all the same");
-    await create(warm, company, both);
-    if (gone === "status") await deactivateStatus(other, companyId, status.id);
-    else await disableUser(other, company.caller, company.repId);
-    const field = gone === "status" ? "currentStatusId" : "assignedToUserId";
-    const refused = { code: "validation_failed", message: expect.stringContaining(field) };
-    await expect(create(warm, company, both)).rejects.toMatchObject(refused);
-    expect((await list(warm, company)).total).toBe(2);
-  });
+  test.each(["status", "user"] as const)(
+    "make a create with a status and an assignee fail if the %s is deactivated",
+    async (gone) => {
+      const company = await newCompany(newFunction());
+      const { companyId } = company.caller;
+      const [warm, other] = [newFunction(), newFunction()];
+      const status = await newStatus(other, company, "Open");
+      const both = { currentStatusId: status.id, assignedToUserId: company.repId };
+      await create(warm, company, both);
+      await newStatus(other, company, "Another name: what is in memory is older, and this one is taken all the same");
+      await create(warm, company, both);
+      if (gone === "status") await deactivateStatus(other, companyId, status.id);
+      else await disableUser(other, company.caller, company.repId);
+      const field = gone === "status" ? "currentStatusId" : "assignedToUserId";
+      const refused = { code: "validation_failed", message: expect.stringContaining(field) };
+      await expect(create(warm, company, both)).rejects.toMatchObject(refused);
+      expect((await list(warm, company)).total).toBe(2);
+    },
+  );
 });
 
 const damages: [string, (table: Table, companyId: number, run: Run) => Promise<unknown>][] = [
@@ -269,14 +272,17 @@ const damages: [string, (table: Table, companyId: number, run: Run) => Promise<u
     "a segment is missing",
     (table, companyId, run) => table.batchRemove([keys.indexPart(companyId, run.segments[0]?.id ?? "", "main", 0)]),
   ],
-  ["the sheet of a run is missing", (table, companyId, { id }) => table.batchRemove([keys.runManifest(companyId, id)])],
   [
-    "the sheet of a run has a format that is not known",
+    "the manifest of a run is missing",
+    (table, companyId, { id }) => table.batchRemove([keys.runManifest(companyId, id)]),
+  ],
+  [
+    "the manifest of a run has an unknown format",
     (table, companyId, run) =>
       table.batchPut([{ ...runManifestItem(companyId, runManifestOf(run, 0, [])), format: 9 }]),
   ],
   [
-    "the head has a format that is not known",
+    "the head row has an unknown format",
     (table, companyId) => table.write({ update: keys.indexHead(companyId), change: { set: { format: 9 } } }),
   ],
 ];

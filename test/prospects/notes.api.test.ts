@@ -74,7 +74,7 @@ describe("a note", () => {
   });
 });
 
-test("the list has all notes, newest first, and the detail has the five newest notes", async () => {
+test("the list of notes has all notes, newest first; GET of the prospect has the five newest notes", async () => {
   const prospectId = await newProspect();
   const made: Note[] = [];
   for (let i = 0; i < 7; i++) made.push(await write(prospectId, `note ${i}`));

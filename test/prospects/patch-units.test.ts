@@ -52,7 +52,7 @@ test("a warm patch reads the prospect and the version of the names, in one round
   expect(unchanged.usage).toMatchObject({ readUnits: 2, writeUnits: 0, rounds: 1 });
 });
 
-test("tags, a note and the detail of a prospect read no more names than a patch", async () => {
+test("setting tags, creating a note and reading one prospect read only the version of the names, as a patch does", async () => {
   const { caller } = company;
   const { id } = await createProspect(one, caller, {});
   await readProspect(one, caller, id);

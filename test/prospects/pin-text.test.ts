@@ -1,4 +1,4 @@
-/** Tests that the map pins, which are written without JSON.stringify for speed, are the same JSON. */
+/** Tests that the text of the map pins is right JSON, although it is written without JSON.stringify for speed. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PinText, pinEnd, pinPieces } from "#shared/prospects/list/pins.ts";
@@ -31,7 +31,7 @@ test("the text is right for any ids and coordinates, for one pin and for many pi
   );
 });
 
-test("more unflushed rows than a call can take arguments are all shown as pins", () => {
+test("200 000 unflushed rows are all shown as pins, although a call in JavaScript cannot have so many arguments", () => {
   const seen = { statusId: null, assignedToUserId: null, tagIds: [], city: null, lat: 39.5, lng: -104.5 };
   const row = { ...seen, version: 1, createdAt: 0, text: "", phoneDigits: "" };
   const unflushed = Array.from({ length: 200_000 }, (_, i) => ({ ...row, id: i + 1 }));

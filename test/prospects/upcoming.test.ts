@@ -54,7 +54,7 @@ test("the next appointment is shown as time passes, even if the row has no copy 
   expect(await shown()).toEqual([]);
 });
 
-test("a new appointment does not come before earlier ones without a copy", async () => {
+test("a new appointment is not shown as the next one if an earlier one exists of which the prospect's row has no copy", async () => {
   const company = await newCompany(newFunction());
   const context = newFunction();
   const { id } = await createProspect(context, company.caller, {});

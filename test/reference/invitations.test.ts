@@ -158,7 +158,7 @@ describe("an address of another company's user", () => {
     expect(tries.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected", "rejected"]);
   });
 
-  test("belongs to one of two companies that invite it at the same time, and the other invitation looks alike", async () => {
+  test("goes to one of two companies that invite it at the same time, and the answers to both invitations look alike", async () => {
     const { context, clock, pool, one, two, email } = await scene();
     const both = Promise.withResolvers<void>();
     let inviting = 0;
@@ -199,7 +199,7 @@ describe("an address of another company's user", () => {
 });
 
 describe("an invitation that is not accepted", () => {
-  test("keeps the address for 30 days, then the next company gets it, in every order of sign-in and claim", async () => {
+  test("keeps the address for 30 days, and then the next company that invites it gets it", async () => {
     const { context, time, pool, one, two, email } = await scene();
     const first = await createUser(context, pool, one, newUser(email));
     time.now += 30 * DAY_MS - 1;

@@ -1,4 +1,7 @@
-/** Tests territories over HTTP: all methods, exact polygons, refused input, races and events. */
+/**
+ * Tests territories over HTTP: all methods, polygons that are returned exactly as they were sent, refused input, concurrent changes, and
+ * events.
+ */
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/api.ts";

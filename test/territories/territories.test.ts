@@ -47,7 +47,7 @@ test("a list reads a small part of the text of its polygons, and no deleted terr
   for (let i = 0; i < 30; i++)
     made.push(await createTerritory(i % 2 === 0 ? context : newFunction(), caller, { ...empty, polygon }));
   expect(await listed(context, companyId)).toEqual(made.toReversed());
-  // As JSON text instead of packed, 30 polygons would need 860 read units.
+  // If polygons were stored as JSON text instead of packed, 30 of them would need 860 read units.
   expect((30 * JSON.stringify(polygon).length) / 4_096).toBeGreaterThan(800);
   expect(await units()).toBeLessThanOrEqual(120);
   for (const { id } of made) await deleteTerritory(context, caller, id);
@@ -92,7 +92,7 @@ test("the polygons of a company take at most 180 MB together, whether a polygon 
   await createTerritory(context, caller, { ...empty, polygon });
 });
 
-test("a polygon that changes while its territory is deleted leaves exact counts and no locator", async () => {
+test("if a polygon changes while its territory is deleted, the counts stay exact and the territory's locator (its row by id) is removed", async () => {
   const context = newFunction();
   const { caller } = await newCompany(context);
   const { companyId } = caller;

@@ -76,8 +76,8 @@ describe("killed at each call of a batch, before and after it takes effect", () 
         const place = `${when} ${calls[number - 1]} (${number})`;
         const posted = timesPosted(at.posts);
         expect(posted, place).toHaveLength(IDS.length);
-        // The deliveries of a batch are sent concurrently. A kill at one delivery can therefore come between another delivery's post and
-        // its record, and that post is repeated.
+        // The deliveries of a batch are sent concurrently. When a kill stops one of them, another may have been posted while its result is
+        // not recorded yet. This other delivery is then posted again.
         expect(Math.max(...posted), place).toBeLessThanOrEqual(at.postsWhenKilled === 0 ? 1 : 2);
         await expectReconciled(at, IDS.length);
       }
@@ -260,7 +260,7 @@ test("ten events of one webhook cost less than six write units each", async () =
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 
-test("an open breaker refuses ten deliveries with four calls of the table and no attempt, and all of them arrive later", async () => {
+test("an open circuit breaker refuses ten deliveries with four calls of the table and no attempt, and all of them arrive later", async () => {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const openUntil = new Date(at.clock + 10_000).toISOString();

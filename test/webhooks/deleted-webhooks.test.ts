@@ -99,9 +99,9 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
 const rowsOf = async ({ companyId }: Setup): Promise<string[]> =>
   (await db.keysOf(keys.webhooks(companyId).pk)).map(({ sk }) => sk).filter((sk) => sk.startsWith("W#"));
 
-/** The last call of a request commits it, so the deletion always comes before the commit. */
+/** The last call of a request commits it. A deletion that comes before any of its calls therefore comes before the commit. */
 describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_, ask) => {
-  test("is not found and leaves no row, whichever call of the request the deletion precedes", async () => {
+  test("is not found and leaves no row if the deletion comes before any call of the request", async () => {
     const calm = await setUp();
     expect(await codeOf(ask(calm))).toBe("done");
     const tableCalls = calm.at.calls.flatMap((name, i) => (name === "send" ? [] : [i + 1]));
@@ -113,7 +113,7 @@ describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_
     }
   });
 
-  test("is deleted and leaves no row, whichever call of the deletion the request precedes", async () => {
+  test("is deleted and leaves no row if the request comes before any call of the deletion", async () => {
     const calm = await setUp();
     await deleteWebhook(calm.context, calm.companyId, calm.webhookId);
     for (let at = 1; at <= calm.at.calls.length; at++) {

@@ -78,7 +78,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   const calls: string[] = [];
   const context: EventContext = {
     table: calledBy((work, name) => strike(name, work), db.direct),
-    // Calls for secrets cannot be killed here, because secrets.test.ts tests these kills.
+    // A test cannot kill the process at calls for secrets, because secrets.test.ts tests such kills.
     secrets: secretsOn(db.direct),
     clock: time,
     wait: () => turn(),

@@ -72,7 +72,7 @@ test("a step that outlives its lease stores nothing and sends no message", async
   expect(messagesOf(at)).toEqual([LEASE_MS + 1_000]);
 });
 
-test("an empty backlog is closed, but if its condition changed meanwhile, the next step follows immediately", async () => {
+test("an empty backlog is closed; if the condition for closing it fails, the next step follows immediately", async () => {
   const { at, run, row } = await stage();
   const end = { remove: ["dueShard", "lookUntil"] };
   await run(async () => ({ end, when: exists("emptySince") }));

@@ -73,7 +73,8 @@ describe("a kill at each call", () => {
         expect(delivery?.state, label).toBe("delivered");
         expect(await expectReconciled(at, label), label).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
         expectSame(at.posts);
-        // After a kill between the post and its record, the service cannot know whether the post arrived, so it repeats the post.
+        // A kill may come after the post and before its result is recorded. The service then cannot know whether the post arrived, so it
+        // repeats the post.
         const cutOff = number > calls.indexOf("post") || (number === calls.indexOf("post") + 1 && when === "after");
         expect(at.posts.length, label).toBeLessThanOrEqual(cutOff ? 2 : 1);
         expect(at.posts.length, label).toBeGreaterThanOrEqual(1);
@@ -108,7 +109,7 @@ describe("a kill at each call", () => {
 });
 
 describe("repeats and reordering", () => {
-  test("a record published three times and received four times by the sender makes one post", async () => {
+  test("a stream record that is published repeatedly and whose message the sender receives repeatedly makes one post", async () => {
     const at = await pipeline();
     for (let i = 0; i < 3; i++) await publish(at);
     at.queue.push(...at.queue.map((entry) => ({ ...entry })));

@@ -46,7 +46,7 @@ test("a large backlog does not delay another company, whose few entries are all 
   expect(strides(1)).toBeGreaterThan(900);
 });
 
-test("the number of runs that cover every entry of a backlog is its stride", () => {
+test("if a company has stride n, n runs of the sweeper read every entry of its backlog", () => {
   const stride = fairStrides(new Map([[1, 12_345]]), CAPACITY)(1);
   const taken = new Set<number>();
   for (let minute = 77; minute < 77 + stride; minute++) {

@@ -126,7 +126,7 @@ export async function expandAll(at: Pipeline): Promise<string[]> {
 export interface Written {
   rows: number;
   bytes: number;
-  /** Bytes of the largest call. */
+  /** Bytes of the largest call that writes rows. */
   mostBytes: number;
 }
 

@@ -226,7 +226,7 @@ describe("repeats and concurrent changes", () => {
     expect(await allDeliveries(at)).toHaveLength(150);
   });
 
-  test("matches whose deliveries a killed publisher made get no second delivery when the record is repeated as a fan-out", async () => {
+  test("if a record is repeated as a fan-out, no match gets a second delivery in addition to the one that a killed publisher made", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 2, each: 50 });
     const change = territoryChange(at.companyId, 2);
     await publish(at, change);
@@ -277,7 +277,7 @@ describe("a message of a fan-out", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: MATCHES_PER_MESSAGE, expanding: 100 });
   });
 
-  test("makes consecutive deliveries for different webhooks", async () => {
+  test("makes deliveries for all webhooks in turn, so that consecutive deliveries are for different webhooks", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 10, each: 15 });
     await publish(at, territoryChange(at.companyId, 2));
     const [first] = at.queue.splice(0);

@@ -53,8 +53,8 @@ type Empty = (at: Pipeline) => Promise<void>;
 const run = (at: Pipeline, empty: Empty): Promise<void> => settleFor(at, 4, empty);
 
 /**
- * Expects that all events are delivered. At most `cutOff` attempts may be made twice, because a kill came between their post and its
- * record.
+ * Expects that all events are delivered. At most `cutOff` attempts may be posted twice, because a kill came after the post and before its
+ * result was recorded.
  */
 async function expectArrived(at: Pipeline, place: string, cutOff: number): Promise<void> {
   const states = (await deliveries(at)).map(({ state }) => state);
@@ -99,7 +99,7 @@ describe("killed at each call, before and after it takes effect", () => {
     await run(calm, drain);
     const first = calm.calls.indexOf("post") + 1;
     for (const number of killPointsOf(calm.calls.length, turn)) {
-      // Only a kill after the first post can come between a post and its record.
+      // Only a kill from the first post on can come after a post and before its result is recorded.
       const cutOff = number > first || (number === first && when === "after") ? 1 : 0;
       await struck({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
     }

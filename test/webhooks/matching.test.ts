@@ -261,7 +261,7 @@ describe("a warm function finds", () => {
     expect(await found(on, on.table)).toEqual(await expected(on));
   });
 
-  test("a row of a transaction whose version it read before the row was visible", async () => {
+  test("a registration whose row became visible after its new version, although one transaction wrote both", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
     // DynamoDB isolates a Query from a transaction only row by row. A Query can therefore see the transaction as these two separate writes.
@@ -272,7 +272,7 @@ describe("a warm function finds", () => {
     expect((await found(on, on.table))[0]).toHaveLength(2);
   });
 
-  test("a registration of an older function, which raises no version, within a minute", async () => {
+  test("after at most a minute, a registration from a function of an earlier release, which raises no version", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
     const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), input, iso(on.time.now));
@@ -308,7 +308,7 @@ describe("a warm function finds", () => {
     expect((await found(on, on.table))[0]).toHaveLength(4);
   });
 
-  test("a registration created between two batches, and makes its delivery", async () => {
+  test("the registrations of the moment if one is created or deleted between two batches", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 1, each: 0 });
     at.clock += limits.subscriptionsSettleMs;
     const context = { ...at.context, table: warmFunction() };

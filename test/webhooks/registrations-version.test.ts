@@ -1,4 +1,7 @@
-/** Tests that each write of a registration raises the version that invalidates the cached subscriptions, and that no other write does. */
+/**
+ * Tests that each write of a registration raises a company's version number, and that no other write does. By this number, functions notice
+ * that their cached registrations are outdated.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -67,7 +70,7 @@ describe("the version", () => {
     "a registration is deleted": ({ context, companyId, webhookId, registrationId }) =>
       deleteRegistration(context, companyId, webhookId, registrationId),
   };
-  test.each(Object.entries(writers))("is raised by one and stores the time when %s", async (_, write) => {
+  test.each(Object.entries(writers))("is raised by one, with the time of the change, when %s", async (_, write) => {
     const on = await setUp([input]);
     expect(await versionOf(on)).toEqual({ number: 1, changedAt: START });
     await write(on);

@@ -56,7 +56,7 @@ const keyOf = (secret: string): string =>
 const secrets = fc.uniqueArray(fc.oneof(plain, standard), { minLength: 3, maxLength: 3, selector: keyOf });
 const json = fc.json({ stringUnit: "grapheme" });
 
-describe("each secret, plain or whsec_, is verified by the standard package and by a few lines of node:crypto", () => {
+describe("a signature with a plain or whsec_ secret is verified by the npm package standardwebhooks and by a few lines of node:crypto", () => {
   test("alone, for the exact bytes and no others", () => {
     fc.assert(
       fc.property(secrets, json, ([secretKey = "", other = ""], body) => {
@@ -105,7 +105,7 @@ describe("the old secret", () => {
   const body = Buffer.from("{}");
 
   test("signs until the end of its day and not afterwards", () => {
-    // The clock is simulated, because the package compares the timestamp with it.
+    // The clock is simulated, because the npm package standardwebhooks compares the timestamp of the signature with it.
     vi.useFakeTimers({ now: until - 1 });
     const last = signatureHeaders(rotated, "dlv_1", "{}", until - 1);
     expect(verdicts(last, body, "old")).toEqual(yes);

@@ -72,7 +72,7 @@ export class Senders {
     const table = calledBy((work) => this.#counted(work), db.direct);
     this.context = {
       table,
-      // Counted, because the clock must not advance during a call of the key service.
+      // Calls of the key service are counted, because the clock must not advance during such a call.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       clock: { now: () => this.clock },
       wait: (ms) => this.#rest(ms),

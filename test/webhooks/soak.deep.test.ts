@@ -11,7 +11,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-test("with faults in a fifth of all calls no event is lost or falsified, and only a post without a record is repeated", {
+test("with faults in a fifth of all calls no event is lost or falsified, and only a post without a recorded result is repeated", {
   timeout: LONG_MS,
 }, async () => {
   const outcome = await soak(db, { changes: 30, faults: 0.2, seed: 7 });

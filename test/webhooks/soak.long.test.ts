@@ -10,7 +10,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-test("no event is lost or falsified, and an event arrives twice only if a fault came between its post and its record", {
+test("no event is lost or falsified, and an event arrives twice only if a fault came before the result of its post was recorded", {
   timeout: AN_HOUR,
 }, async () => {
   const outcome = await soak(db, { changes: 5_000, faults: 0.2, seed: 11 });

@@ -67,7 +67,7 @@ test("a day without sending uses up no attempt, and the first attempt follows wh
   await senders.publish(hook, 1, 1);
   await senders.runUntil(START + HOUR);
   await expectNoBlame({ ...hook, clock: senders.clock });
-  // The backoff doubles from 10 s up to 5 minutes, which bounds the number of requests in an hour.
+  // The backoff doubles from 10 s up to 5 minutes, so the first hour has at most 18 requests.
   expect(senders.sent.length).toBeGreaterThan(HOUR / (5.5 * MINUTE));
   expect(senders.sent.length).toBeLessThanOrEqual(6 + HOUR / (5 * MINUTE));
   senders.clock = START + 24 * HOUR;

@@ -47,7 +47,7 @@ export const eventsOf: Record<PublishedType, Derive> = {
   import: async (_, { before, after }) => importEvents(before, after),
 };
 
-/** Derives the events of a prospect. The table is read only for a prospect with more upcoming appointments than its row can hold. */
+/** Derives the events of a prospect. Reads the table only if the prospect has more upcoming appointments than its row can hold. */
 async function prospectEvents(
   table: Table,
   change: RowChange,
