@@ -91,13 +91,13 @@ export const streamBodyMs = 275_000;
 export const importRows = 10_000;
 export const importBytes = 4_000_000;
 /**
- * The largest number of prospects that an import within one request updates. Each one needs a transaction, and the request must end before
- * the gateway's limit of 29 seconds also on a slow table.
+ * An import within one request changes at most this many prospects. Each change needs a transaction, and even on a slow table the request
+ * must end within 29 seconds, the limit of API Gateway.
  */
 export const importUpdates = 1_000;
 /**
- * An import within one request matches rows by source id or e-mail address only if the company has at most this many blocks of 128 ids for
- * prospects, because it reads all of them. It takes about 3 ms of CPU time for each block.
+ * An import within one request may match rows by source id or e-mail address only if the company's prospects have at most this many blocks
+ * of 128 ids. Such an import reads all of them, which takes about 3 ms of CPU time for each block.
  */
 export const importBlocks = 1_000;
 /** The limits of an import job: data rows and bytes of the uploaded file. */

@@ -39,7 +39,10 @@ export async function loadDictionary(table: Reads, companyId: number): Promise<D
 
 const versionOf = (company: unknown): number => StoredCompany.parse(company).dictionaryVersion ?? 0;
 
-/** The writes that raise the version of the dictionary. Add them to each transaction that changes a status, tag or user. */
+/**
+ * The writes that raise the version of the company's dictionary. Add them to each transaction that changes a status, tag or user, so that
+ * cached dictionaries become outdated.
+ */
 export const namesChange = (companyId: number): Write[] => [
   { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
   namesChangeInHead(companyId),

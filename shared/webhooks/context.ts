@@ -33,7 +33,7 @@ export function eventContext(): EventContext {
   return opened;
 }
 
-/** The largest record in a message, in bytes. SQS accepts 1 MiB, and the rest is for the fields around the record. */
+/** The largest stream record in a message, in bytes. SQS accepts 1 MiB, and the rest is for the fields around the record. */
 const RECORD_BYTES = 1_000_000;
 
 /**

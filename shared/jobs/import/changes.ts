@@ -1,4 +1,4 @@
-/** Changes the prospects that rows of an import match, several at the same time. */
+/** Changes the existing prospects that the rows of an import match. Several changes run concurrently. */
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -6,14 +6,16 @@ import type { ChangedRow } from "#shared/jobs/import/read-file.ts";
 import type { RowFault } from "#shared/jobs/import/schema.ts";
 import { changeByRow, type ImportOfChanges } from "#shared/prospects/csv/change.ts";
 
-/** The number of transactions in flight. A transaction takes some milliseconds, so this changes about a thousand prospects a second. */
+/**
+ * The number of concurrent transactions. A transaction takes some milliseconds, so an import changes about a thousand prospects a second.
+ */
 const PARALLEL = 12;
 /** The number of rows between two calls of `onProgress`. */
 const ROWS_TOGETHER = 96;
 
 /**
- * Changes the prospects, and returns the faults of rows whose prospects could not be changed any more. No change is in flight when this
- * function ends. May be repeated: a prospect that the same import has changed stays as it is.
+ * Changes the prospects. Returns a fault for each row whose prospect can no longer be changed. When this function ends, no change is
+ * running. A repeated call does not change a prospect again.
  */
 export async function changeProspects(
   context: ApiContext,

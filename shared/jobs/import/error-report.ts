@@ -47,7 +47,7 @@ export class ErrorReport {
     if (this.#bytes >= PART_BYTES) await this.#putPart();
   }
 
-  /** Stores the lines that are not uploaded yet, so that another invocation can continue the report after this row. */
+  /** Stores the lines that are not yet in an uploaded part, so that another invocation can continue the report after this row. */
   async checkpoint(row: number): Promise<ReportState> {
     const { companyId, id } = this.#job;
     const rest = importKeys.faults(companyId, id, row);

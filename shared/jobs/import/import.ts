@@ -151,7 +151,8 @@ async function writeFile(
   const id = await context.ids.next();
   await context.objects.put(importKeys.sent(companyId, id), bytes, "text/csv");
   const names = importNames(dictionary, await ensureTags(context, companyId, read.newTags));
-  // A repeated request finds the prospects changed already, and changes nothing. So the changes need no transaction with the new rows.
+  // These changes need not be in one transaction with the new rows: a repeated request finds that the prospects are already changed, and
+  // leaves them as they are.
   const late = await changeProspects(context, caller, { importId: String(id), by, ...names }, read.changes);
   const file = withLateFaults(read, late);
   const total = plus(none, file);
@@ -178,7 +179,7 @@ async function writeFile(
   return result;
 }
 
-/** Counts the rows as faulty whose prospects could not be changed any more. */
+/** Removes the rows whose prospects could no longer be changed from the changes, and adds their faults. */
 function withLateFaults(file: ReadFile, late: readonly RowFault[]): ReadFile {
   const failed = new Set(late.map(({ row }) => row));
   return {

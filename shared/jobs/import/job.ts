@@ -112,7 +112,10 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
   }
 }
 
-/** The user who began the import, with the present rights. They may have changed, because the upload link is valid for an hour. */
+/**
+ * Returns the user who began the import, with the rights that the user has now. The rights may have changed, because the upload link is
+ * valid for an hour.
+ */
 async function currentCaller({ table }: JobContext, { companyId, createdBy }: StoredImport): Promise<Caller> {
   const { isActive, role, permissions } = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
   const none = { role: "sales" as const, permissions: [] };

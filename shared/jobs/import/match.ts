@@ -1,6 +1,6 @@
 /**
- * Finds the existing prospects that the rows of a file name by a key. The keys of the whole file are collected first. One pass over the
- * prospects then finds the matches, so that the cost does not depend on the number of rows times the number of prospects.
+ * Finds the existing prospects to which the rows of a file refer by a key: id, source id or e-mail address. The keys of the whole file are
+ * collected first. One pass over the prospects then finds all matches, so that the prospects are not read again for each row.
  */
 import { hash } from "node:crypto";
 import * as z from "zod/mini";
@@ -15,7 +15,7 @@ import { keyOf, type MatchBy } from "#shared/prospects/csv/key.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import { type StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
 
-/** A row matches no prospect, one prospect, or several prospects, or an earlier row of the file has the same key. */
+/** What a row matches. `repeated` means that an earlier row of the file has the same key. */
 export type Match =
   | { readonly kind: "none" }
   | { readonly kind: "one"; readonly id: number }
@@ -24,9 +24,12 @@ export type Match =
 
 const SEVERAL = -1;
 
-/** The matches of all rows. Takes eight bytes for each row of the file, so that a million rows fit into memory. */
+/** The matches of all rows. Each row takes eight bytes, so that a million rows fit into memory. */
 export class Matches {
-  /** By row number: 0 for none, the id for one, -1 for several, and a lower number is the negative number of the row with the same key. */
+  /**
+   * The match of each row, by row number. 0 means no prospect, -1 several prospects, and a positive number the id of the only one. A number
+   * below -1 is the negative number of the earlier row with the same key.
+   */
   readonly #codes: Float64Array;
 
   constructor(codes: Float64Array) {
@@ -50,18 +53,18 @@ export class Matches {
 }
 
 /**
- * The keys of a file, as a hash table of 64 bits of each key's SHA-1. Two of a million different keys have the same 64 bits with a
- * probability below one in ten million.
+ * The keys of a file in a hash table. The table has the first 64 bits of the SHA-1 of each key and not the key. Among a million keys, two
+ * have the same 64 bits with a probability below one in ten million.
  */
 export class FileKeys {
   readonly #by: MatchBy;
-  /** Two numbers for each slot. A slot with the row 0 is free, because row 1 is the header. */
+  /** The 64 bits of the key in each slot, as two numbers. A slot is free if its row in `#rows` is 0, because row numbers begin at 1. */
   #digests = new Uint32Array(2 * 1_024);
   #rows = new Int32Array(1_024);
   #found = new Float64Array(1_024);
   #size = 0;
   #ids: number[] = [];
-  /** The result by row number, as in `Matches`. It has only the repeated rows until all prospects are read. */
+  /** The result by row number, in the form of `Matches`. Until all prospects are read, it has only the repeated rows. */
   #codes = new Float64Array(1_024);
   #lastRow = 1;
 
@@ -95,7 +98,7 @@ export class FileKeys {
     if (this.#by === "id") this.#ids.push(Number(key));
   }
 
-  /** Records a prospect with this key. */
+  /** Adds a prospect with this key to the matches, if a row has the key. */
   meet(id: number, key: string): void {
     const [high, low] = digestOf(key);
     const slot = this.#slotOf(high, low);
@@ -113,7 +116,9 @@ export class FileKeys {
     this.#rows[slot] = row;
   }
 
-  /** The slot of the key, or the free slot for it. At most half of the slots are in use, so there is always a free one. */
+  /**
+   * Returns the slot of the key. If the key has none yet, returns a free slot, which exists because at most half of the slots are in use.
+   */
   #slotOf(high: number, low: number): number {
     const mask = this.#rows.length - 1;
     let slot = low & mask;
@@ -147,15 +152,15 @@ function digestOf(key: string): [high: number, low: number] {
 }
 
 interface Looking {
-  /** Called between reads. */
+  /** Called after each group of reads, for example to renew a lease. */
   readonly onProgress?: () => Promise<void>;
   readonly blockLimit?: number;
 }
 
 /**
- * Finds the matches among the prospects that the caller may see. By id, it reads only the blocks of ids that the file names. By another
- * key, it reads all prospects of the company, because no index of the table has these keys. Throws `payload_too_large` if these have more
- * blocks of ids than `blockLimit`.
+ * Finds the matches among the prospects that the caller may see. If rows are matched by id, reads only prospects near the ids in the file.
+ * Otherwise reads all prospects of the company, because no index of the table has the other keys. In that case, throws `payload_too_large`
+ * if the company has more than `blockLimit` blocks of 128 ids.
  */
 export async function findMatches(
   table: Table,
@@ -190,7 +195,10 @@ const PARALLEL = 12;
 /** The number of ids or blocks whose prospects are in memory at the same time. */
 const IDS_TOGETHER = 2_048;
 const BLOCKS_TOGETHER = 24;
-/** A Query reads at least this many rows for one read unit. A single read costs a unit for each row. */
+/**
+ * A Query reads at least this many rows for one read unit, while a read of a single row costs one unit. A Query is therefore cheaper if
+ * more than a quarter of the rows in its range are needed.
+ */
 const ROWS_PER_UNIT = 4;
 
 interface Span {
@@ -214,7 +222,10 @@ async function* readsOfIds(table: Table, companyId: number, ids: readonly number
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
-/** An id range is recorded before its first row is written, so this reads every prospect that existed at the start. */
+/**
+ * Reads all prospects of the company. Takes their ids from the rows of the id ranges. Such a row is written before the first prospect of
+ * its range, so no prospect is missed that exists at the start.
+ */
 async function* readsOfCompany(table: Table, companyId: number, blockLimit: number): AsyncGenerator<Item[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {

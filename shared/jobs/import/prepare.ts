@@ -1,6 +1,6 @@
 /**
- * Finds what each reading of an uploaded file needs: its encoding, and the prospects that its rows match. The first invocation stores both,
- * so that all invocations decide equally.
+ * Finds two facts that are needed to read an uploaded file: its encoding, and the prospects that its rows match. The first invocation of
+ * the job stores both, so that later invocations use the same ones.
  */
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -13,10 +13,12 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 
-/** The interval of renewals. It must be shorter than the lease, which expires after two minutes. */
+/** The lease is renewed at this interval. The lease expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
 
-/** Reads the uploaded file and renews the lease meanwhile, because a large file takes longer than a lease on a slow connection. */
+/**
+ * Reads the uploaded file and renews the lease meanwhile. Over a slow connection, reading a large file takes longer than the lease lasts.
+ */
 async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGenerator<Uint8Array> {
   const { companyId, id } = lease.stored;
   for await (const chunk of objects.read(importKeys.uploaded(companyId, id), lease.job.etag ?? "")) {
@@ -25,7 +27,7 @@ async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGener
   }
 }
 
-/** Throws BadFile for a workbook. */
+/** Returns the encoding of the uploaded file. Throws BadFile for a workbook of a spreadsheet program. */
 export async function fileEncoding(context: JobContext, lease: ImportLease): Promise<Encoding> {
   const { encoding: known } = lease.stored;
   if (known !== undefined) return known;
@@ -34,7 +36,10 @@ export async function fileEncoding(context: JobContext, lease: ImportLease): Pro
   return encoding;
 }
 
-/** Returns undefined if the import does not match rows with prospects. Throws BadFile if the file is not CSV or lacks the key column. */
+/**
+ * Returns which prospects the rows match, or undefined if the import only creates prospects. Throws BadFile if the file is not CSV or has
+ * no column with the keys.
+ */
 export async function fileMatching(
   context: JobContext,
   lease: ImportLease,

@@ -47,10 +47,10 @@ export interface Reading {
   readonly matching?: Matching | undefined;
 }
 
-/** The part of a reading that all readings of a file share. */
+/** What all readings of one file have in common. A job reads its file several times. */
 export type FileReading = Pick<Reading, "encoding" | "dictionary" | "mapping" | "matching">;
 
-/** What reading all rows has shown about the file. */
+/** What is known about the file after all rows are read. */
 export interface Findings {
   /** The headers of the columns that the import does not read. An empty text stands for columns that have values but no header. */
   ignoredColumns: readonly string[];
@@ -94,7 +94,7 @@ export async function* readRows(
 
 type Target = number | { readonly fault: string };
 
-/** The prospect that the row changes, or a fault; undefined if the row creates a prospect. */
+/** Returns the id of the prospect that the row changes, or a fault. Returns undefined if the row creates a prospect. */
 function targetOf(
   row: number,
   cells: readonly string[],
@@ -110,7 +110,7 @@ function targetOf(
   if (match.kind === "one") {
     return onMatch === "update" ? match.id : { fault: `${column}: prospect ${match.id} has this value already` };
   }
-  // The service sets the ids, so a row cannot create the prospect that it names.
+  // A row with an unknown id cannot create a prospect, because the service assigns all ids.
   return by === "id" ? { fault: "id: must be the id of a prospect that you can see" } : undefined;
 }
 
@@ -131,7 +131,7 @@ function readRow(
     const draft = draftOf(cells, header, active);
     return "fault" in draft ? { row, ...draft } : { row, draft };
   }
-  // A prospect may keep a status or a user that is not active any more.
+  // The row may name an inactive status or user, because the prospect may already have it.
   const filled = filledCellsOf(cells, header, all);
   return "fault" in filled ? { row, ...filled } : { row, change: { id: target, filled } };
 }
@@ -141,7 +141,7 @@ function withTags(read: ReadRow, tags: NewTags): ReadRow {
   return { row: read.row, fault: `tags: the company can have at most ${limits.tagsPerCompany} tags` };
 }
 
-/** Collects the keys of the rows, by which prospects are then found. Throws BadFile. */
+/** Collects the keys by which the rows refer to existing prospects. Throws BadFile. */
 export async function keysOfFile(
   bytes: Bytes,
   { encoding, mapping, by, rowLimit }: Pick<Reading, "encoding" | "mapping"> & { by: MatchBy; rowLimit: number },
@@ -153,7 +153,7 @@ export async function keysOfFile(
   let count = 0;
   for await (const { row, cells } of rows) {
     if (header === undefined) header = readHeader(cells, { mapping, delimiter, keyColumn });
-    // The check that follows refuses a file with too many rows.
+    // Stop here. The check of the file, which follows, reports that it has too many rows.
     else if (++count > rowLimit) break;
     else if (cells.length === header.width) {
       const key = keyIn(by, cellsOf(cells, header)(keyColumn));

@@ -200,7 +200,10 @@ export function summaryOf(stored: StoredImport): ImportSummary {
   return { id, state, dryRun, processed, written, imported, updated, skipped, failure, createdAt, updatedAt };
 }
 
-/** The number of rows in the table, visible or not. Clients see it as progress. */
+/**
+ * The number of rows whose prospects are already written or changed. New prospects may still be invisible. Clients see the number as
+ * progress.
+ */
 function writtenRows({ state, imported, updated, written = 0, job }: StoredImport): number {
   if (state === "completed") return imported + updated;
   if (state !== "running" || job === undefined || job.progress.step === "check") return 0;

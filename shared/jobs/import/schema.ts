@@ -196,7 +196,10 @@ export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
 
 /** The checkpoint of an import by upload, from which the next invocation continues. */
 const Progress = z.object({
-  /** The job reads the file twice: once to check all rows and once to write them. */
+  /**
+   * The current step of the job. Each step except the last reads the whole file: to check its rows, to change existing prospects, or to
+   * write new ones.
+   */
   step: z.enum(["check", "update", "write", "publish"]),
   /** The number of the last row that this step has finished. */
   row: z.int(),
@@ -206,9 +209,11 @@ const Progress = z.object({
   skipped: z._default(z.int(), 0),
   /** The number of chunks of sorted index rows that are stored in the bucket. */
   stretches: z.int(),
-  /** The number of changed prospects of the rows up to `row`. */
+  /** The number of existing prospects that the rows up to `row` change. */
   updated: z._default(z.int(), 0),
-  /** The error report: its uploaded parts, and the S3 key of the lines that are not uploaded yet. It is null before the first error. */
+  /**
+   * The error report: its uploaded parts, and the S3 key of the file with the lines after these parts. It is null before the first error.
+   */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
   /** The tags in the rows up to `row` that the company does not have yet. */
   newTags: z.array(z.string()),
@@ -229,7 +234,7 @@ export const beginningOf = (step: Progress["step"]): Progress => ({
 /** The attributes that only an import by upload has. */
 export const StoredJob = z.object({
   mapping: z.nullable(z.record(z.string(), z.nullable(z.string()))),
-  /** How rows are matched with existing prospects. Missing if they are not matched. */
+  /** How rows are matched with existing prospects. Absent if the import only creates prospects. */
   matching: z.optional(z.object({ by: MatchBy, onMatch: z.enum(["update", "skip"]) })),
   caller: z.object({ role: Role, permissions: z.array(Permission) }),
   /** The headers that the upload request must have. They are part of the presigned URL's signature. */
@@ -263,7 +268,7 @@ export const StoredImport = z.object({
   state,
   processed: z.int(),
   ...counts,
-  /** Missing in imports from the time before imports could update prospects. */
+  /** The number of changed prospects. Absent in rows that an older version stored. */
   updated: z._default(z.int(), 0),
   /** The faults of rows, compressed. */
   errors: z.instanceof(Uint8Array),

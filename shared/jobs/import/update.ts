@@ -1,4 +1,4 @@
-/** Reads an uploaded file and changes the prospects that its rows match. The rows that create prospects are left to the next step. */
+/** Reads an uploaded file and changes the existing prospects that its rows match. The next step of the job creates the new prospects. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
@@ -12,7 +12,10 @@ import { beginningOf, RowFault } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 
-/** A checkpoint is stored after this many rows. Repeating so many changed rows takes some seconds, because each costs one read. */
+/**
+ * A checkpoint is stored after this many rows. After a crash, the rows since the last checkpoint are handled again. That takes some
+ * seconds, because each row that changes a prospect then costs one read.
+ */
 const CHECKPOINT_ROWS = 16_384;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Reads an uploaded file for the second time. Writes its rows to the table, still invisible, and its index rows in sorted chunks to the
+ * Reads an uploaded file again after its check. Writes its rows to the table, still invisible, and its index rows in sorted chunks to the
  * bucket.
  */
 import type { Objects } from "#shared/aws/s3.ts";

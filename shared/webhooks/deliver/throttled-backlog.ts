@@ -19,7 +19,7 @@ import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 /** A quick receiver gets this many deliveries with one concurrency slot. */
 const TOGETHER = 10;
-/** No exchange begins after this time, so that all exchanges end before the function times out. */
+/** A step sends no request later than this after its start, so that all exchanges end before the function times out. */
 const BEGIN_WITHIN_MS = 3_000;
 
 /** Sends the next deliveries of the webhook's throttled backlog, if it has one. */

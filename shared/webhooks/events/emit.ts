@@ -21,8 +21,8 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 const PARALLEL = 12;
 
 /**
- * Publishes the matches. Their deliveries are listed in the ledger of expected deliveries. `entry` is the key of the ledger entry if these
- * are only a part of the event's matches. The default key is the event's id.
+ * Publishes the matches and lists their deliveries in the ledger of expected deliveries. `entry` is the key of the ledger entry. By default
+ * it is the event's id. Pass another key if these are only a part of the event's matches.
  */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>

@@ -95,8 +95,8 @@ interface Run {
 }
 
 /**
- * Handles entries of a partition in small groups while it is read. Strides apply to deliveries only, because a webhook has few other
- * entries.
+ * Handles the entries of a partition in small groups while it is read. A company's stride, by which a run skips entries, applies only to
+ * deliveries, because a webhook has few other entries.
  */
 async function sweepShard(
   run: Run,
