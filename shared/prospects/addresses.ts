@@ -198,7 +198,7 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
   return { address, isSpreading };
 }
 
-/** Returns the write of the address row. It removes prospects from the row that no longer decide who sees the address. */
+/** Returns the write of the address row. The new row lists only the prospects that decide who sees the address. */
 function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
   const { id, ...fields } = next;
   const isSpreading = live.length > limits.prospectsChangedAtOnce ? true : undefined;
@@ -217,7 +217,8 @@ function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: H
 }
 
 /**
- * Updates the outdated copies of the address, or removes its `isSpreading` mark if there are none. Returns whether another call is needed.
+ * Updates the outdated copies of the address. If there are none, removes `isSpreading` from the address row. Returns whether another call
+ * is needed.
  */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
   const stored = await readAddress(context, caller.companyId, id);

@@ -56,8 +56,8 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
 type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "agendaUntil">;
 
 /**
- * Reads the times of all appointments of a prospect from its agenda row. Returns undefined if that row has moved since the prospect's row
- * was read.
+ * Reads the times of all appointments of a prospect from its agenda row. Returns undefined if the agenda row has got another key since the
+ * prospect's row was read.
  */
 export async function readAgenda(table: Reads, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
   const { companyId, id, assignedToUserId, agendaUntil } = prospect;
@@ -78,8 +78,8 @@ export function agendaAfter(
 }
 
 /**
- * Returns the time for the key of the agenda row: the latest start, but never earlier than `before`. Returns undefined without entries,
- * because no agenda row is then needed.
+ * Returns the time for the key of the agenda row: the latest start, but never earlier than `before`. Returns undefined for a prospect
+ * without appointments, which needs no agenda row.
  */
 export function agendaUntil(entries: readonly AgendaEntry[], before: string | undefined): string | undefined {
   if (entries.length === 0) return undefined;
@@ -106,7 +106,8 @@ export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: un
 export async function agendaMoves(table: Reads, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
-  // A concurrent write has moved the agenda row. The condition on the prospect's row then fails, so no write is needed here.
+  // A concurrent write has changed the key of the agenda row. It has also changed the prospect's row, so this transaction fails, and no
+  // write of the agenda row is needed here.
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
@@ -131,7 +132,7 @@ export interface AppointmentChange {
   readonly after: StoredAppointment | undefined;
 }
 
-/** Returns the appointments to copy into a prospect's row: the soonest of all its appointments that fit. */
+/** Returns the appointments to copy into a prospect's row: the soonest ones, within the limits `COPIES` and `COPIES_BYTES`. */
 export function upcomingFields(appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields {
   return fitting(
     appointments.filter((appointment) => isUpcoming(appointment, nowMs)),
@@ -190,7 +191,8 @@ function changedFields(
 }
 
 /**
- * Returns the soonest appointments that fit as copies. `more` is the latest start of all other appointments, which start later than these.
+ * Returns the soonest appointments within the limits `COPIES` and `COPIES_BYTES`. `more` is the latest start of all other appointments,
+ * which start later than these.
  */
 function fitting(appointments: readonly StoredAppointment[], more: string | null): UpcomingFields {
   const all = appointments.toSorted(soonestFirst);

@@ -87,7 +87,7 @@ interface PlacedEntry extends AgendaEntry {
   readonly prospectId: number;
 }
 
-/** Reads only the ids and times of appointments, because `ofAgendas` reads the appointments themselves in batches. */
+/** Reads the ids and times of appointments from the agendas. `ofAgendas` then reads the appointments in batches. */
 async function readAgendas(
   { table }: ReadContext,
   companyId: number,
@@ -118,7 +118,7 @@ async function* ofAgendas(
     const items = await table.batchGet(
       some.map(({ id, prospectId }) => attachedKeys.appointment(companyId, prospectId, id)),
     );
-    // Check the range again, because the appointment may have moved after the agenda was read.
+    // Check the range again, because the time of an appointment may have changed after the agenda was read.
     yield* items
       .map((item) => StoredAppointment.parse(item))
       .filter(isWithin)
@@ -126,7 +126,7 @@ async function* ofAgendas(
   }
 }
 
-/** Omits appointments of deleted prospects, because their calendar rows stay. */
+/** Omits appointments of deleted prospects. The calendar still has rows for them, because the deletion of a prospect keeps its rows. */
 async function* ofCompany(context: ReadContext, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
   for await (const some of batches(readCalendar(context, caller.companyId, range))) {
     const visible = await visibleProspects(context, caller, some);

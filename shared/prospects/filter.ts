@@ -101,8 +101,8 @@ const Bbox = z.pipe(
 );
 
 /**
- * Only admins and owners may use these parameters. The service ignores them from other users, even malformed values, so `representatives`
- * validates them later.
+ * Parameters that only admins and owners may use. They are validated later, in `representatives`, because the service ignores even
+ * malformed values of other users.
  */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
 export const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
@@ -160,8 +160,8 @@ export const filterTexts = () => ({
 /* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
 
 /**
- * Combines the filters of a request with what the caller may see. A name that does not exist matches no prospect. The filters by
- * representative apply only to admins and owners.
+ * Combines the filters of a request with the caller's rights to see prospects. A name that does not exist matches no prospect. The filters
+ * `assignedToUserId` and `rep` apply only to admins and owners.
  */
 export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): Criteria {
   const { bbox, dateFrom, dateTo, status, tagId, city, search } = filter;
@@ -180,7 +180,7 @@ export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: D
   };
 }
 
-/** A search reads more of the index, so the first read of the index must know whether there is one. */
+/** A search also needs the texts of the index, so the first read of the index must know whether the request is a search. */
 export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
 
 function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {

@@ -72,7 +72,10 @@ export async function createNote(
 
 const Imported = z.object({ importId: z.string() });
 
-/** Returns the import id of the prospect, from the row whose condition failed in the visibility check. */
+/**
+ * Returns the id of the import that created the prospect. The error has it, because the error contains the prospect's row if the visibility
+ * check has failed.
+ */
 function importOf(error: unknown): string | undefined {
   if (!(error instanceof ConditionFailed)) return undefined;
   return Imported.safeParse(error.failed.find(({ index }) => index === 0)?.item).data?.importId;
@@ -99,7 +102,7 @@ export async function updateNote(context: ApiContext, caller: Caller, id: number
   });
 }
 
-/** Removes the row, because no other record refers to a note. */
+/** Removes the row of the note and does not only hide it, because no other record refers to a note. */
 export function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { note: current, importId } = await findNote(context, caller, id);

@@ -21,7 +21,10 @@ export const insertProspect = (prospect: StoredProspect): Write[] => [
   ...prospectDelta(prospect.companyId, indexEntry(prospect)),
 ];
 
-/** `next` must have the next version. The condition fails if the row has changed since `current` was read. */
+/**
+ * The version of `next` must be the next one after the version of `current`. The condition fails if the row has changed since `current` was
+ * read.
+ */
 export const replaceProspect = (current: StoredProspect, next: StoredProspect): Write[] => [
   {
     put: { ...keys.prospect(next.companyId, next.id), ...prospectItem(next) },
@@ -47,7 +50,7 @@ export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
   ...noteDelta(next.companyId, indexNote(next)),
 ];
 
-/** An imported note does not lower the count, because the count does not include it. */
+/** The removal of an imported note does not lower the count of notes, because the count does not include imported notes. */
 export const removeNote = (note: StoredNote): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   ...noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
@@ -105,8 +108,8 @@ export const packNoteLocators = (
   });
 
 /**
- * Returns, by note id, the prospect and the creation time of a note, which its key contains. A note from a packed row may have been deleted
- * since.
+ * Returns a map from note ids to the other parts of the notes' keys: prospect id and creation time. A note from a packed row may have been
+ * deleted since.
  */
 export async function findNoteLocators(
   table: Reads,
@@ -145,7 +148,8 @@ export async function findAttached(
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
   const row = items.find(({ type }) => type === "prospect");
-  // The prospect is missing if its import failed, because the rows of a failed import are removed before the rows that find its notes.
+  // The prospect's row may be missing after a failed import, whose rows are being removed: the rows of prospects are removed before the
+  // rows that find their notes.
   if (row === undefined) return undefined;
   const prospect = storedProspect(row);
   const exists = item !== undefined && isVisible(caller, prospect);

@@ -75,7 +75,7 @@ export type Appointment = z.infer<typeof Appointment>;
 /** The tag is inside an object, so that the object can get further fields about the prospect's use of the tag. */
 const ProspectTag = named("ProspectTag", z.object({ tag: Tag }), "A tag of a prospect.");
 
-/** The fields that both a list and the detail of a prospect show. */
+/** The fields of a prospect that both a list and a read of a single prospect return. */
 export const prospectFields = {
   id: Id,
   name: z.nullable(z.string()),

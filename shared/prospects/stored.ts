@@ -77,8 +77,8 @@ export const StoredAppointment = z.object({
 export type StoredAppointment = z.infer<typeof StoredAppointment>;
 
 /**
- * A field that is null if the row does not contain it. Empty fields are not stored, because their names would be a seventh of a row, and
- * DynamoDB charges reads by size.
+ * A field that may be missing in the row and is then read as null. Empty fields are not stored, because their names would be a seventh of a
+ * row, and DynamoDB charges reads by size.
  */
 const unset = <S extends z.ZodMiniType>(schema: S) => z._default(z.nullable(schema), null);
 const list = <S extends z.ZodMiniType>(schema: S) => z._default(z.array(schema), []);
@@ -184,7 +184,7 @@ let sampled = 0;
 export const sampledProspect = (item: Item): StoredProspect =>
   item.fields === undefined || sampled++ % SAMPLE === 0 ? storedProspect(item) : unpacked(item);
 
-/** Validates the separate attributes, but of `fields` only that it is a JSON object. */
+/** Validates the separate attributes. Of `fields`, validates only that it is a JSON object. */
 function unpacked(item: Item): StoredProspect {
   const { fields = "", ...separate } = Columns.parse(item);
   const { address, ...filledFields } = PackedFields.parse(JSON.parse(fields));

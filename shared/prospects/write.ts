@@ -285,7 +285,7 @@ function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
   if (unknown.length > 0) throw badReference("a tag", ...unknown);
 }
 
-/** The row may also contain ids of deleted tags, which are not shown. */
+/** Whether the prospect already shows the wanted tags in this order. The row may also contain ids of deleted tags, which are not shown. */
 function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
   return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
 }

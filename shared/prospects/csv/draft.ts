@@ -48,8 +48,8 @@ interface Fault {
 }
 
 /**
- * Returns the prospect as a draft, or one text with all faults of the row. The text has at most `limits.rowFault` characters and never
- * quotes a cell.
+ * Returns the prospect as a draft, or one text with all faults of the row. The text has at most `limits.rowFault` characters and contains
+ * no text of a cell.
  */
 export const draftOf = (cells: readonly string[], header: Header, names: Names): Draft | Fault =>
   read(cells, header, Draft, (cell, faults) => {
@@ -167,7 +167,10 @@ function idOf(
   return id ?? null;
 }
 
-/** Ignores case. Returns at most one tag above the limit, because zod creates an object for each faulty tag. */
+/**
+ * Returns the distinct tags of the cell; two tags that differ only in case count as one. Returns at most one tag more than a prospect may
+ * have, which is enough for the validation to fail. For each faulty tag, zod would create an object.
+ */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
   const distinct = new Map(values.filter((value) => value !== "").map((value) => [folded(value), value]));
@@ -180,7 +183,7 @@ function faultOf(issue: z.core.$ZodIssue): string {
   return `${column}: ${messageOf(issue)}`;
 }
 
-/** The schemas have messages for their limits, except for the range of a number. */
+/** Returns the message of the schema. The ranges of numbers have no message in their schema, so it is made here. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "too_big" && issue.origin === "number") return `must be at most ${issue.maximum}`;
   if (issue.code === "too_small" && issue.origin === "number") return `must be at least ${issue.minimum}`;

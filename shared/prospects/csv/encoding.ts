@@ -82,9 +82,9 @@ export async function* decoded(bytes: Bytes, encoding: Encoding): AsyncGenerator
 }
 
 /**
- * Decodes bytes. If `more` is true, the decoder keeps an incomplete character at the end of the bytes for the next call. Pieces with text
- * are always decoded with `more`, because several releases of Node.js 20 to 24 otherwise decode 0x80 to 0x9F of Windows-1252 as Latin-1
- * (https://github.com/nodejs/node/issues/56542).
+ * Decodes bytes. If `more` is true, the decoder keeps an incomplete character at the end of the bytes for the next call. All bytes of a
+ * file are decoded with `more`, and a last call without bytes ends the text. Otherwise several releases of Node.js 20 to 24 decode 0x80 to
+ * 0x9F of Windows-1252 as Latin-1 (https://github.com/nodejs/node/issues/56542).
  */
 function decode(decoder: TextDecoder, encoding: Encoding, bytes: Uint8Array, more: boolean): string {
   let text: string;

@@ -95,7 +95,10 @@ async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
 
 export interface Piece {
   readonly text: string;
-  /** Number of selected prospects in this text, including omitted ones. A resumed export starts after them. */
+  /**
+   * Number of selected prospects that this text covers. Prospects that were omitted from the text count too. A resumed export starts after
+   * the covered prospects.
+   */
   readonly prospects: number;
 }
 

@@ -32,13 +32,13 @@ export const exportColumns = [
 export const knownColumns = [...exportColumns, "sourceId"] as const;
 export type Column = (typeof knownColumns)[number];
 
-/** Separates the tags in one cell. The value of a tag cannot contain it. */
+/** Separates the tags in one cell. A tag cannot contain this character. */
 export const TAG_SEPARATOR = ";";
 
 const beginsFormula = /^[=+\-@\t\r]/;
 /**
- * Matches a cell with a guard: a quote before a formula. Also matches a text that merely looks like one. Such a text gets another quote, so
- * that an import restores it exactly.
+ * Matches a cell that begins with a guard (a quote before a formula). A client's own text may look the same. `guarded` therefore puts
+ * another quote before such a text, so that an import restores it exactly.
  */
 const isGuarded = /^'+[=+\-@\t\r]/;
 /**

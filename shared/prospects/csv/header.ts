@@ -60,7 +60,9 @@ export interface Header {
   readonly positions: Readonly<Partial<Record<Column, number>>>;
   /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are cut. */
   readonly ignored: readonly string[];
-  /** Positions of the columns without a header. A spreadsheet program saves a column that was used once, even if it is empty now. */
+  /**
+   * Positions of the columns without a header. They are often empty, because a spreadsheet program saves every column that was once used.
+   */
   readonly unnamed: readonly number[];
   /** Whether `1,5` is read as a number. False if the comma is the delimiter. */
   readonly hasDecimalComma: boolean;

@@ -17,7 +17,7 @@ const delimiters = [",", ";", "\t"] as const;
 
 export interface Csv {
   readonly delimiter: string;
-  /** The header row and all other rows except blank lines. Throws BadFile if a quoted cell or a row does not end. */
+  /** The header row and all other rows except blank lines. Throws BadFile if a quoted cell does not end, or if a row is too long. */
   readonly rows: AsyncGenerator<CsvRow>;
 }
 
@@ -104,7 +104,10 @@ async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser
   }
 }
 
-/** Returns the beginning of the file, up to the chunk in which the first line that is not blank ends. The delimiter is detected in it. */
+/**
+ * Returns the beginning of the file, for the detection of the delimiter. It ends with the chunk that contains the end of the first line
+ * with text.
+ */
 async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
   let text = "";
   while (!text.trimStart().includes("\n") && text.length <= limits.csvRow) {

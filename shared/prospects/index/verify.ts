@@ -157,7 +157,10 @@ function rowsIn({ prospects, notes }: SomeRecords) {
   };
 }
 
-/** Returns the end of a sentence about the record. "fine" and "being written" mean no fault. */
+/**
+ * Compares a record in the index with its row. Returns "fine", "being written" if the row has changed during the comparison, or otherwise
+ * the end of a sentence that describes the fault.
+ */
 function faultOf(
   before: RowState,
   after: RowState,

@@ -26,8 +26,8 @@ export interface AddressPage {
 }
 
 /**
- * Reads the blocks of ids that the company has reserved for addresses, so a separate list of addresses is not needed. For a user who may
- * see only few addresses, one request checks a limited number of blocks.
+ * Reads the blocks of ids that the company has reserved for addresses, so a separate list of addresses is not needed. For a user who sees
+ * only some of the addresses, one request reads a limited number of blocks, even if it then finds fewer addresses than requested.
  */
 export async function listAddresses(
   context: ReadContext,

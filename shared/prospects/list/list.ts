@@ -23,7 +23,7 @@ import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
 export const ListQuery = z.object({
   ...filterParameters,
   page: z._default(PositiveInteger, 1),
-  /** A larger value counts as the maximum. The answer contains the page size that was used. */
+  /** A value above the maximum is replaced by the maximum. The answer contains the page size that was used. */
   pageSize: z._default(PageSize, limits.pageSizeDefault),
 });
 export type ListQuery = z.output<typeof ListQuery>;
@@ -85,8 +85,8 @@ export async function listProspects(context: ReadContext, caller: Caller, query:
 }
 
 /**
- * Whether the row still passes the filters, without notes. False if the dictionary lacks its status, its assignee or one of its tags. The
- * caller then reads a newer dictionary.
+ * Whether the row still passes the filters. Ignores notes, so a row with a search word only in a note does not pass. Also false if the
+ * dictionary lacks the row's status, its assignee or one of its tags. The caller then reads a newer dictionary.
  */
 function belongs(row: StoredProspect, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
   const { statusId, assignedToUserId, tagIds } = row;

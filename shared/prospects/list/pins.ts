@@ -44,7 +44,7 @@ export async function mapPins(
   });
 }
 
-/** Returns the JSON text after the coordinates of a pin with this status. */
+/** Returns the JSON text that follows the coordinates in a pin: the colour of this status. */
 type EndOf = (statusId: number | null) => Buffer;
 
 /** Maximum number of unflushed rows in one piece of text. Without a limit, a call of Math.max could get too many arguments. */
