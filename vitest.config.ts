@@ -1,5 +1,5 @@
 /** The projects of the tests. The suffix of a test file says which command runs it, and `.api` marks tests over HTTP. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
@@ -29,10 +29,23 @@ const none = (...suffixes: string[]) => ({ exclude: suffixes.map((suffix) => `te
 // The processes that tests start share this cache of compiled modules, so that only the first one strips types.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/canvassing-tests");
 
-// All temporary files are in one directory, which is removed when the tests end.
-const temporary = mkdtempSync(join(tmpdir(), "canvassing-tests-"));
+// All temporary files are in one directory, which is removed when the tests end. A run that is killed cannot remove its directory, so the
+// next run does.
+for (const name of readdirSync(tmpdir())) {
+  const [, pid] = /^canvassing-tests-(\d+)-/.exec(name) ?? [];
+  if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(tmpdir(), name), { recursive: true, force: true });
+}
+const temporary = mkdtempSync(join(tmpdir(), `canvassing-tests-${process.pid}-`));
 process.env.TMPDIR = temporary;
 process.on("exit", () => rmSync(temporary, { recursive: true, force: true }));
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
 
 export default defineConfig({
   test: {

@@ -1,0 +1,32 @@
+/** Tests that a test run leaves no file in the temporary directory, and that a run removes the files of an earlier run that was killed. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, expect, test } from "vitest";
+
+const directory = mkdtempSync(join(tmpdir(), "canvassing-runs-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** Starts a run of a test file that makes temporary folders. */
+const run = () =>
+  spawn("npx", ["vitest", "run", "--project", "direct", "test/infra/adopted.test.ts"], {
+    cwd: resolve(import.meta.dirname, ".."),
+    env: { ...process.env, TMPDIR: directory },
+    stdio: "ignore",
+    detached: true,
+  });
+
+test("a run leaves nothing, and removes what a killed run has left", async () => {
+  const killed = run();
+  while (readdirSync(directory).length === 0) await new Promise((resume) => setTimeout(resume, 20));
+  if (killed.pid !== undefined) process.kill(-killed.pid, "SIGKILL");
+  await once(killed, "exit");
+  const [left = ""] = readdirSync(directory);
+  expect(left).toMatch(/^canvassing-tests-\d+-/);
+
+  const whole = run();
+  expect(await once(whole, "exit")).toEqual([0, null]);
+  expect(readdirSync(directory)).toEqual([]);
+});
