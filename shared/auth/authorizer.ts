@@ -62,9 +62,9 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
 });
 
 /**
- * Denies a token that can never become valid. The answer is a policy and not an error, because API Gateway does not pass on the text of an
- * error, but a policy can carry the reason. API Gateway caches policies. So do not use this function for a refusal that an admin can end,
- * such as that of a disabled user.
+ * Denies a token for a reason that the client may know. The answer is a policy and not an error, because a policy can carry the reason, but
+ * API Gateway does not pass on the text of an error. API Gateway caches policies. So do not use this function for a refusal that an admin
+ * can end, such as that of a disabled user.
  */
 const refusal = (reason: Refusal, methodArn: string): Authorization => ({
   principalId: "refused",

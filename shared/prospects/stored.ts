@@ -125,7 +125,7 @@ export const StoredProspect = z.object({
   /** Number of writes of this row, for optimistic locking and for event ids. */
   version: count,
   deletedAt: sometimes,
-  /** Id of the last import that changed this prospect. The import does not change the prospect again when its run is repeated. */
+  /** Id of the last import that changed this prospect. If the import is repeated, it does not change the prospect again. */
   changedByImport: z.optional(z.string()),
   /** The id of the import, only for imported prospects. Their insert emits no event. */
   importId: z.optional(z.string()),

@@ -96,7 +96,7 @@ export function updateProspect(
   });
 }
 
-/** A change of a prospect. What is undefined stays as it is. */
+/** A change of a prospect. An undefined field is not changed. */
 export interface Change {
   readonly patch?: ProspectPatch;
   /** All tags of the prospect after the change. Each must exist in the company. */
@@ -108,8 +108,9 @@ export interface Change {
 }
 
 /**
- * Changes a prospect for an import, in one transaction with its new note. If the import has changed the prospect before, this function does
- * nothing, so that a repeated run does not undo later changes of users. Throws ApiError if the prospect is not visible or at its limits.
+ * Changes a prospect for an import, in one transaction with its new note. If this import has already changed the prospect, does nothing, so
+ * that a repeated import does not undo later changes of users. Throws ApiError if the caller cannot see the prospect or the prospect has
+ * reached a limit.
  */
 export const changeByImport = (
   context: ApiContext,
@@ -125,7 +126,7 @@ export const changeByImport = (
     await writeChange(context, caller, current, { ...(await changeOf(current)), importId }, dictionary);
   });
 
-/** Writes the change, its history and its note. Returns the changed prospect, or `current` if the change changes no field. */
+/** Writes the change, the status history and the new note. Returns the changed prospect, or `current` if the change changes no field. */
 async function writeChange(
   context: ApiContext,
   caller: Caller,
@@ -140,7 +141,8 @@ async function writeChange(
   const own = isSame
     ? [requireVisible(caller, current.id, current.importId)]
     : await changeWrites(context, current, next, links, dictionary);
-  // The first write of a note counts the notes, so that a failure of the first write shows that the prospect has too many notes.
+  // The first write of `insertNote` checks the number of notes. It must come first, because a failure at index 0 is reported as too many
+  // notes.
   const writes = note === undefined ? own : [...insertNote(note), ...own];
   await context.table.transact(writes).catch((error: unknown) => {
     throw note !== undefined && failsAt(error, 0) ? tooManyNotes() : error;

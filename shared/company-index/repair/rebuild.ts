@@ -1,6 +1,7 @@
 /**
  * Rebuilds the index of a company from the rows of the table. The rebuild stores one new sorted run. One update of the head row then
- * replaces all runs that existed when the rebuild began. Reads, writes and flushes continue meanwhile, and runs that they add stay.
+ * replaces all runs that existed when the rebuild began. Reads, writes and flushes continue during the rebuild. The runs that flushes add
+ * are not replaced.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";

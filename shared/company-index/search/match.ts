@@ -61,8 +61,8 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
 }
 
 /**
- * Maximum number of rows that one read sorts for later reads, which takes about 10 ms. In a sorted segment, a page examines only few
- * matches.
+ * Maximum number of rows that one read sorts for later reads, which takes about 10 ms. To find a page of a list, a read examines only a few
+ * matches of a sorted segment.
  */
 const SORTED_AT_ONCE = 100_000;
 

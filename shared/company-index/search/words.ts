@@ -12,7 +12,7 @@ export class Words {
   readonly #bytes: Buffer;
   /** Byte position of each word, followed by the end of the last word. */
   readonly #starts: Uint32Array;
-  /** Numbers of texts, grouped by word. */
+  /** For each word, the numbers (positions) of the texts that contain it. */
   readonly #texts: Uint16Array | Uint32Array;
   /**
    * For each word that occurs in several texts, the position of its first text number in `#texts`. One more element has the position where

@@ -33,7 +33,7 @@ export const Draft = z.object({
 });
 export type Draft = z.infer<typeof Draft>;
 
-/** The filled cells of a row that changes a prospect. Null and an empty list stand for empty cells, which change nothing. */
+/** The filled cells of a row that changes a prospect. Null or an empty list means that a cell is empty; such a cell changes nothing. */
 export const FilledCells = z.extend(Draft, { address: AddressPatch });
 export type FilledCells = z.infer<typeof FilledCells>;
 
@@ -68,7 +68,7 @@ export const filledCellsOf = (cells: readonly string[], header: Header, names: N
 
 type Cell = (column: Column) => string;
 
-/** Returns a function that reads the cells of the row. A column that the file lacks reads as empty. */
+/** Returns a function that reads the cells of the row by column. The cell of a missing column is read as empty. */
 export const cellsOf =
   (cells: readonly string[], { positions }: Header): Cell =>
   (column) =>

@@ -28,7 +28,7 @@ export const exportColumns = [
   "createdAt",
 ] as const;
 
-/** The columns that an import knows. An export has no `sourceId`, because its columns are fixed. */
+/** All columns that an import may contain. `sourceId` is not a column of exports, because the columns of exports must not change. */
 export const knownColumns = [...exportColumns, "sourceId"] as const;
 export type Column = (typeof knownColumns)[number];
 

@@ -1,4 +1,4 @@
-/** The keys by which rows of an import are matched with existing prospects. */
+/** An import can find the existing prospect of a row by a key: the id, the source id or the e-mail address. */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import type { Column } from "#shared/prospects/csv/format.ts";
@@ -7,7 +7,7 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 export const MatchBy = z.enum(["id", "sourceId", "emailAddress"]);
 export type MatchBy = z.infer<typeof MatchBy>;
 
-/** What a row does if one prospect has its key. */
+/** What the import does with a row if one existing prospect has the key of the row. */
 export const OnMatch = z.enum(["update", "skip", "create"]);
 export type OnMatch = z.infer<typeof OnMatch>;
 
@@ -16,7 +16,7 @@ export const keyColumns = { id: "id", sourceId: "sourceId", emailAddress: "email
   Column
 >;
 
-/** Ids, source ids without outer blanks, and case-folded e-mail addresses are equal as texts. An empty text is no key. */
+/** Converts a key to the form in which equal keys are equal texts. An empty text means that there is no key. */
 const normalised: Readonly<Record<MatchBy, (text: string) => string>> = {
   id: (text) => text.trim(),
   sourceId: (text) => text.trim(),

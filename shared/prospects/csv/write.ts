@@ -17,7 +17,7 @@ export const csvText = (rows: readonly (readonly string[])[]): string =>
         options,
       );
 
-/** Writes a number without an exponent. Otherwise the protection against formulas would add a quote to a negative number. */
+/** Writes a number without an exponent. `guarded` treats a negative number with an exponent as a formula and would add a quote. */
 export function decimal(value: number): string {
   const [digits = "", exponent] = String(value).split("e-");
   if (exponent === undefined) return digits;

@@ -61,7 +61,7 @@ const lastOf = (block: number | undefined): number | undefined =>
 
 /**
  * Returns those of the addresses that the caller may see, by the rule of `seesAddress`. The company index has the assignees of most
- * prospects, which saves reading their rows. A prospect that it does not contain is deleted or not completely written.
+ * prospects, which saves reading their rows. A prospect that is missing in the index is deleted or is still being written.
  */
 async function visibleOf(
   context: ReadContext,
