@@ -78,7 +78,7 @@ export const queryParameter = 4_000;
 
 export const idempotencyKey = 255;
 export const idempotencyKeptMs = 24 * 3_600_000;
-/** A request with an idempotency key counts as dead after this time, which is longer than the timeout of a function. */
+/** A request with an idempotency key counts as killed if it runs longer than this. The time is longer than the timeout of a function. */
 export const idempotentRunMs = 30_000;
 /**
  * Lambda rejects a larger buffered answer, and API Gateway then answers 502. The limit counts the whole JSON that the function returns.
@@ -205,7 +205,7 @@ export const connectionKeptMs = 1_000;
 /** A connection to a receiver that is older than this is closed, because the name may have another address by then. */
 export const connectionAgeMs = 60_000;
 export const answerBytes = 16 * 1024;
-/** The service reads `answerBytes` of a receiver's answer and stores at most this many of them with the attempt. */
+/** Of a receiver's answer, the service reads `answerBytes` and stores at most this many bytes with the attempt. */
 export const answerKeptBytes = 4 * 1024;
 export const deliveryKeptMs = 30 * 24 * 3_600_000;
 /** The largest number of deliveries in the time range of one replay, because the request must count all of them within its deadline. */

@@ -94,7 +94,7 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
     return {
       statusCode: contract.status,
       headers: { ...headers, ...encodingHeaders(request, headers) },
-      // Lambda sends the headers with the first part, so write an empty part.
+      // The answer to HEAD has no body. Write an empty part, because Lambda sends the headers only with the first part.
       pieces: request.method === "HEAD" ? [""] : pieces,
     };
   });

@@ -18,7 +18,10 @@ import { updateIf } from "#shared/webhooks/settle.ts";
 
 /** How long a step holds its lease. A request and its record take less time, so a function whose lease has expired no longer works. */
 export const LEASE_MS = limits.exchangeMs + 8_000;
-/** A step may start this early, because queue delays are whole seconds and the clocks of functions differ. */
+/**
+ * A message may start its step this much before the planned time, because queue delays are whole seconds and the clocks of functions
+ * differ.
+ */
 const EARLY_MS = 1_000;
 /**
  * An upper bound for the lag of the due index (deliveries by due time) behind the table. An empty index proves that the backlog is empty

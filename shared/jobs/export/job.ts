@@ -76,7 +76,7 @@ async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Ca
   const caller = { companyId, userId: user.id, role: user.role, permissions: user.permissions };
   const visible = visibleAssignee(caller) ?? null;
   if (!user.isActive || (visible !== null && visible !== assignee)) return undefined;
-  // The request was restricted to one assignee. Keep this restriction, even if the user may see more prospects by now.
+  // At the time of the request, the user could see only assigned prospects. Export only these, even if the user may see more by now.
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 

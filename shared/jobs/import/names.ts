@@ -34,7 +34,10 @@ const StoredNames = z.object({
   made: z.array(z.tuple([z.string(), z.int()])),
 });
 
-/** Reads the names of the job from the bucket, or stores them there in the first invocation. */
+/**
+ * Returns the company's statuses, users and tags as they were when the job began. The first invocation stores them in the bucket, and later
+ * invocations read them there.
+ */
 export async function jobNames(context: JobContext, { companyId, id }: JobId): Promise<ImportNames> {
   try {
     const bytes = await context.objects.get(importKeys.names(companyId, id));
@@ -48,7 +51,7 @@ export async function jobNames(context: JobContext, { companyId, id }: JobId): P
   return storeNames(context, { companyId, id }, await freshDictionary(context, companyId), []);
 }
 
-/** Creates the tags that only the file has, and adds their ids to the stored names of the job. */
+/** Creates the tags that the company does not have yet, and stores their ids in the bucket for later invocations of the job. */
 export async function addTags(
   context: JobContext,
   job: JobId,

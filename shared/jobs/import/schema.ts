@@ -185,7 +185,7 @@ export const FileQuery = z
   },
 }));
 
-/** A range of id blocks. Both ends belong to the range. */
+/** A range of blocks of 128 ids. Both ends belong to the range. */
 const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 

@@ -24,7 +24,10 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 const ITEMS_PER_RENEWAL = 200;
 /** The lease is renewed at this interval within a batch. The lease expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
-/** A chunk ends at this many index rows, or earlier at this many characters of their search text, so that it fits into memory. */
+/**
+ * The index rows of an import are sorted and stored in chunks. A chunk ends at this many rows, or earlier at this many characters of their
+ * search text, so that it fits into memory.
+ */
 const CHUNK_ROWS = 16_384;
 const CHUNK_TEXT = 8_000_000;
 

@@ -73,7 +73,7 @@ export async function addToPausedBacklog(context: EventContext, delivery: Stored
 }
 
 /**
- * Takes a delivery out of the backlog of its paused webhook and queues it for `dueMs`. Changes nothing if the delivery has already left the
+ * Takes a delivery out of the paused backlog of its webhook and queues it for `dueMs`. Changes nothing if the delivery has already left the
  * backlog.
  */
 async function resumeDelivery(context: EventContext, delivery: StoredDelivery, dueMs: number): Promise<void> {

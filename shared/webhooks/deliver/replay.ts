@@ -22,7 +22,9 @@ import { updateIf } from "#shared/webhooks/settle.ts";
 import { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** `undelivered` selects exhausted deliveries and deliveries that wait for a retry. `all` adds delivered ones. */
+/**
+ * `undelivered` selects deliveries that wait for a retry and exhausted deliveries, which have no attempt left. `all` adds delivered ones.
+ */
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 
 const MS_PER_DAY = 86_400_000;

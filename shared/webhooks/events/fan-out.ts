@@ -122,11 +122,11 @@ async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefi
   }
 }
 
-/** The progress is stored after this many deliveries. */
+/** While the deliveries of an event are made, the progress is stored after this many of them. */
 const PART = 100;
 /**
- * The limits of one message: matches, total bytes of their data, and milliseconds after which no further part begins. They bound how long a
- * large fan-out occupies a sender.
+ * The limits for one queue message: the number of deliveries that it may make, the total bytes of their data, and the milliseconds after
+ * which it begins no further part. They bound how long a large event occupies a sender.
  */
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;

@@ -104,7 +104,7 @@ export function batchReads(context: EventContext): BatchReads {
   };
 }
 
-/** Shares one read for each company. A failed read is not kept. */
+/** Returns a function that reads once for each company and then returns the same result. A failed read is repeated at the next call. */
 function once<T>(load: (companyId: number) => Promise<T>): (companyId: number) => Promise<T> {
   const loaded = new Map<number, Promise<T>>();
   return (companyId) => {

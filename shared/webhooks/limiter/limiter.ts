@@ -87,7 +87,7 @@ export interface SlotClaim {
 }
 
 export type Acquisition =
-  /** The concurrency slot is taken. Pass `slot` to free it. */
+  /** The sender has got a concurrency slot. Pass `slot` to free it. */
   | { readonly kind: "acquired"; readonly slot: string }
   /** Another sender is sending some of these deliveries. It holds their concurrency slot until this time at the latest. */
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
@@ -249,7 +249,7 @@ const openEnd = ({ timeScale }: EventContext, now: number, openings: number): st
 
 const isNotOpen = (now: number): Condition => any(missing("openUntil"), atMost("openUntil", iso(now)));
 
-/** Frees the concurrency slot together with `change`. Returns the new row, or undefined if the slot was already free. */
+/** Frees the concurrency slot and makes `change` in the same write. Returns the new row, or undefined if the slot was already free. */
 export function freeSlot(
   context: EventContext,
   { companyId, webhookId, ids }: SlotClaim,

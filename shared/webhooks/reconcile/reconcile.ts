@@ -41,7 +41,7 @@ const noCounts = {
 type Counts = typeof noCounts;
 
 export interface Reconciliation extends Counts {
-  /** The number of matches whose deliveries a fan-out has not made yet. They are not part of `matched`. */
+  /** The number of matching subscriptions for which a fan-out has not made the delivery yet. `matched` does not contain them. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }

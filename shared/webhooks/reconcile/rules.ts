@@ -213,7 +213,7 @@ export async function dataFaults(
 }
 
 export interface FanOuts {
-  /** The number of matches whose deliveries are not made yet. They are not part of `matched`. */
+  /** The number of matching subscriptions for which no delivery is made yet. `matched` does not contain them. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }

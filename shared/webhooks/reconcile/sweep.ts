@@ -1,4 +1,6 @@
-/** The sweeper replaces lost queue messages of due deliveries, drains and fan-outs. It runs every minute. */
+/**
+ * The sweeper runs every minute. It sends a new queue message for each due delivery, backlog, replay and fan-out whose message was lost.
+ */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import { delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
@@ -44,15 +46,14 @@ const WORK_MS = 35_000;
 const METRICS_MS = 42_000;
 
 /**
- * Returns a company's stride. With a stride of 3, each run of the sweeper handles every third entry, and the next run begins at another
- * entry.
+ * Returns a company's stride. With a stride of 3, one run of the sweeper handles every third due delivery of the company, and the next run
+ * begins at another delivery.
  */
 export type Strides = (companyId: number) => number;
 
 /**
- * Divides the capacity of a run fairly between companies with these numbers of entries. A company with fewer entries than an equal share
- * gets all of them handled, and the others divide the rest. A stride of 3 handles every third entry, so three runs handle the whole
- * backlog.
+ * Divides the capacity of one run of the sweeper fairly between companies. `counts` has the number of due deliveries of each company. If a
+ * company has fewer than an equal share, the run handles all of them, and the other companies divide the rest.
  */
 export function fairStrides(counts: ReadonlyMap<number, number>, capacity: number): Strides {
   const equal = capacity / Math.max(1, counts.size);

@@ -116,8 +116,8 @@ export function registrationsVersionOf(row: Item | undefined): RegistrationsVers
 }
 
 /**
- * The write that raises the version. Add it to each transaction that changes registrations. `webhooks` is 1 or -1 if the transaction also
- * adds or removes a webhook, because the same row counts the webhooks.
+ * The write that raises the version of the company's registrations. Add it to each transaction that changes registrations. The same row
+ * counts the webhooks: pass 1 or -1 as `webhooks` if the transaction also adds or removes one.
  */
 export const registrationsChange = (companyId: number, nowMs: number, webhooks?: 1 | -1) => ({
   update: keys.webhookCount(companyId),
