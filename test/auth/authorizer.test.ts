@@ -130,7 +130,7 @@ test("the gateway caches the refusal of a forged token, but not that of a token 
   expect(await refused(`Bearer ${await service.mint({ sub: "nobody" })}`)).toEqual({ authorize: 3 });
 });
 
-test("a request whose caller cannot be looked up gets a server error instead of 401, and succeeds when the table answers again", async () => {
+test("while the table fails, a request gets a server error instead of 401; afterwards it succeeds", async () => {
   db.plan((operation) => (operation === "GetItem" ? serverError : pass));
   const answer = await call("GET", "/api/prospects", `Bearer ${token}`);
   const told = ["content-type", "retry-after", "www-authenticate", "access-control-allow-origin"];

@@ -269,7 +269,7 @@ describe("a flush", () => {
     await records.expectClean({ orphans: true });
   });
 
-  test("keeps its rows if the reply to its update of the head row is lost and the next flush updates that row before the retry", async () => {
+  test("keeps its rows if its update of the head row gets no reply and the next flush updates that row before the retry", async () => {
     const records = new Records();
     await change(records, 1);
     await flushAll(db.direct, records.companyId);

@@ -148,7 +148,7 @@ const damages: Damage[] = [
     (i, { ids, noteOfA }) => i.table.batchRemove([keys.noteDelta(i.companyId, ids[0] ?? 0, noteOfA, 2)]),
   ],
   [
-    "a note is too many",
+    "the index has a note that does not exist",
     "note 77 of prospect {e} has no row",
     (i, { ids }) =>
       rewriteOverrides(i, (stored) => ({
@@ -162,12 +162,12 @@ const damages: Damage[] = [
     (i) => rewriteOverrides(i, (stored) => ({ ...stored, notes: [] })),
   ],
   [
-    "a manifest counts wrong",
+    "a manifest has a wrong number of rows in a segment",
     "claims 99 rows",
     (i) => putManifest(i, [{ ...i.oldest, segments: [{ ...i.segment, rows: 99 }] }, ...i.manifest.runs.slice(1)]),
   ],
   [
-    "a run counts wrong",
+    "a manifest has a wrong number of rows in a run",
     "claims 99 rows",
     (i) => putManifest(i, [{ ...i.oldest, rows: 99 }, ...i.manifest.runs.slice(1)]),
   ],

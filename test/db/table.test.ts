@@ -90,7 +90,7 @@ describe("writing", () => {
     expect(await db.direct.get(key)).toMatchObject({ n: 2 });
   });
 
-  test("the error of a failed condition has the number of the write and the stored item, and no write of the transaction takes effect", async () => {
+  test("a failed condition is reported with the number of its write and the stored item, and nothing is written", async () => {
     const pk = partition();
     await db.direct.write({ put: row(pk, 1) });
     const failure = db.table.transact([

@@ -43,7 +43,7 @@ describe.each(writes)("%s", (_, row) => {
     problemOf(await sendText(row, withField(row, "more", `"${"x".repeat(1_000_000)}"`)), 413, "payload_too_large");
   });
 
-  test("ten thousand unknown fields and the server's own fields are ignored; `__proto__` and `constructor.prototype` are malformed", async () => {
+  test("unknown fields and the server's own fields are ignored; `__proto__` and `constructor.prototype` are malformed", async () => {
     const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, i]));
     const expected = row.statuses[0];
     for (const extra of [

@@ -80,7 +80,7 @@ const heavy = [
  */
 const STARTED = { table: { bytes: 110_000, calls: 20_000 }, others: { bytes: 200_000, calls: 20_000 } } as const;
 
-/** All code that is deployed with the function, so that no second file of code escapes the limit. */
+/** Returns the bytes of all code that is deployed with the function, so that a second file of code counts too. */
 const codeBytes = (file: string): number =>
   readdirSync(join(directory, file), { recursive: true, encoding: "utf8" })
     .filter((name) => /\.[cm]?js$/.test(name))

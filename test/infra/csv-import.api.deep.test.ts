@@ -66,7 +66,7 @@ test("reports and saves the errors of skipped rows; the same command imports the
   expect(await present(city)).toBe(76);
 });
 
-test("a dry run writes nothing; a mapping renames columns; --errors saves all errors, even those that the answer has no room for", async () => {
+test("a dry run writes nothing; a mapping renames columns; --errors saves more errors than one answer lists", async () => {
   const { file, city } = newFile({ rows: 130, faulty: 120 });
   const errors = `${file}.errors.csv`;
   const dry = await run(file, "--dry-run", "--errors", errors);

@@ -1,4 +1,7 @@
-/** Tests the reference page of the local service: its button gets a token, and the examples of the document find records. */
+/**
+ * Tests the reference page of the local service: its button signs a user in, and every GET with the examples of the OpenAPI document finds
+ * demo data.
+ */
 import { createHash } from "node:crypto";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
@@ -11,7 +14,7 @@ import { bodyOf } from "../harness/shapes.ts";
 const scriptsOf = (html: string): string[] =>
   [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, script = ""]) => script);
 
-test("the button signs the selected user in, and the policy allows its script by a hash only", async () => {
+test("the button signs the selected user in, and the page's Content-Security-Policy allows its script only by a hash", async () => {
   const page = await send("GET", "/docs");
   const policy = page.headers.get("content-security-policy") ?? "";
   const scripts = scriptsOf(page.text);
@@ -31,7 +34,10 @@ test("the button signs the selected user in, and the policy allows its script by
   }
 });
 
-/** Runs the page's script, clicks the button, and returns what Swagger UI and the person get. */
+/**
+ * Runs the page's script and clicks the button. Returns the security scheme and the token that Swagger UI gets, and the message that the
+ * user sees.
+ */
 async function clicked(script: string, email: string): Promise<{ name: string; token: string; message: string }> {
   let click = async (): Promise<void> => expect.fail("the button does nothing");
   const output = { textContent: "" };

@@ -6,7 +6,7 @@ import { at, ownIdentity, synthesized } from "./template.ts";
 const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
 const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template has none");
 
-it("the pool's client may write no attribute that the service uses, and a user keeps an e-mail address until a new one is verified", async () => {
+it("the client may write no attribute that the service uses; an e-mail address is valid until the new one is verified", async () => {
   const template = await synthesized();
   const { properties: client } = one(template.all("AWS::Cognito::UserPoolClient"));
   // Cognito treats an empty list as all standard attributes. The list therefore names one attribute that the service does not use.

@@ -123,7 +123,7 @@ describe("rights", () => {
     }
   });
 
-  it("to use the secrets key belong only to functions that sign with secrets or make them; a tag and a condition limit them to this purpose", () => {
+  it("to the secrets key belong to functions that sign with or make secrets; a tag and a condition name this purpose", () => {
     const granted = accessByFile.flatMap(({ file }) => {
       const { Properties } = roleOf(file);
       const own = statementsOf(Properties).filter(({ actions }) => actions.some((action) => action.startsWith("kms:")));

@@ -115,7 +115,7 @@ test.each(["?matchBy=id", "?onMatch=update", "?matchBy=name&onMatch=update", "?m
   },
 );
 
-test("an import job with one of the two options alone is refused", async () => {
+test("an import job with matchBy but without onMatch is refused", async () => {
   problemOf(await as.owner.POST("/api/prospects/imports", { body: { matchBy: "id" } }), 400, "validation_failed");
 });
 

@@ -1,4 +1,7 @@
-/** Kills updating imports at their calls. After the next run each prospect is changed once, each new row exists once, and the counts sum. */
+/**
+ * Kills imports that update prospects, at their calls. After the next run each prospect is changed once, each new row exists once, and the
+ * counts of imported, updated and skipped rows are right.
+ */
 import { beforeEach, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -121,7 +124,7 @@ test.each(deaths)(
     for (const last of killPointsOf(all, when === "before" ? 0 : 1)) {
       const company = await seeded();
       const job = await harness.uploaded(company.caller, file, update);
-      // The run is dead after this call, so no later call takes effect.
+      // The run counts as killed after this call, so no later call takes effect.
       db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
       await harness.run(harness.faulty(), job);
       db.plan(() => pass);
@@ -170,7 +173,7 @@ test("runs without time for the whole file hand over, and no row is changed twic
   await expectOnce(company);
 });
 
-test("a request that died is repeated: each row once", { tags: "sized" }, async () => {
+test("after a killed request is repeated, each row is imported once", { tags: "sized" }, async () => {
   const counting = await seeded();
   let all = 0;
   db.plan(() => {
@@ -185,18 +188,18 @@ test("a request that died is repeated: each row once", { tags: "sized" }, async 
     db.plan(() => pass);
     const created = (await readAllProspects(harness.sound().table, company.caller.companyId)).prospects.length;
     const result = await importFile(harness.sound(), company.caller, file, update);
-    // The died request may have completed, so its rows may exist.
+    // The killed request may have completed. Its rows then exist, and the repeated request may not create them again.
     if (created === UPDATED) expect(result).toMatchObject({ imported: CREATED, updated: UPDATED, skipped: FAULTY });
     expect(result.imported + result.updated + result.skipped).toBe(ROWS);
     await expectOnce(company);
   }
 });
 
-test("rows whose prospects are deleted or changed after the look-up are skipped, with all errors in the order of the file", async () => {
+test("rows whose prospects are deleted or changed after the look-up are skipped, and the errors are in the file's order", async () => {
   const company = await seeded();
   const { caller, ids } = company;
   const job = await harness.uploaded(caller, file, update);
-  // The first run ends after the check, because it has no time.
+  // The first run has no time for more than the check of the file.
   const sound = harness.sound();
   await harness.run(sound, job, () => 1_000);
   expect((await importOf(job)).job?.progress.step).toBe("check");

@@ -1,4 +1,4 @@
-/** Tests that an import changes the prospects that its rows match, exactly as the edited cells of an export say, at a bounded cost. */
+/** Tests that an import which updates prospects changes exactly what was edited in the cells of an exported file, at a bounded cost. */
 import fc from "fast-check";
 import Papa from "papaparse";
 import { describe, expect, test } from "vitest";
@@ -61,7 +61,7 @@ async function seeded() {
 const idOf = (rows: readonly Row[], name: string): number =>
   Number(rows.find((row) => row.name === name)?.id ?? expect.fail(`no ${name}`));
 
-/** The new texts of each column. A cell that becomes empty changes nothing, so that all texts are filled. */
+/** The new texts of each column. None is empty, because an empty cell changes nothing. */
 const edits: Readonly<Record<string, readonly string[]>> = {
   name: ["Zoë", '6" pipe, "q"', "=2+2", "line\nbreak"],
   phone: ["+49 30 1", "-1"],
@@ -80,7 +80,9 @@ const edits: Readonly<Record<string, readonly string[]>> = {
 };
 const guard = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !/^[\d +\-().]+$/.test(text) ? `'${text}` : text);
 
-test("export, edit, import by id: exactly the edited cells change", { tags: "sized" }, async () => {
+test("an exported file that is edited and imported by id changes exactly the edited cells", {
+  tags: "sized",
+}, async () => {
   const edit = fc
     .constantFrom(...Object.keys(edits))
     .chain((column) => fc.record({ column: fc.constant(column), text: fc.constantFrom(...(edits[column] ?? [""])) }));
@@ -91,7 +93,8 @@ test("export, edit, import by id: exactly the edited cells change", { tags: "siz
     const expected = structuredClone(rows);
     for (const { at, edit } of changes) {
       const row = expected[at] ?? {};
-      // A part of an address changes only an address that exists, and a file without a column changes nothing of it.
+      // A cell with a part of an address has an effect only if the prospect has an address. A column that is not in the file changes
+      // nothing.
       const isPart = ["address1", "address2", "city", "state", "zip"].includes(edit.column);
       if (!left.includes(edit.column) && !(isPart && row.address1 === "")) row[edit.column] = guard(edit.text);
     }
@@ -101,7 +104,7 @@ test("export, edit, import by id: exactly the edited cells change", { tags: "siz
     const result = await importing(context, caller, file, update);
     expect(result).toMatchObject({ imported: 0, updated: 3, skipped: 0, errors: [] });
     expect(await exported(context, caller)).toEqual(expected);
-    // The same file again changes nothing, and so no version.
+    // The second import of the same file changes nothing, so the versions of the prospects stay equal.
     const before = await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))));
     expect(await importing(context, caller, file, update)).toMatchObject({ updated: 3 });
     expect(await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))))).toEqual(before);
@@ -110,7 +113,7 @@ test("export, edit, import by id: exactly the edited cells change", { tags: "siz
   await fc.assert(fc.asyncProperty(plan, columns, holds), { numRuns: sized({ short: 12, wide: 200 }) });
 });
 
-test("an update writes history, notes and the version as a PATCH does, and a file may have the key and one column alone", async () => {
+test("an update writes status history and notes as the API does, and a file may have few columns besides the key", async () => {
   const { context, caller, rows } = await seeded();
   const id = idOf(rows, "Bo");
   const file = [{ id: String(id), status: "New", notes: "called" }];
@@ -128,7 +131,7 @@ test("an update writes history, notes and the version as a PATCH does, and a fil
 });
 
 describe("a row", () => {
-  test("with an unknown, deleted, foreign or invisible id has the same error, and changes nothing", async () => {
+  test("with an id of no prospect, a deleted one, another company's or an invisible one has the same error and changes nothing", async () => {
     const [{ context, caller, rep, rows }, other] = [await seeded(), await seeded()];
     const [hidden, deleted] = [idOf(rows, "Ann"), idOf(rows, "Bo")];
     await deleteProspect(context, caller, deleted);
@@ -150,12 +153,12 @@ describe("a row", () => {
     expect(await importing(context, caller, [{ id: "", name: "new", ...point }], update)).toMatchObject({
       imported: 1,
     });
-    // The rep may not see the prospects of the company, so they do not match.
+    // The rep may not see the company's prospects with these values, so the row matches none of them.
     const file = [{ sourceId: "A-1", email: "ann@x.test", name: "own", ...point }];
     expect(await importing(context, rep, file, bySourceId)).toMatchObject({ imported: 1, updated: 0 });
     expect(await importing(context, rep, file, bySourceId)).toMatchObject({ imported: 0, updated: 1 });
     expect(await importing(context, rep, file, byEmail)).toMatchObject({ imported: 0, updated: 1 });
-    // The owner sees both prospects with the key.
+    // The owner sees two prospects with this value, so the row is ambiguous.
     for (const by of [bySourceId, byEmail]) {
       const column = by.matchBy === "sourceId" ? "sourceId" : "email";
       expect(await importing(context, caller, file, by)).toMatchObject({
@@ -259,7 +262,7 @@ test("a concurrent change of another field survives the update", async () => {
 test("the file must name the column of the key", async () => {
   const { context, caller } = await seeded();
   await expect(importing(context, caller, [{ name: "x" }], update)).rejects.toThrow("must name the column id");
-  // Without matching, the ids are not read.
+  // An import that matches no prospects ignores the column of ids.
   const plain = await importing(context, caller, [{ id: "1", name: "x", lat: "1", lng: "2" }], {});
   expect(plain.ignoredColumns).toEqual(["id"]);
   expect(
@@ -270,7 +273,7 @@ test("the file must name the column of the key", async () => {
 describe("cost", () => {
   const COUNT = 600;
 
-  test("the look-up by id reads a dense file by Query, by another key the prospects of the company, each for 0.2 units", async () => {
+  test("a look-up costs at most 0.2 read units for each row, by id as well as by e-mail address or source id", async () => {
     const context = newFunction();
     const { caller } = await newCompany(context);
     const many = Array.from({ length: COUNT }, (_, i) => `n${i},m${i}@x.test,S-${i},1,2`);
@@ -280,7 +283,7 @@ describe("cost", () => {
     for (const by of [update, byEmail, bySourceId]) {
       const { usage } = await metered(() => importing(newFunction(), caller, file, { ...by, dryRun: true }));
       expect(usage.readUnits, by.matchBy).toBeLessThanOrEqual(0.2 * COUNT + 5);
-      // The Queries of the blocks run concurrently.
+      // One Query reads each block of 128 prospects.
       expect(usage.requests, by.matchBy).toBeLessThanOrEqual(COUNT / 128 + 8);
     }
     const few = [file[0] ?? {}, file[400] ?? {}];
@@ -288,14 +291,14 @@ describe("cost", () => {
     expect(usage.readUnits).toBeLessThanOrEqual(2 + 5);
     const changed = file.slice(0, 100).map(({ id }) => ({ id, name: "changed" }));
     const written = (await metered(() => importing(newFunction(), caller, changed, update))).usage;
-    // One read of the row, and the row with its index entry in one transaction.
+    // Each update reads the prospect's row once, and writes the row and its index entry in one transaction.
     expect(written.writeUnits).toBeLessThanOrEqual(4 * 100 + 10);
     expect(written.readUnits).toBeLessThanOrEqual(100 + 0.2 * COUNT + 10);
     const unchanged = (await metered(() => importing(newFunction(), caller, changed, update))).usage;
     expect(unchanged.writeUnits).toBeLessThanOrEqual(10);
   });
 
-  test("a request reads no company with more than a thousand blocks of ids, except by id", async () => {
+  test("in a company with more than a thousand blocks of ids, an import within a request may match by id only", async () => {
     const { context, caller, rows } = await seeded();
     const { companyId } = caller;
     const range = { type: "prospectRange", from: 9_000_001, to: 9_001_000 };

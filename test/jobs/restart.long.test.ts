@@ -54,7 +54,7 @@ const pause = () => new Promise((resolve) => setTimeout(resolve, 100));
 const importOf = async ({ api }: Running, id: number) =>
   present((await api.GET("/api/prospects/imports/{id}", { params: { path: { id } } })).data);
 
-/** Uploads a file whose names begin with this word, and waits until some of its rows are written. */
+/** Uploads a file of prospects whose names begin with this word, and waits until some of its rows are written. */
 async function runningImport(service: Running, word: string): Promise<number> {
   const { data: job } = await service.api.POST("/api/prospects/imports", { body: {} });
   const { url, method, headers } = present(job?.upload);

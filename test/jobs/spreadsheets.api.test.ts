@@ -107,7 +107,7 @@ test("columns that are not read are named, also filled columns without a header 
   expect(await inRequest("name,lat,lng,,\n")).toMatchObject({ ignoredColumns: [] });
 });
 
-test("the template names the columns of an import, and importing it as it is creates nothing", async () => {
+test("the template has the columns of an import and no row, so its import creates nothing", async () => {
   const headers = { Authorization: `Bearer ${await tokenOf(as.rep.email)}` };
   const answer = await send("GET", "/api/prospects/import/template.csv", { headers });
   expect(answer.status).toBe(200);

@@ -38,7 +38,7 @@ describe("the connection to a receiver", () => {
   test.each<[string, (socket: Socket) => void]>([
     ["closed", (socket) => void socket.end()],
     ["reset", (socket) => void socket.resetAndDestroy()],
-  ])("is opened again when the receiver has %s the idle one without an answer", async (_, end) => {
+  ])("is replaced if the receiver has %s it while it was idle", async (_, end) => {
     const receiver = await counted((socket, request) => (request === 1 ? void socket.write(ANSWER) : end(socket)));
     for (let i = 0; i < 3; i++) expect(await send(receiver)).toMatchObject({ status: 204, error: null });
     // The second exchange finds the first connection closed and opens another one. That one is not reused, so the third exchange opens a
@@ -54,7 +54,7 @@ describe("the connection to a receiver", () => {
     expect(receiver.count()).toBe(2);
   });
 
-  test("is not opened again if a new connection fails or a connection fails during the answer, because the receiver then caused the failure", async () => {
+  test("is not opened again if it fails when new or during an answer, because such a failure is the receiver's", async () => {
     const first = await counted((socket) => void socket.resetAndDestroy());
     expect(await send(first)).toMatchObject({ status: null });
     expect(first.requests()).toBe(1);

@@ -129,7 +129,7 @@ describe("a name", () => {
     expect(await resolve("a.test")).toHaveLength(1);
   });
 
-  test("counts towards a limit of concurrent look-ups, which leaves room for other names while forty names of one company get no answer", async () => {
+  test("without an answer counts towards a limit of look-ups, but forty such names leave room for other names", async () => {
     server.answer = (name) => (name.startsWith("silent") ? "silence" : { addresses: ["192.0.2.1"] });
     const resolve = resolver();
     const silent = Array.from({ length: limits.webhooksPerCompany }, (_, i) => failure(resolve(`silent${i}.test`)));
@@ -182,7 +182,7 @@ describe("a post", () => {
     expect(threads - before).toBe(0);
   });
 
-  test("counts as unsent if its look-up gets no answer or its request cannot be built, and as an attempt if a name server or receiver answers", async () => {
+  test("counts as unsent if its look-up gets no answer or it has an invalid header, and otherwise as an attempt", async () => {
     const receiver = await http((response) => void response.end());
     const closed = await http(() => undefined);
     server.answer = (name) =>

@@ -1,4 +1,7 @@
-/** Tests that the calendar of a restricted user contains exactly the appointments of own prospects, and that only these cost read units. */
+/**
+ * Tests that the calendar of a restricted user contains exactly the appointments of own prospects, and that only these cost read units. The
+ * calendar finds them by agendas (a row for each prospect with the times of its appointments).
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -181,7 +184,7 @@ test("an appointment that is moved out of the range after the calendar found it,
   expect(ids).toEqual([stays.id]);
 });
 
-test("the time in the key of an agenda (a prospect's row of appointments) never decreases, so a read in key order does not miss it", async () => {
+test("the time in an agenda's key never decreases, so a read in the order of the keys does not miss the agenda", async () => {
   const context = newFunction();
   const { company, reps } = await withReps(context);
   const [rep] = reps;

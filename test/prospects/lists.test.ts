@@ -41,7 +41,7 @@ describe("the rows of a page", () => {
   test.each([
     ["one by one", 3],
     ["by their span", 40],
-  ])("%s: an outdated copy is read again", async (_, count) => {
+  ])("that are read %s are read again if a replica was outdated", async (_, count) => {
     const company = await newCompany(newFunction());
     for (let i = 0; i < count; i++) await create(newFunction(), company, { name: `n${i}` });
     db.plan(behind);

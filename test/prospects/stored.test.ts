@@ -76,13 +76,13 @@ test("a row with one attribute for each field, as earlier versions wrote it, is 
 });
 
 const damaged = [
-  ["no JSON", "{"],
-  ["another kind of JSON", "[]"],
+  ["fields that are no JSON", "{"],
+  ["a JSON array instead of fields", "[]"],
   ["a field of a wrong type", JSON.stringify({ ...prospectRow(), name: 5 })],
-  ["no time of creation", "{}"],
+  ["no creation time", "{}"],
 ] as const;
 
-test.each(damaged)("a row whose fields are %s is rejected", (_, fields) => {
+test.each(damaged)("a row with %s is rejected", (_, fields) => {
   expect(() => storedProspect({ ...prospectItem(prospectRow()), fields })).toThrow();
 });
 

@@ -92,7 +92,7 @@ test("the polygons of a company take at most 180 MB together, whether a polygon 
   await createTerritory(context, caller, { ...empty, polygon });
 });
 
-test("if a polygon changes while its territory is deleted, the counts stay exact and the territory's locator (its row by id) is removed", async () => {
+test("if a polygon changes while its territory is deleted, the counts stay exact and no row of the territory is left", async () => {
   const context = newFunction();
   const { caller } = await newCompany(context);
   const { companyId } = caller;

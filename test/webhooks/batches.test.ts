@@ -260,7 +260,7 @@ test("ten events of one webhook cost less than six write units each", async () =
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 
-test("an open circuit breaker refuses ten deliveries with four calls of the table and no attempt, and all of them arrive later", async () => {
+test("an open circuit breaker refuses ten deliveries in four calls of the table; all arrive later without a lost attempt", async () => {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const openUntil = new Date(at.clock + 10_000).toISOString();

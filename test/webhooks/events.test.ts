@@ -57,7 +57,7 @@ test("without a kill there are one delivery and one post", async () => {
 
 describe("a kill at each call", () => {
   test.each(["before", "after"] as const)(
-    "%s it takes effect loses no delivery, and repeats the post only if the kill came before its record",
+    "%s it takes effect loses no delivery, and repeats the post only if its result was not recorded before the kill",
     { tags: "sized" },
     async (when) => {
       const calls = await callsOf();

@@ -168,7 +168,7 @@ const damages: Record<string, () => Promise<string>> = {
     await set(delivery, { dueShard: keys.pausedBacklogShard(hook.companyId, hook.webhookId) });
     return `${delivery.id} (waiting): is paused for a webhook that is not paused`;
   },
-  "a throttled delivery has a limiter without a mark": async () => {
+  "a throttled delivery has a limiter that the sweeper cannot find": async () => {
     const delivery = await waiting();
     const { companyId, webhookId } = hook;
     await set(delivery, { dueShard: keys.throttledBacklogShard(companyId, webhookId) });

@@ -163,7 +163,7 @@ async function startUntilAnswered(at: Pipeline): Promise<void> {
 
 describe("killed at each call, before and after it takes effect", () => {
   test.each(["before", "after"] as const)(
-    "%s: each delivery is sent, and is sent twice only if the kill came between its post and its record",
+    "%s: each delivery is sent, and is sent twice only if its result was not recorded before the kill",
     { tags: "sized" },
     async (when) => {
       const fates: Fate[] = ["delivered", "failing"];

@@ -1,4 +1,4 @@
-/** The requests that every generated client sends. A client compiles only if its generated types fit these. */
+/** The requests that every generated client sends. A client compiles only if its generated types are compatible with `Calls`. */
 
 export interface Calls {
   me(): Promise<{ user: { email: string } }>;
@@ -10,7 +10,7 @@ export interface Calls {
   changeStatus(id: number, statusId: number): Promise<{ currentStatus: { value: string } | null }>;
   createNote(id: number, body: string): Promise<{ body: string }>;
   detail(id: number): Promise<{ notes: { body: string }[]; assignedTo: { email: string } | null }>;
-  /** Some generators make a tuple of an array of two numbers. */
+  /** The type of a position is a tuple, because some generators declare an array of two numbers as a tuple. */
   createTerritory(polygon: [number, number][]): Promise<{ polygon: number[][] }>;
   remove(id: number): Promise<{ id: number }>;
 }
