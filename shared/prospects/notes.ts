@@ -73,8 +73,8 @@ export async function createNote(
 const Imported = z.object({ importId: z.string() });
 
 /**
- * Returns the id of the import that created the prospect. The error has it, because the error contains the prospect's row if the visibility
- * check has failed.
+ * Returns the id of the import that created the prospect. If the visibility check has failed, the error contains the prospect's row, and
+ * the row contains this id.
  */
 function importOf(error: unknown): string | undefined {
   if (!(error instanceof ConditionFailed)) return undefined;

@@ -158,7 +158,7 @@ export function prospectItem(prospect: StoredProspect): Item {
   };
 }
 
-/** Omits the formatted text if it follows from the other fields. */
+/** Omits `formattedAddress` if `formatted` computes the same text from the other fields. */
 function packedAddress({ formattedAddress, ...lines }: Address): Item {
   return { ...filled(lines), ...(formattedAddress !== formatted(lines) && { formattedAddress }) };
 }

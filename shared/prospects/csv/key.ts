@@ -28,7 +28,7 @@ export const keyIn = (by: MatchBy, cell: string): string | undefined => normalis
 
 export const isId = (key: string): boolean => /^[1-9]\d{0,15}$/.test(key) && Number.isSafeInteger(Number(key));
 
-/** The fields of a prospect that hold its keys. */
+/** The fields of a prospect by which an import can find it. */
 export type Keyed = Pick<StoredProspect, "id" | "sourceId" | "emailAddress">;
 
 /** Returns the key of the prospect; undefined if it has none. */
