@@ -22,8 +22,8 @@ const WHOLE_CPU_MB = 1_769;
 const GB_SECOND = 0.0000133334;
 const READ_UNIT = 0.000000125;
 /**
- * Assumed time in which a request only waits for the table. A cold request also waits for further round trips and for the transfer of the
- * index.
+ * Assumed milliseconds in which a request only waits. A warm request waits for the table. A cold request also waits for more round trips
+ * and for the transfer of the index.
  */
 const WARM_WAIT_MS = 8;
 const COLD_WAIT_MS = 40;

@@ -1,6 +1,6 @@
 /**
  * Compares the times of the service and of Postgres for the same rows and queries. Postgres has suitable indexes. For each query, both
- * return the exact total and one page.
+ * return the exact total and one page. Both also write all map pins as text.
  */
 import { deepEqual } from "node:assert/strict";
 import type { Criteria } from "#shared/company-index/criteria.ts";
@@ -115,7 +115,7 @@ async function comparePins(postgres: Postgres, { context, caller, company }: Sta
 async function timeOf(postgres: Postgres, sql: string): Promise<number> {
   const printed = await postgres.run(`${sql}\n`.repeat(RUNS + 1), true);
   const times = printed.flatMap((line) => /^Time: ([0-9.]+) ms/.exec(line)?.[1] ?? []).map(Number);
-  // The first time is left out, because it includes loading pages into memory.
+  // The time of the first run is left out, because this run also loads pages of the tables into memory.
   return median(times.slice(1));
 }
 

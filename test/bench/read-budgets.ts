@@ -165,7 +165,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
 interface BboxRead {
   /** The share of the company's index segments that the read loads, in per cent. */
   readonly part: number;
-  /** Compared rows for each returned row. */
+  /** How many rows the read compares for each row that it returns. */
   readonly looked: number;
   readonly loaded: number;
 }

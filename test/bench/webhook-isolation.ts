@@ -1,7 +1,7 @@
 /**
- * `npm run bench:isolation` measures how late one company's webhooks arrive while another company loads the same local service. `--case
- * hanging`: the other company's receiver hangs while 10 000 events wait for it. `--case fan-out`: the other company changes its largest
- * territory 30 times, and each change matches 2 000 registrations. Without `--case`, both are measured.
+ * `npm run bench:isolation` measures how late one company's webhooks arrive while another company loads the same local service. With
+ * `--case hanging`, the other company's receiver hangs while 10 000 events wait for it. With `--case fan-out`, the other company changes
+ * its largest territory 30 times, and each change matches 2 000 registrations. Without `--case`, both cases are measured.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";

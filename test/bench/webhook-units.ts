@@ -10,7 +10,10 @@ import { drain, newPipeline, type Pipeline, publish } from "../webhooks/delivery
 import type { Budget } from "./budget.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 
-/** Events whose mean is measured. Their prospects have different addresses, statuses and reps, so the bodies differ in length. */
+/**
+ * Number of measured events. The result is their mean. Their prospects have different addresses, statuses and reps, so the bodies differ in
+ * length.
+ */
 const EVENTS = 50;
 
 /** Returns the company of the test pipeline with the fields that makeProspect needs. */

@@ -71,7 +71,7 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { id, count } = stage.company;
-  // These flushes delete the replaced index data of the import, so that its deletion is not measured.
+  // The import has left replaced parts of the index behind. These flushes delete them, so that their deletion is not measured.
   for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.context.ids.takeProspects(id, FLUSH_ENTRIES));
   const ids = await stage.context.ids.takeProspects(id, creates);
   let writeUnits = 0;

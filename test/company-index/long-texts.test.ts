@@ -146,7 +146,7 @@ test("a search reads missing texts again by key, and reads a new snapshot if a f
       : pass,
   );
   const reader = contextOn(db.table, clock);
-  // This list shows the reader that long texts exist. Its next search therefore requests them together with the index entries.
+  // By this list the reader learns that long texts exist. The reader's next search therefore requests them together with the index entries.
   await list(reader, company);
   const early = await metered(() => list(reader, company, "early!"));
   expect(early.result.total).toBe(1);

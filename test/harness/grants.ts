@@ -7,7 +7,7 @@ import { authorizer, eventFunctions, routes } from "../../infra/routes/routes.ts
 
 export interface Grant {
   readonly file: string;
-  /** A DynamoDB action and a family of keys (a group such as those of prospects), as `action family`. */
+  /** A DynamoDB action and a family of keys, as `action family`. A family is a group of keys, such as the keys of prospects. */
   readonly grant: string;
 }
 

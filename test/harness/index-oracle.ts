@@ -55,7 +55,7 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 }
 
 export interface Contents {
-  /** Live rows by prospect id. More than one row for an id is a fault. */
+  /** The rows of the index by the id of their prospect, without outdated and deleted ones. More than one row for an id is a fault. */
   readonly rows: ReadonlyMap<number, readonly IndexRow[]>;
   readonly notes: ReadonlyMap<number, readonly NoteText[]>;
 }

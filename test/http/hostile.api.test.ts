@@ -11,7 +11,7 @@ import { sized } from "../harness/tier.ts";
 const as = await newTeam();
 
 const EXAMPLES = 500;
-/** Generated requests for each endpoint. */
+/** Number of generated requests for each endpoint. */
 const RUNS = sized({ short: 50, wide: EXAMPLES });
 
 const guarded = routes.filter(({ path }) => path.startsWith("/api/"));

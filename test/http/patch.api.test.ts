@@ -46,7 +46,10 @@ interface Kind {
 }
 
 const idOrNull = (id: unknown): unknown => (id === null ? null : expect.objectContaining({ id }));
-/** For example, the request's `currentStatusId: 5` is `currentStatus: { id: 5 }` in the answer. */
+/**
+ * Returns a function that renames fields. For example, `currentStatusId: 5` of a request becomes `currentStatus: { id: 5 }` as in the
+ * answer.
+ */
 const shownAs =
   (names: Readonly<Record<string, string>>) =>
   (body: Body): Body =>

@@ -41,8 +41,8 @@ const accessByFile: readonly { file: string; access: Access }[] = [
 ];
 
 /**
- * Returns the rights on the table that the function's role grants, each as `action family`. A family is a group of keys such as those of
- * prospects.
+ * Returns the rights on the table that the function's role grants, each as `action family`. A family is a group of keys, such as the keys
+ * of prospects.
  */
 function grantedOnTable(file: string): string[] {
   const names = Object.entries(families);

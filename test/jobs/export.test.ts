@@ -29,7 +29,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** Counts the tests, because each test kills the job at other calls. */
+/** The number of the test. It decides at which calls the test kills the job. */
 let turn = 0;
 
 async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage> {

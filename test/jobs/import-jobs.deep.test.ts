@@ -38,7 +38,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** Counts the tests, because each test kills the job at other calls. */
+/** The number of the test. It decides at which calls the test kills the job. */
 let turn = 0;
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];

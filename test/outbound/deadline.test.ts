@@ -11,7 +11,8 @@ let deadlines: { readonly ms: number; readonly end: () => void }[];
 const cleanUps: (() => void)[] = [];
 beforeEach(() => {
   deadlines = [];
-  // Fake timers do not affect AbortSignal.timeout, so the test replaces it. It aborts with the same reason as Node.
+  // Fake timers do not affect AbortSignal.timeout, so the test replaces this function. The replacement aborts with the same error as
+  // Node's.
   vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
     const controller = new AbortController();
     deadlines.push({ ms, end: () => controller.abort(new DOMException("timed out", "TimeoutError")) });

@@ -181,7 +181,7 @@ test("a list has the rows that the second implementation accepts, newest first",
     }),
     { numRuns: 3_000 },
   );
-  // Guards the generator: with fewer hits, most lists would be empty and would test little.
+  // If fewer rows matched, most lists would be empty and the test would prove little.
   expect(hits).toBeGreaterThan(200);
 });
 

@@ -23,7 +23,7 @@ import { createdProspect, deliveries, newPipeline, type Pipeline, START } from "
 import { reconcileNow } from "./reconciled.ts";
 
 const PROSPECTS = 100;
-/** This many prospects also match a registration without a delay. */
+/** All prospects match two registrations with a delay. This many prospects also match a registration without a delay. */
 const AT_ONCE_PROSPECTS = 20;
 const MINUTE = 60_000;
 const VISIBILITY_MS = 90_000;
@@ -72,7 +72,7 @@ interface Stage extends Soak {
   readonly secret: string;
   readonly random: () => number;
   readonly count: { calls: number; failed: number };
-  /** By delivery, how often its sender failed after the receiver had accepted it. Each such failure may cause one duplicate. */
+  /** How often the sender of each delivery failed after the receiver had accepted the post. Each such failure may cause one duplicate. */
   readonly cutOff: Map<string, number>;
   readonly presses: Map<string, number>;
   readonly received: Post[];

@@ -21,7 +21,7 @@ declare const process: { readonly env: Readonly<Record<string, string | undefine
 export const baseUrl = process.env.BASE_URL ?? "";
 export const token = process.env.TOKEN ?? "";
 
-/** Prints what the answers said, as JSON. */
+/** Sends the requests and prints a part of each answer as JSON. */
 export async function tell(calls: Calls, name: string): Promise<void> {
   const { user } = await calls.me();
   const status = (await calls.statuses()).find(({ value }) => value === "Interested");
