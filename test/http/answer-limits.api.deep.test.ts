@@ -353,6 +353,10 @@ const walk: Readonly<Record<string, Visit>> = {
     return ask("PUT", `/api/prospects/${stage.prospect}/tags`, { tagIds: tags.slice(-limits.tagsPerProspect) });
   }),
 
+  "GET /api/prospects/import/template.csv": read(
+    () => "/api/prospects/import/template.csv",
+    ({ text }) => expect(text).toMatch(/^\S/),
+  ),
   "POST /api/prospects/import": visit(
     () => post("/api/prospects/import", csvForm(badFile)),
     ({ body }) => expect(body).toMatchObject({ skipped: limits.importRows, errors: { length: limits.importRows } }),
