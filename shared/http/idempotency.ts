@@ -186,7 +186,7 @@ const TAG_BYTES = 16;
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
-  // Compress first, because a row holds at most 400 KB and the answer of an import may list more faults than that.
+  // Compress first. A row holds at most 400 KB, and the answer of an import may list faults with more text.
   const sealed = Buffer.concat([cipher.update(zstdCompressSync(JSON.stringify(answer))), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }

@@ -11,7 +11,7 @@ const MAX_FAULTS = 20;
 
 export type Part = "body" | "path" | "query";
 
-/** Returns the parsed value. Throws `validation_failed` with the faults of the part. */
+/** Parses one part of the request: path, query or body. If the part is invalid, throws `validation_failed` with its faults. */
 export function validate<S extends z.ZodMiniType>(part: Part, schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (parsed.success) return parsed.data;

@@ -23,7 +23,7 @@ export type PausedDrainMessage = z.infer<typeof PausedDrainMessage>;
 export const ThrottledDrainMessage = z.object({ ...ofWebhook, look: z.literal(true) });
 export type ThrottledDrainMessage = z.infer<typeof ThrottledDrainMessage>;
 
-/** Asks for the next step of a replay. */
+/** Asks for the next step of a replay, which sends the deliveries of a time range again. */
 export const ReplayMessage = z.object({ ...ofWebhook, replay: z.literal(true) });
 export type ReplayMessage = z.infer<typeof ReplayMessage>;
 

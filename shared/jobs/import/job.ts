@@ -156,7 +156,10 @@ async function handOver({ jobs }: JobContext, { stored: { companyId, id } }: Imp
   await jobs.send({ kind: "import", companyId, id });
 }
 
-/** An upper bound for the time to publish an import of a million rows. An invocation with less time left leaves this step to a new one. */
+/**
+ * An upper bound for the time of the last step, which makes an import of a million rows visible. An invocation with less time left leaves
+ * this step to a new one.
+ */
 const PUBLISH_MS = 300_000;
 
 /** Merges the sorted chunks of index rows, stores the result in the company index, and makes all prospects visible with one transaction. */

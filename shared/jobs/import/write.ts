@@ -32,8 +32,8 @@ const CHUNK_ROWS = 16_384;
 const CHUNK_TEXT = 8_000_000;
 
 /**
- * Reserves the ids, sets the creation time and creates the new tags in the first invocation of this step. Later invocations reuse these
- * values.
+ * Reserves the ids, sets the creation time and creates the new tags. Only the first invocation of the step does this, and later ones reuse
+ * the stored values.
  */
 export async function planRows(context: JobContext, lease: ImportLease, names: ImportNames): Promise<ImportPlan> {
   const { companyId, id: importId } = lease.stored;

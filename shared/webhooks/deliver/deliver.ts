@@ -49,7 +49,7 @@ export async function deliver(context: EventContext, batch: readonly ReceivedDel
   }
 }
 
-/** Makes the attempts of a batch. Throws if the rows of the batch cannot be read. */
+/** Makes the attempts for which a batch of messages asks. Throws if the rows of the batch cannot be read. */
 export async function attemptDeliveries(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Outcome> {
   const outcome = newOutcome();
   const items = await itemsAt(

@@ -139,8 +139,8 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   const concluded = made.map((one) => ({ one, ...conclude(context, one) }));
   const updates = concluded.map(({ one, change }) => ({ ...whilePending(one.delivery, change), one }));
   const refused = await updateEach(context.table, updates);
-  // A refused update means that the delivery has changed meanwhile. Store its attempt in a separate row, because it would otherwise be
-  // lost.
+  // If the table refuses the update of a delivery, the delivery has changed meanwhile. Store its attempt in a separate row, because it
+  // would otherwise be lost.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   await enqueue(
     context,

@@ -113,7 +113,10 @@ const isMet = (registration: StoredRegistration, prospect: Prospect): boolean =>
 /** The row that says when an action was last triggered for a prospect. It detects that a user has clicked twice. */
 const StoredTrigger = z.object({ type: z.literal("press"), deliveryId: z.string(), pressedAt: z.int(), expiresAt: Id });
 
-/** Writes this row with the delivery. If the action has just been triggered, writes nothing and returns the id of the earlier delivery. */
+/**
+ * Writes the delivery, and the row that says when the action was last triggered. If it has just been triggered, writes nothing and returns
+ * the id of the earlier delivery.
+ */
 async function commitTrigger(
   context: ApiContext,
   delivery: StoredDelivery,

@@ -279,7 +279,7 @@ async function refusingRow(
   }
 }
 
-/** If all concurrency slots are in use, the drain waits this long before its next step. */
+/** If all concurrency slots are in use, the drain of the throttled backlog waits this long before its next step. */
 export const FULL_MS = 2_000;
 
 /**

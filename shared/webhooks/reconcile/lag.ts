@@ -47,7 +47,7 @@ export interface Overdue {
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
 }
 
-/** Counts the entries that are due at `upTo` or before, or all entries if `upTo` is undefined. */
+/** Counts the entries of the due index that are due at `upTo` or before. If `upTo` is undefined, counts all entries. */
 export async function countOverdue(table: Table, upTo: string | undefined): Promise<Overdue> {
   const read = (pk: string) => table.query({ pk, index: "due", ...(upTo !== undefined && { upTo }) });
   const deliveries = nothing();
@@ -70,7 +70,7 @@ export async function countOverdue(table: Table, upTo: string | undefined): Prom
   return { deliveries, fanOuts, throttled, again: (shard) => cache?.get(shard) ?? read(shard) };
 }
 
-/** A backlog is counted only up to this number, which one page of the index holds. */
+/** The deliveries in a backlog are counted only up to this number, so that reading one page of the index is enough. */
 const COUNTED = 5_000;
 const PARALLEL = 8;
 

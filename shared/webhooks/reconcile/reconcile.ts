@@ -33,7 +33,9 @@ const noCounts = {
   waiting: 0,
   exhausted: 0,
   cancelled: 0,
-  /** How many of the waiting deliveries wait because their webhook is paused, and how many because they are throttled. */
+  /**
+   * How many of the waiting deliveries wait because their webhook is paused, and how many because no concurrency slot was free (throttled).
+   */
   paused: 0,
   throttled: 0,
   attempts: 0,

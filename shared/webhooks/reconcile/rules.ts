@@ -135,7 +135,7 @@ function waitingFaults(
         ? ["has been due for a quarter of an hour"]
         : ["waits for a deleted registration"];
     case keys.pausedBacklogShard(companyId, webhookId):
-      // The drain of the throttled deliveries also cancels all other waiting deliveries of a deleted webhook.
+      // When the throttled deliveries of a deleted webhook are drained, all its other waiting deliveries are cancelled too.
       if (webhook === undefined) return limiter?.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
