@@ -1,8 +1,8 @@
 /** `npm run csv -- import FILE | export FILE`: imports or exports prospects by a running service, and resumes interrupted transfers. */
 import { exportFile } from "./csv/export.ts";
-import { CutOff, exitCodes, messageOf } from "./csv/fault.ts";
+import { Busy, CutOff, exitCodes, messageOf } from "./csv/fault.ts";
 import { importFile } from "./csv/import.ts";
-import { readOptions } from "./csv/options.ts";
+import { readOptions, usage } from "./csv/options.ts";
 import { openProgress } from "./csv/progress.ts";
 import { openService } from "./csv/service.ts";
 
@@ -11,15 +11,20 @@ const interrupt = new AbortController();
 for (const event of ["SIGINT", "SIGTERM"] as const) process.once(event, () => interrupt.abort());
 const { signal } = interrupt;
 try {
+  if (process.argv.includes("--help")) {
+    console.log(`usage: ${usage}`);
+    process.exit(exitCodes.done);
+  }
   const options = readOptions(process.argv.slice(2), process.env);
-  const [service, progress] = [await openService(options, signal), openProgress()];
+  const progress = openProgress();
+  const service = await openService(options, signal, progress.say);
   process.exitCode = await (options.command === "import"
     ? importFile(service, options, progress)
     : exportFile(service, options, progress));
 } catch (error) {
-  const isCutOff = signal.aborted || error instanceof CutOff;
+  const isCutOff = signal.aborted || error instanceof CutOff || error instanceof Busy;
   console.error(
-    isCutOff && !(error instanceof CutOff) ? "interrupted before the service did anything" : messageOf(error),
+    signal.aborted && !(error instanceof CutOff) ? "interrupted before the service did anything" : messageOf(error),
   );
   process.exitCode = isCutOff ? exitCodes.cutOff : exitCodes.failed;
 }

@@ -78,7 +78,10 @@ test("a dry run writes nothing; a mapping renames columns; --errors saves more e
   const text = readFileSync(other.file, "utf8").replace("name,lat", "Who?,lat");
   writeFileSync(other.file, text);
   const mapped = await run(other.file, "--mapping", '{"Who?":"name","city":null}');
-  expect(mapped).toMatchObject({ code: 0, stdout: expect.stringMatching(/: 40 imported, 0 skipped\n$/) });
+  expect(mapped).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/: 40 imported, 0 skipped\n {2}not read: city\n$/),
+  });
   expect(await present(other.city)).toBe(ROWS);
 });
 
@@ -183,7 +186,7 @@ test("prints the problem details of the service, and the usage after wrong optio
   const forged = await csv("import", file, ...base, "--token", "x");
   expect(forged).toMatchObject({ code: 2, stderr: expect.stringContaining("(401, request") });
   const nobody = await csv("import", file, "--base", "http://127.0.0.1:9", "--token", "x");
-  expect(nobody).toMatchObject({ code: 2, stderr: expect.stringContaining("does not answer") });
+  expect(nobody).toMatchObject({ code: 3, stderr: expect.stringContaining("does not answer") });
   for (const wrong of [[], ["import"], ["import", "a", "b"], ["move", file], ["import", file, "--mapping", "x"]]) {
     const { code, stderr } = await csv(...wrong, ...base, "--as", as.owner.email);
     expect({ code, stderr }, wrong.join(" ")).toMatchObject({
@@ -211,4 +214,73 @@ test("refuses an empty file, a pipe, and an error file that is the imported file
   }
   expect(readFileSync(file, "utf8")).toBe(content);
   expect(proxy.calls.filter((call) => call === `POST ${IMPORTS}`)).toHaveLength(begunBefore);
+});
+
+test("the commands of the document work in their order, and the second import updates what the first one exported", async () => {
+  const place = mkdtempSync(join(folder, "docs-"));
+  await run(newFile().file);
+  const text = readFileSync(join(import.meta.dirname, "../../docs/csv.md"), "utf8");
+  const commands = [...text.matchAll(/^npm run csv -- (.+)$/gm)].map(([, command = ""]) => command);
+  expect(commands.length).toBeGreaterThan(2);
+  for (const command of commands) {
+    // The user of the document exists only in demo data. The test has an owner too.
+    const words = command.replace("owner@acme.test", as.owner.email).replace("new.csv", join(place, "new.csv"));
+    const { code, stdout, stderr } = await csv(...words.split(" "), "--base", proxy.url);
+    expect({ code, stderr }, command).toMatchObject({ code: 0 });
+    expect(stdout).toMatch(
+      /prospects\n$|^(?:dry run|import) \d+: 0 (?:would be )?imported, [\d,]+ (?:would be )?updated, 0 skipped/,
+    );
+  }
+});
+
+test("--mapping takes headers, --match-by updates, and the result names what was not read", async () => {
+  const { file, city } = newFile({ rows: 3 });
+  writeFileSync(file, readFileSync(file, "utf8").replace("name,lat,lng,city", "Who=is it,lat,lng,Town"));
+  const first = await run(file, "--mapping", "Who=is it=name", "--mapping", "town=CITY");
+  expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/: 3 imported, 0 skipped\n$/) });
+  expect(await present(city)).toBe(3);
+  const keyed = `${file}.keyed.csv`;
+  writeFileSync(keyed, Buffer.from(`sourceId;name;lat;lng;Farbe\n${city};${city} Zoë;39,5;-105;rot\n`, "latin1"));
+  const options = ["--match-by", "sourceId", "--on-match", "update"] as const;
+  expect((await run(keyed, ...options)).stdout).toMatch(
+    /: 1 imported, 0 updated, 0 skipped\n {2}read as windows-1252\n {2}not read: Farbe\n$/,
+  );
+  expect((await run(keyed, "--again", ...options)).stdout).toMatch(/: 0 imported, 1 updated, 0 skipped\n/);
+  expect((await run(keyed, ...options, "--dry-run")).stdout).toMatch(
+    /: 0 would be imported, 1 would be updated, 0 skipped\n/,
+  );
+});
+
+test.each([
+  ["a missing file", ["import", "/nowhere/prospects.csv"], "/nowhere/prospects.csv does not exist\n"],
+  ["a folder", ["import", tmpdir()], `${tmpdir()} is not a regular file\n`],
+  ["a missing folder", ["export", "/nowhere/all.csv"], "/nowhere does not exist\n"],
+])("%s is reported in a sentence", async (_, words, sentence) => {
+  const access = ["--base", proxy.url, "--as", as.owner.email];
+  expect(await csv(...words, ...access)).toMatchObject({ code: 2, stdout: "", stderr: sentence });
+});
+
+test("wrong options are explained in sentences, and --help prints the options and columns", async () => {
+  const { file } = newFile();
+  for (const [wrong, sentence] of [
+    [["--mapping", "Who=nam"], "--mapping: there is no column nam. The columns are id, name, phone"],
+    [["--mapping", "Who"], '--mapping: write "HEADER=COLUMN" and not "Who"'],
+    [["--mapping", '{"a":"nam"}'], "is no JSON object of headers and columns"],
+    [["--match-by", "id"], "--match-by and --on-match belong together"],
+    [["--match-by", "name", "--on-match", "update"], "--match-by must be id, sourceId or emailAddress"],
+  ] as const) {
+    expect(await run(file, ...wrong)).toMatchObject({ code: 2, stderr: expect.stringContaining(sentence) });
+  }
+  const help = await csv("--help");
+  expect(help).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("sourceId") });
+});
+
+test("the command says when the service is away and when it is back", async () => {
+  const { file, city } = newFile();
+  proxy.fail(`GET ${IMPORTS}/`, { lose: "answer" }, { answer: 503 }, { lose: "answer" });
+  const { code, stderr } = await run(file);
+  expect(code, stderr).toBe(0);
+  expect(stderr).toMatch(/trying again, Ctrl-C ends the command\n/);
+  expect(stderr).toContain("the service answers again\n");
+  expect(await present(city)).toBe(ROWS);
 });

@@ -28,6 +28,25 @@ export class CutOff extends Error {
   override readonly name = "CutOff";
 }
 
+/** Sentences for the usual errors of the local file system, by their code. */
+const fileFaults: Readonly<Record<string, string>> = {
+  ENOENT: "does not exist",
+  EACCES: "may not be read or written by this user",
+  EPERM: "may not be read or written by this user",
+  EISDIR: "is a folder",
+  ENOTDIR: "is below a file that is not a folder",
+  ENOSPC: "does not fit on the disk",
+  EFBIG: "is larger than a file may be",
+  EROFS: "is on a disk that cannot be written",
+};
+
+/** Returns Failed with a sentence for an error of the local file system. */
+export function fileFault(error: unknown, path: string): Failed {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const sentence = fileFaults[code];
+  return new Failed(sentence === undefined ? `${path}: ${messageOf(error)}` : `${path} ${sentence}`);
+}
+
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Returns the reason of an error. For a failed connection it is in `cause`. */
@@ -39,6 +58,8 @@ export function reasonOf(error: unknown): string {
 
 /** The waits between this many tries take 45 seconds together. */
 export const TRIES = 8;
+/** The waits between this many tries take ten minutes together, in which a service starts again or a connection comes back. */
+export const PATIENT_TRIES = 48;
 
 export const backoff = (attempt: number, signal: AbortSignal, leastMs = 0): Promise<void> =>
   sleep(Math.max(leastMs, Math.min(15_000, 500 * 2 ** (attempt - 1)) * (0.75 + Math.random() / 2)), undefined, {

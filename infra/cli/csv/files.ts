@@ -2,7 +2,7 @@
 import { open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type * as z from "zod/mini";
-import { Failed, messageOf } from "./fault.ts";
+import { Failed, fileFault } from "./fault.ts";
 
 /**
  * Returns the path behind symbolic links, and the mode of an existing file. Throws Failed for a device or a pipe, because a rename would
@@ -11,11 +11,11 @@ import { Failed, messageOf } from "./fault.ts";
 export async function targetOf(file: string): Promise<{ readonly path: string; readonly mode: number | undefined }> {
   const existing = await stat(file).catch(() => undefined);
   if (existing === undefined) {
-    await local(stat(dirname(file)));
+    await local(dirname(file), stat(dirname(file)));
     return { path: file, mode: undefined };
   }
   if (!existing.isFile()) throw new Failed(`${file} is not a regular file and cannot be replaced`);
-  return { path: await local(realpath(file)), mode: existing.mode };
+  return { path: await local(file, realpath(file)), mode: existing.mode };
 }
 
 /**
@@ -25,14 +25,14 @@ export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> 
   const { path, mode } = await targetOf(file);
   const fresh = `${path}.${process.pid}.part`;
   try {
-    const handle = await local(open(fresh, "w", mode));
+    const handle = await local(path, open(fresh, "w", mode));
     try {
-      for await (const chunk of bytes) await local(handle.writeFile(chunk));
-      await local(handle.sync());
+      for await (const chunk of bytes) await local(path, handle.writeFile(chunk));
+      await local(path, handle.sync());
     } finally {
       await handle.close();
     }
-    await local(rename(fresh, path));
+    await local(path, rename(fresh, path));
   } catch (error) {
     await rm(fresh, { force: true });
     throw error;
@@ -40,9 +40,9 @@ export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> 
 }
 
 /** Turns an error of the local file system, such as a full disk, into Failed, because a retry would not help. */
-const local = <T>(work: Promise<T>): Promise<T> =>
+export const local = <T>(path: string, work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
-    throw new Failed(messageOf(error));
+    throw error instanceof Failed ? error : fileFault(error, path);
   });
 
 export const writeJson = (file: string, value: unknown): Promise<void> =>
@@ -52,7 +52,7 @@ export const writeJson = (file: string, value: unknown): Promise<void> =>
 export async function readJson<S extends z.ZodMiniType>(file: string, schema: S): Promise<z.output<S> | undefined> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
-    throw new Failed(error.message);
+    throw fileFault(error, file);
   });
   try {
     return text === undefined ? undefined : schema.parse(JSON.parse(text));

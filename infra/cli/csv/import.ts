@@ -9,7 +9,7 @@ import * as z from "zod/mini";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import type { ImportJob } from "../../../docs/client/api.ts";
 import { CutOff, exitCodes, Failed, messageOf, retried } from "./fault.ts";
-import { readJson, targetOf, writeJson, writeWhole } from "./files.ts";
+import { local, readJson, targetOf, writeJson, writeWhole } from "./files.ts";
 import type { ImportOptions } from "./options.ts";
 import { digits, type Progress, type Step } from "./progress.ts";
 import { answered, found, polled, problemOf, type Service } from "./service.ts";
@@ -77,16 +77,15 @@ function howToResume(id: number, isDryRun: boolean, isSent: boolean): string {
 async function contentOf(file: string): Promise<Content> {
   const hash = createHash("sha256");
   let bytes = 0;
-  try {
-    // The command reads the file more than once, which pipes and devices do not allow.
-    if (!(await stat(file)).isFile()) throw new Error(`${file} is not a regular file`);
+  // The command reads the file more than once, which pipes and devices do not allow.
+  if (!(await local(file, stat(file))).isFile()) throw new Failed(`${file} is not a regular file`);
+  const read = async (): Promise<void> => {
     for await (const chunk of createReadStream(file)) {
       hash.update(chunk);
       bytes += chunk.length;
     }
-  } catch (error) {
-    throw new Failed(messageOf(error));
-  }
+  };
+  await local(file, read());
   if (bytes === 0) throw new Failed(`${file} is empty`);
   return { bytes, sha256: hash.digest("base64") };
 }
@@ -107,7 +106,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
     await replace(entry);
     return undefined;
   };
-  const mapping = JSON.stringify(options.mapping ?? null);
+  const mapping = readingOf(options);
   const own = entries.filter((entry) => entry.base === base && entry.companyId === companyId);
   for (const other of own.filter((entry) => entry.sha256 !== sha256 && isOpen(entry.state))) {
     const job = await lookUp(other);
@@ -140,6 +139,10 @@ async function resume(service: Service, options: ImportOptions, content: Content
   }
 }
 
+/** The options that decide how the service reads the file. Imports of one content with different options are different imports. */
+const readingOf = ({ mapping, matchBy, onMatch }: ImportOptions): string =>
+  JSON.stringify(matchBy === undefined ? (mapping ?? null) : [mapping ?? null, matchBy, onMatch]);
+
 const isOpen = (state: string): boolean => state === "awaiting_upload" || state === "running";
 
 /** Whether the existing import can be resumed or its result reported, instead of a new import. */
@@ -149,7 +152,7 @@ async function isUsable(service: Service, job: ImportJob, uploaded: boolean, isS
   const canSend = uploaded || (isSameMapping && job.upload !== null);
   if (job.state === "awaiting_upload" && !canSend) return !(await cancelled(service, job.id));
   if (isSameMapping) return true;
-  throw new Failed(`import ${job.id} of this file runs with another mapping: wait for it or cancel it`);
+  throw new Failed(`import ${job.id} of this file runs with another mapping or matching: wait for it or cancel it`);
 }
 
 /** Returns false if the import has already ended. */
@@ -169,8 +172,9 @@ async function begin(
   { bytes, sha256 }: Content,
   key: string,
 ): Promise<Begun> {
-  const { dryRun, mapping } = options;
-  const body = { bytes, sha256, dryRun, ...(mapping !== undefined && { mapping }) };
+  const { dryRun, mapping, matchBy, onMatch } = options;
+  const matching = matchBy === undefined || onMatch === undefined ? {} : { matchBy, onMatch };
+  const body = { bytes, sha256, dryRun, ...(mapping !== undefined && { mapping }), ...matching };
   let isOld = false;
   const made = await answered(service, async () => {
     const params = { header: { "Idempotency-Key": key } };
@@ -227,12 +231,22 @@ function stepOf({ state, processed, written, skipped }: ImportJob): Step {
   return { name: "writing", done: written, total: processed - skipped, unit: "rows", errors: skipped };
 }
 
-async function report(service: Service, { dryRun, errors: file }: ImportOptions, job: ImportJob, isDone: boolean) {
-  const { id, state, imported, skipped, errors, failure } = job;
+async function report(
+  service: Service,
+  { dryRun, errors: file, matchBy }: ImportOptions,
+  job: ImportJob,
+  isDone: boolean,
+) {
+  const { id, state, imported, updated, skipped, errors, failure, encoding, ignoredColumns } = job;
   if (state !== "completed") throw new Failed(`import ${id} ${state}${failure === null ? "" : `: ${failure}`}`);
   if (isDone) console.log(`imported before, on ${job.createdAt}; --again imports it once more`);
-  const counts = `${digits(imported)} ${dryRun ? "would be imported" : "imported"}, ${digits(skipped)} skipped`;
+  const would = dryRun ? "would be " : "";
+  const updates = matchBy === undefined ? "" : `, ${digits(updated)} ${would}updated`;
+  const counts = `${digits(imported)} ${would}imported${updates}, ${digits(skipped)} skipped`;
   console.log(`${dryRun ? "dry run" : "import"} ${id}: ${counts}`);
+  if (encoding !== "utf-8") console.log(`  read as ${encoding}`);
+  const ignored = ignoredColumns.map((header) => header || "columns without a header");
+  if (ignored.length > 0) console.log(`  not read: ${ignored.join(", ")}`);
   for (const { row, message } of errors.slice(0, ERRORS_SHOWN)) console.log(`  row ${row}: ${message}`);
   const more = skipped - Math.min(errors.length, ERRORS_SHOWN);
   if (more > 0) console.log(`  and ${digits(more)} more${file === undefined ? ": --errors FILE saves all" : ""}`);

@@ -1,23 +1,32 @@
 /** Reads the command-line options of the CSV command. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
-import { MappingText } from "#shared/prospects/csv/header.ts";
+import { type Column, knownColumns } from "#shared/prospects/csv/format.ts";
+import { type Mapping, MappingText } from "#shared/prospects/csv/header.ts";
+import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
 import { serviceUrl } from "../../local/address.ts";
 import { Failed, messageOf } from "./fault.ts";
 
-const usage = `npm run csv -- import FILE [options]
+export const usage = `npm run csv -- import FILE [options]
 npm run csv -- export FILE [options]
     --base URL       the service, without /api (default: the local service)
     --token TOKEN    an access token; prefer the environment variable TOKEN
     --as EMAIL       the local service issues a token for this user
+    --help           prints this text
   import, with a journal in FILE.imports.json:
     --dry-run        only checks the file
-    --mapping JSON   {"header of the file": "column", "another": null}: null ignores a column
+    --mapping "HEADER=COLUMN"
+                     reads a column of the file with another header; "HEADER=" ignores it; may be repeated
+    --match-by KEY --on-match ACTION
+                     matches rows with prospects by id, sourceId or emailAddress, then update, skip or create
     --errors FILE    saves the errors of skipped rows as CSV
     --again          imports a file again that was imported before
+    The columns of a file, in any order: ${knownColumns.join(", ")}.
+    GET /api/prospects/import/template.csv is an empty file with these columns.
   export, with the filters of the list; write --bbox=-105,39.7,-104.9,39.8 with the equals sign:
     --bbox --date-from --date-to --status --assigned-to-user-id --rep --tag-id --city --search
-exit code 0: done, 1: rows were skipped, 2: failed, 3: interrupted; the same command resumes`;
+exit code 0: done, 1: done but rows were skipped, 2: failed, and the same command would fail again,
+3: interrupted, or the service does not answer; the same command resumes`;
 
 const filters = ["bbox", "dateFrom", "dateTo", "status", "assignedToUserId", "rep", "tagId", "city", "search"] as const;
 const Filter = z.partialRecord(z.enum(filters), z.string());
@@ -26,7 +35,15 @@ const flagOf = (filter: string): string => filter.replace(/[A-Z]/g, (letter) => 
 const string = { type: "string" } as const;
 const flag = { type: "boolean", default: false } as const;
 const common = { base: string, token: string, as: string } as const;
-const ofImport = { ...common, "dry-run": flag, mapping: string, errors: string, again: flag } as const;
+const ofImport = {
+  ...common,
+  "dry-run": flag,
+  mapping: { type: "string", multiple: true },
+  "match-by": string,
+  "on-match": string,
+  errors: string,
+  again: flag,
+} as const;
 const filterOptions: ParseArgsConfig["options"] = Object.fromEntries(filters.map((name) => [flagOf(name), string]));
 
 export type ImportOptions = ReturnType<typeof importOptions>;
@@ -46,7 +63,13 @@ function importOptions(args: string[], env: NodeJS.ProcessEnv) {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options: ofImport });
   const { "dry-run": dryRun, errors, again } = values;
   const mapping = values.mapping === undefined ? undefined : mappingOf(values.mapping);
-  return { command: "import" as const, ...commonOf(values, positionals, env), dryRun, mapping, errors, again };
+  const [matchBy, onMatch] = [
+    choiceOf("--match-by", MatchBy.options, values["match-by"]),
+    choiceOf("--on-match", OnMatch.options, values["on-match"]),
+  ];
+  if ((matchBy === undefined) !== (onMatch === undefined)) throw new Error("--match-by and --on-match belong together");
+  const own = { mapping, matchBy, onMatch, dryRun, errors, again };
+  return { command: "import" as const, ...commonOf(values, positionals, env), ...own };
 }
 
 function exportOptions(args: string[], env: NodeJS.ProcessEnv) {
@@ -62,7 +85,7 @@ function exportOptions(args: string[], env: NodeJS.ProcessEnv) {
 type CommonValues = Readonly<Partial<Record<keyof typeof common, string | undefined>>>;
 
 function commonOf(values: CommonValues, [file, ...more]: readonly string[], env: NodeJS.ProcessEnv) {
-  if (file === undefined || more.length > 0) throw new Error("name one FILE");
+  if (file === undefined || more.length > 0) throw new Error("name one FILE, and put a name with blanks in quotes");
   const base = (values.base ?? serviceUrl(env)).replace(/\/+$/, "");
   if (!/^https?:/.test(base) || !URL.canParse(base)) throw new Error("--base must be an http or https URL");
   // `--as` names a user of the local service, so the environment's token is not used.
@@ -75,8 +98,36 @@ function commonOf(values: CommonValues, [file, ...more]: readonly string[], env:
   return { base, token, email: values.as, file };
 }
 
-function mappingOf(value: string): z.infer<typeof MappingText> {
-  const { success, data, error } = z.safeParse(MappingText, value);
-  if (success) return data;
-  throw new Error(`--mapping: ${error.issues.map(({ path, message }) => [...path, message].join(" ")).join("; ")}`);
+/** Reads `HEADER=COLUMN` pairs. The last `=` separates, because a header may contain one. A JSON object is accepted too. */
+function mappingOf(values: readonly string[]): Mapping {
+  const mapping: Record<string, Column | null> = {};
+  for (const value of values) {
+    if (value.trim().startsWith("{")) {
+      const { success, data } = z.safeParse(MappingText, value);
+      if (!success) throw new Error(`--mapping: ${value} is no JSON object of headers and columns. ${COLUMNS}`);
+      Object.assign(mapping, data);
+      continue;
+    }
+    const at = value.lastIndexOf("=");
+    if (at < 1) throw new Error(`--mapping: write "HEADER=COLUMN" and not "${value}"`);
+    const [header, name] = [value.slice(0, at), value.slice(at + 1).trim()];
+    mapping[header] = name === "" ? null : columnOf(name);
+  }
+  return mapping;
+}
+
+const COLUMNS = `The columns are ${knownColumns.join(", ")}.`;
+
+function columnOf(name: string): Column {
+  const column = knownColumns.find((known) => known.toLowerCase() === name.toLowerCase());
+  if (column === undefined) throw new Error(`--mapping: there is no column ${name}. ${COLUMNS}`);
+  return column;
+}
+
+function choiceOf<T extends string>(option: string, choices: readonly T[], given: string | undefined): T | undefined {
+  const chosen = choices.find((choice) => choice === given);
+  if (given !== undefined && chosen === undefined) {
+    throw new Error(`${option} must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
+  }
+  return chosen;
 }

@@ -17,6 +17,9 @@ interface Terminal {
   write(text: string): unknown;
 }
 
+/** The last line is shown again after this time without a new step, with the time that the step has taken so far. */
+const TICK_MS = 1_000;
+const PLAIN_TICK_MS = 10_000;
 const PLAIN_EVERY_MS = 2_000;
 const DRAWN_EVERY_MS = 100;
 const BAR = 24;
@@ -26,20 +29,36 @@ export function openProgress(terminal: Terminal = process.stderr) {
   const isDrawn = terminal.isTTY === true;
   let began = { name: "", at: 0, done: 0 };
   let shownAt = 0;
+  let last: Step | undefined;
+  const write = (step: Step): void => {
+    const now = Date.now();
+    shownAt = now;
+    const seconds = (now - began.at) / 1_000;
+    const rate = seconds < 0.2 ? undefined : (step.done - began.done) / seconds;
+    const line = `${lineOf(step, rate, isDrawn)}${seconds < TICK_MS / 1_000 ? "" : `, ${Math.floor(seconds)} s`}`;
+    terminal.write(isDrawn ? `${ERASE_LINE}${line.slice(0, (terminal.columns ?? 80) - 1)}` : `${line}\n`);
+  };
+  // A slow answer of the service must not look like a command that hangs.
+  const ticker = setInterval(() => {
+    if (last !== undefined && Date.now() - shownAt >= (isDrawn ? TICK_MS : PLAIN_TICK_MS)) write(last);
+  }, TICK_MS);
+  ticker.unref();
   return {
     show(step: Step): void {
+      last = step;
       const now = Date.now();
       const isNew = began.name !== step.name;
       if (isNew) began = { name: step.name, at: now, done: step.done };
       else if (now - shownAt < (isDrawn ? DRAWN_EVERY_MS : PLAIN_EVERY_MS)) return;
-      shownAt = now;
-      const seconds = (now - began.at) / 1_000;
-      const line = lineOf(step, seconds < 0.2 ? undefined : (step.done - began.done) / seconds, isDrawn);
-      terminal.write(isDrawn ? `${ERASE_LINE}${line.slice(0, (terminal.columns ?? 80) - 1)}` : `${line}\n`);
+      write(step);
     },
     /** Writes a line above the progress, which stays. */
     say: (line: string): unknown => terminal.write(`${isDrawn ? ERASE_LINE : ""}${line}\n`),
-    end: (): unknown => isDrawn && terminal.write(ERASE_LINE),
+    end: (): unknown => {
+      last = undefined;
+      clearInterval(ticker);
+      return isDrawn && terminal.write(ERASE_LINE);
+    },
   };
 }
 

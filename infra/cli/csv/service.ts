@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { Problem } from "#shared/problem.ts";
 import { type ApiClient, apiClient } from "../../../docs/client/client.ts";
-import { Busy, CutOff, Failed, reasonOf, retried } from "./fault.ts";
+import { Busy, Failed, PATIENT_TRIES, reasonOf, retried } from "./fault.ts";
 
 export interface Service {
   readonly base: string;
@@ -12,6 +12,8 @@ export interface Service {
   readonly token: () => Promise<string>;
   /** Ctrl-C aborts it. */
   readonly signal: AbortSignal;
+  /** Tells the user something beside the progress. */
+  readonly say: (line: string) => unknown;
 }
 
 interface Access {
@@ -24,7 +26,8 @@ const ANSWER_MS = 30_000;
 /** Shorter than the life of the local service's tokens, so that a long command always has a valid one. */
 const TOKEN_MS = 300_000;
 
-export async function openService(access: Access, signal: AbortSignal): Promise<Service> {
+/** Throws CutOff if the service does not answer, and Failed if it refuses the user. */
+export async function openService(access: Access, signal: AbortSignal, say: Service["say"]): Promise<Service> {
   const { base } = access;
   const token = tokens(access, signal);
   const timed = (): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
@@ -33,13 +36,9 @@ export async function openService(access: Access, signal: AbortSignal): Promise<
     accessToken: token,
     fetch: (request) => fetch(request, { signal: timed() }),
   });
-  const service = { base, client, token, signal, companyId: 0 };
-  try {
-    const me = await answered(service, () => client.GET("/api/me"), 1);
-    return { ...service, companyId: me.company.id };
-  } catch (error) {
-    throw error instanceof CutOff && !signal.aborted ? new Failed(error.message) : error;
-  }
+  const service = { base, client, token, signal, say, companyId: 0 };
+  const me = await answered(service, () => client.GET("/api/me"), 1);
+  return { ...service, companyId: me.company.id };
 }
 
 interface Answer<T> {
@@ -49,15 +48,16 @@ interface Answer<T> {
 }
 
 /**
- * Repeats a call that got no answer, or whose answer allows a retry, at most `tries` times. The call must be safe to repeat. Throws Failed
- * if the service refuses it, and CutOff if the last try got no answer.
+ * Repeats a call that got no answer, or whose answer allows a retry, at most `tries` times, and tells the user when the service is away and
+ * when it is back. The call must be safe to repeat. Throws Failed if the service refuses it, and CutOff if the last try got no answer.
  */
-export const answered = <T>(
-  { base, signal }: Pick<Service, "base" | "signal">,
+export async function answered<T>(
+  { base, signal, say }: Pick<Service, "base" | "signal" | "say">,
   call: () => Promise<Answer<T>>,
-  tries?: number,
-): Promise<T> =>
-  retried(
+  tries = PATIENT_TRIES,
+): Promise<T> {
+  let away = "";
+  const value = await retried(
     signal,
     async () => {
       const { data, error, response } = await call().catch((error: unknown) => {
@@ -66,8 +66,17 @@ export const answered = <T>(
       if (data !== undefined) return data;
       throw problemOf(response.status, error, response.headers.get("retry-after"));
     },
-    tries === undefined ? {} : { tries },
+    {
+      tries,
+      onRetry: (why) => {
+        if (away === "") say(`${why}: trying again, Ctrl-C ends the command`);
+        away = why;
+      },
+    },
   );
+  if (away !== "") say("the service answers again");
+  return value;
+}
 
 /** Returns undefined for status 404. */
 export const found = async <T>(service: Service, call: () => Promise<Answer<T>>): Promise<T | undefined> =>
