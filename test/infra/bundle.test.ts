@@ -69,7 +69,7 @@ const heavy = [
   { modules: /\/zod\/v4\/(?:classic|mini\/external-all)/, functions: /^$/ },
   {
     modules: /\/csv-(?:parse|stringify)\/|^shared\/csv\//,
-    functions: /^(?:prospects\/(?:import|export)|imports\/create|jobs\/)/,
+    functions: /^(?:prospects\/(?:import|export|template)|imports\/create|jobs\/)/,
   },
   { modules: /\/(?:@fastify\/)?busboy\/|\/multipart/, functions: /^(?:prospects\/import|imports\/)/ },
 ];
