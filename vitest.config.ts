@@ -19,6 +19,15 @@ const shared = {
 const direct = { env: { LOG_LEVEL: "error" }, setupFiles: "test/harness/kms-setup.ts" };
 /** These tests send HTTP requests to a local service, which the global setup starts. */
 const api = { globalSetup: "test/harness/local-service.ts" };
+/** The API tests again, through a proxy that validates requests and answers by the OpenAPI document. */
+const prism = { globalSetup: ["test/harness/local-service.ts", "test/harness/validating-proxy.ts"] };
+/** Prism parses each body, so it cannot carry forms, gzip, damaged requests and numbers that JavaScript cannot represent. */
+const throughPrism = [
+  "test/prospects/!(export|pins).api.test.ts",
+  "test/{reference,webhooks}/*.api.test.ts",
+  "test/http/{idempotency,lists,patch}.api.test.ts",
+  "test/jobs/import-jobs.api.test.ts",
+];
 const short = { provide: { tier: "short" as const }, ...shared };
 const wide = { provide: { tier: "wide" as const }, ...shared, testTimeout: 600_000 };
 const long = { ...shared, testTimeout: 600_000 };
@@ -59,6 +68,7 @@ export default defineConfig({
       { test: { name: "api", include: all(".api.test.ts"), ...api, ...short } },
       { test: { name: "deep", include: all(DEEP), ...none(`.api${DEEP}`), ...direct, ...short } },
       { test: { name: "deep-api", include: all(`.api${DEEP}`), ...api, ...short } },
+      { test: { name: "deep-prism", include: throughPrism, ...prism, ...short } },
       // `npm run test:wide` runs only the tests with the tag `sized`, at a larger size.
       { test: { name: "wide", include: all(".test.ts"), ...none(".api*.test.ts", LONG), ...direct, ...wide } },
       { test: { name: "wide-api", include: all(".api.test.ts"), ...api, ...wide } },
