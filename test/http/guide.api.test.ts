@@ -8,7 +8,7 @@ import { root } from "../../infra/build/bundle.ts";
 import { baseUrl } from "../harness/client.ts";
 
 const guide = readFileSync(join(root, "docs/build-an-app.md"), "utf8");
-const blocks = [...guide.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = "", code = ""]) => ({
+const blocks = [...guide.matchAll(/^```(\w+)[^\n]*\n(.*?)^```$/gms)].map(([, language = "", code = ""]) => ({
   language,
   code,
 }));

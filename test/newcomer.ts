@@ -1,0 +1,174 @@
+/**
+ * Does what the documents tell a newcomer, in a fresh clone: runs every shell block of README.md and docs/ as written, compares the answers
+ * that they show, and then runs the tests of receivers, spreadsheets and client tools. It ends at the first false claim.
+ *
+ * The fence of a block says what happens with it:
+ * - `sh` runs. A block that prints `ready` or `listening on` goes on running, and the next blocks run in a new terminal in the clone.
+ * - `sh aws` needs an AWS account and does not run.
+ * - `ts FILE` is appended to this file of the clone.
+ * - `json` after a block that ran is compared with the last line of its output. `"…"` stands for any value, and as a key for other fields.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+
+const root = resolve(import.meta.dirname, "..");
+const temporary = realpathSync(mkdtempSync(join(tmpdir(), "newcomer-")));
+const clone = join(temporary, "canvassing");
+const { PORT } = process.env;
+
+/** A new terminal has nothing of the npm script that runs this file. The packages come from npm's cache if it has them. */
+const { HOME = "", PATH = "" } = process.env;
+const env = {
+  HOME,
+  PATH: PATH.split(":")
+    .filter((folder) => !folder.includes("node_modules"))
+    .join(":"),
+  TMPDIR: temporary,
+  npm_config_prefer_offline: "true",
+  ...(PORT !== undefined && { PORT }),
+};
+
+const BLOCK_LIMIT_MS = 900_000;
+const terminals: Terminal[] = [];
+
+/** A shell that keeps its variables and its folder from block to block, and ends at the first command that fails. */
+class Terminal {
+  readonly #shell: ChildProcess;
+  #output = "";
+  #blocks = 0;
+
+  constructor(cwd: string) {
+    this.#shell = spawn("sh", ["-eu"], { cwd, env, stdio: ["pipe", "pipe", "pipe"], detached: true });
+    for (const stream of [this.#shell.stdout, this.#shell.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text: string) => {
+        this.#output += text;
+      });
+    }
+    terminals.push(this);
+  }
+
+  /** Runs a block until its end, or until it serves. Rejects if a command fails. */
+  async run(code: string): Promise<{ output: string; serves: boolean }> {
+    const file = join(temporary, `block-${terminals.length}-${++this.#blocks}.sh`);
+    const mark = `@@ end of block ${this.#blocks}`;
+    writeFileSync(file, code);
+    this.#output = "";
+    this.#shell.stdin?.write(`. ${file} </dev/null\necho\necho '${mark}'\n`);
+    for (let waited = 0; waited < BLOCK_LIMIT_MS; waited += 50) {
+      if (this.#output.includes(mark)) return { output: this.#output.split(mark)[0] ?? "", serves: false };
+      if (/^(?:ready|listening on) http/m.test(this.#output)) return { output: this.#output, serves: true };
+      if (this.#shell.exitCode !== null) throw new Error(`exit code ${this.#shell.exitCode}:\n${this.#output}`);
+      await wait(50);
+    }
+    throw new Error(`no end after ${BLOCK_LIMIT_MS / 1_000} s:\n${this.#output}`);
+  }
+
+  async close(): Promise<void> {
+    const { pid, exitCode, signalCode } = this.#shell;
+    if (pid === undefined || exitCode !== null || signalCode !== null) return;
+    const ended = once(this.#shell, "exit");
+    // The shell and everything that it has started.
+    process.kill(-pid, "SIGTERM");
+    await ended;
+  }
+}
+
+async function step(name: string, work: () => unknown): Promise<void> {
+  const started = Date.now();
+  try {
+    await work();
+  } catch (error) {
+    console.log(`FALSE  ${name}\n${error instanceof Error ? error.message : error}`);
+    throw new Error(name);
+  }
+  console.log(`ok     ${name} (${((Date.now() - started) / 1_000).toFixed(1)} s)`);
+}
+
+/** Compares the JSON of a document with an answer. */
+function matches(shown: unknown, actual: unknown): boolean {
+  if (shown === "…") return actual !== undefined;
+  if (typeof shown !== "object" || shown === null) return shown === actual;
+  if (typeof actual !== "object" || actual === null) return false;
+  if (Array.isArray(shown) && (!Array.isArray(actual) || actual.length !== shown.length)) return false;
+  const fields = new Map(Object.entries(actual));
+  return Object.entries(shown).every(([name, value]) => name === "…" || matches(value, fields.get(name)));
+}
+
+/** Puts the reader's own choices into the text: the URL of the repository, and the port if 3000 is in use. */
+const asTyped = (code: string): string =>
+  code.replaceAll("REPOSITORY", root).replaceAll("127.0.0.1:3000", `127.0.0.1:${PORT ?? 3000}`);
+
+async function follow(document: string): Promise<void> {
+  const text = readFileSync(join(document === "README.md" ? root : clone, document), "utf8");
+  const blocks = [...text.matchAll(/^```(\w+)(?: (\S+))?\n(.*?)^```$/gms)];
+  let terminal: Terminal | undefined;
+  let printed: string | undefined;
+  for (const [number, [, language, word, code = ""]] of blocks.entries()) {
+    const name = `${document}, block ${number + 1}`;
+    if (language === "sh" && word === "aws") {
+      console.log(`skip   ${name}: needs an AWS account`);
+      printed = undefined;
+    } else if (language === "sh") {
+      await step(name, async () => {
+        terminal ??= new Terminal(document === "README.md" && number === 0 ? temporary : clone);
+        const { output, serves } = await terminal.run(asTyped(code));
+        printed = output;
+        if (serves) terminal = undefined;
+      });
+    } else if (language === "ts" && word !== undefined) {
+      appendFileSync(join(clone, word), code);
+    } else if (language === "json" && printed !== undefined) {
+      const answer = printed.trim().split("\n").at(-1) ?? "";
+      await step(name, () => {
+        if (!matches(JSON.parse(code), JSON.parse(answer))) throw new Error(`the answer is another one: ${answer}`);
+      });
+    }
+  }
+}
+
+const documents = (): string[] => [
+  "README.md",
+  ...readdirSync(join(clone, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".md") && !file.includes("node_modules") && !file.startsWith("decisions"))
+    .map((file) => join("docs", file))
+    .sort(),
+];
+
+/** Tests that run in the clone, with vitest's project and files. CI runs them in its deep tests, and leaves them out here. */
+const suites = [
+  ["receivers in each installed language", "api", "test/infra/receivers.api.test.ts"],
+  ["CSV files as spreadsheet programs save them", "api", "test/jobs/spreadsheets.api.test.ts"],
+  ["Spectral, and three client generators", "deep-api", "test/clients"],
+  ["Prism between the API tests and the service", "deep-prism", "test"],
+] as const;
+
+async function main(): Promise<void> {
+  const { stdout } = spawnSync("git", ["status", "--porcelain"], { cwd: root, encoding: "utf8" });
+  if (stdout !== "") console.log("note   the clone has no changes that are not committed");
+  await follow("README.md");
+  for (const document of documents().filter((file) => file !== "README.md")) await follow(document);
+  if (process.argv.includes("--documents")) return;
+  for (const [program, ...version] of [
+    ["python3", "--version"],
+    ["go", "version"],
+  ] as const) {
+    const isInstalled = spawnSync(program, version, { env }).status === 0;
+    if (!isInstalled) console.log(`note   ${program} is not installed, so its receiver does not run`);
+  }
+  for (const [name, project, files] of suites) {
+    await step(name, () => new Terminal(clone).run(`npx vitest run --project ${project} ${files}`));
+  }
+}
+
+try {
+  await main();
+} catch {
+  process.exitCode = 1;
+} finally {
+  for (const terminal of terminals) await terminal.close();
+  rmSync(temporary, { recursive: true, force: true });
+}
