@@ -125,8 +125,8 @@ function createRestApi(
 }
 
 /**
- * Returns the throttle of one method. HEAD runs the function of GET but has its own throttle, so it would double the function's load. It
- * therefore gets only a tenth of the rate of GET, because clients seldom use it.
+ * Returns the throttle of one method. API Gateway throttles GET and HEAD separately, although both run the same function. HEAD gets only a
+ * tenth of GET's rate, so that both together hardly exceed the rate of the route.
  */
 function throttleOf({ perSecond, burst }: Rate, method: PathMethod): MethodDeploymentOptions {
   const share = method === "HEAD" ? 0.1 : 1;
@@ -155,8 +155,8 @@ const acceptedFindings = {
 } as const;
 
 /**
- * The path is the route's pattern without ids and query, and there is no header or address of the caller, because the log must hold no
- * personal data.
+ * The fields of the access log. It must contain no personal data. It therefore has the pattern of the path instead of the path with its
+ * ids, no query, no header, and no address of the caller.
  */
 const accessLogFields = {
   requestId: "$context.requestId",

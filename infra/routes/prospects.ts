@@ -81,7 +81,7 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/import/template.csv",
     file: "prospects/template",
-    // The handler of every streamed answer needs the name of the table, but this one reads nothing.
+    // This route reads nothing from the table. `table` is set because the handler of every streamed answer needs the variable TABLE_NAME.
     access: { table: {} },
     streamed: true,
   },
