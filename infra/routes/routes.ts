@@ -53,8 +53,8 @@ export const authorizer = {
   // Two fetches from the issuer may take three seconds each.
   timeoutSeconds: 10,
   access: {
-    // The row of the sign-in (`identity`) contains the user's rights, except for users that an older release created; for them the user's
-    // own row (`reference`) is read. The first sign-in accepts the invitation and updates both rows and that of the e-mail address.
+    // The identity row contains the user's rights. For users that an older release created, the user row (`reference`) contains them. The
+    // first sign-in accepts the invitation, and updates the identity row, the user row and the row of the e-mail address.
     table: { identity: ["GetItem", "UpdateItem"], reference: ["GetItem", "UpdateItem"], email: ["UpdateItem"] },
     issuer: "verify",
   },

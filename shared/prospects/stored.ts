@@ -143,7 +143,7 @@ const columns = {
   importId: true,
 } as const;
 
-/** The separate attributes of a row. Rows that were written before `fields` existed have an attribute for each field instead. */
+/** The attributes of a row. `fields` holds all other fields as JSON text. An older row has no `fields`, but one attribute for each field. */
 const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.optional(z.string()) });
 
 /**

@@ -138,7 +138,7 @@ async function withdraw(
   const writes: Write[] = [
     userWrite(next, equals("version", current.version)),
     callerUnchanged(caller),
-    // If the invitation has expired, do not remove the row of its token subject, which may belong to another user now.
+    // Remove the identity row only if it still belongs to this user. After an expired invitation it may belong to another user.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId),

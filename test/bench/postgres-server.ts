@@ -79,7 +79,7 @@ function client(psql: string, connection: readonly string[]): Pick<Postgres, "ru
   };
 }
 
-/** Returns the path of a Postgres binary: from PATH, or else of the newest version that Debian has installed. */
+/** Returns the path of a Postgres binary, if possible of the newest version that a Debian package has installed, or else from PATH. */
 function binary(name: string): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];

@@ -29,7 +29,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** The number of the test. It decides at which calls the test kills the job. */
+/** Each test has another number. The job is killed at other calls to the table or the bucket in each test. */
 let turn = 0;
 
 async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage> {

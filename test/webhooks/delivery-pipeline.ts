@@ -55,7 +55,7 @@ export interface Pipeline {
   kill: Kill | undefined;
   /** Posts that had begun before the kill. Their results may be unrecorded, so they may be repeated. */
   postsWhenKilled: number;
-  /** `work` runs once, just before the call with this number, to simulate a concurrent request. */
+  /** `work` runs once, just before call number `at` to the table or a queue. It simulates a concurrent request. */
   meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
   answers: (post: Post, number: number) => Partial<Exchange>;
 }

@@ -28,7 +28,7 @@ interface Upload {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly file: string;
-  /** The announced length. A file that has changed to another length breaks the connection. */
+  /** The length that the header Content-Length contains. If the file has another length when it is sent, the connection breaks. */
   readonly bytes: number;
 }
 

@@ -40,8 +40,8 @@ export interface Flushed {
 }
 
 /**
- * Flushes the unflushed entries of a company. The flush is idempotent. It may be killed at any point, repeated, or run twice at the same
- * time.
+ * Moves the company's new index entries into a sorted run. The flush is idempotent. It may be killed at any point, repeated, or run twice at
+ * the same time.
  */
 export async function flush(
   context: IndexContext,

@@ -33,7 +33,7 @@ export const Draft = z.object({
 });
 export type Draft = z.infer<typeof Draft>;
 
-/** The filled cells of a row that changes a prospect. Null or an empty list means that a cell is empty; such a cell changes nothing. */
+/** The cells of an imported row that changes a prospect. An empty cell is null or an empty list, and leaves its field unchanged. */
 export const FilledCells = z.extend(Draft, { address: AddressPatch });
 export type FilledCells = z.infer<typeof FilledCells>;
 

@@ -98,7 +98,7 @@ function unflushedPins(opening: "[" | ",", rows: readonly IndexRow[], endOf: End
 
 const longest = (ends: readonly Buffer[]): number => Math.max(...ends.map(({ length }) => length));
 
-/** Maximum bytes of a pin up to its coordinates: 20 for field names, 16 for the id and 24 for each coordinate, with some reserve. */
+/** Maximum bytes of the id and the coordinates of a pin: 20 for field names, 16 for the id and 24 for each coordinate, with a reserve. */
 const PIN_BYTES = 96;
 
 /** Coordinates with at most this number of decimals are written by integer operations. Nearly all coordinates have no more. */

@@ -17,7 +17,7 @@ import { messageFor, type ThrottledDrainMessage, throttledDrainMessage } from "#
 import { cancel } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** A quick receiver gets this many deliveries with one concurrency slot. */
+/** The holder of one concurrency slot sends this many deliveries at the same time if the receiver answers quickly. */
 const TOGETHER = 10;
 /** A step sends no request later than this after its start, so that all exchanges end before the function times out. */
 const BEGIN_WITHIN_MS = 3_000;
