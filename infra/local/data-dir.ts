@@ -115,7 +115,7 @@ function lock(file: string): () => void {
 }
 
 const inUse = (file: string, by: string): LocalError =>
-  new LocalError(`${path.dirname(file)} is in use by ${by}: stop it, or set DATA_DIR to another directory`);
+  new LocalError(`DATA_DIR: ${path.dirname(file)} is in use by ${by}: stop it, or set DATA_DIR to another directory`);
 
 function isRunning(pid: number, start: string): boolean {
   if (!Number.isInteger(pid) || pid <= 0) return false;

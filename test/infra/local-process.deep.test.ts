@@ -140,7 +140,7 @@ test("a data directory in use leads to one line of output that names DATA_DIR, a
   const second = start([]);
   expect(await second.code).toBe(1);
   expect(second.output()).toBe(
-    `${directory} is in use by another running service (process ${first.child.pid}): stop it, or set DATA_DIR to another directory\n`,
+    `DATA_DIR: ${directory} is in use by another running service (process ${first.child.pid}): stop it, or set DATA_DIR to another directory\n`,
   );
   first.child.kill("SIGTERM");
   expect(await first.code).toBe(0);
