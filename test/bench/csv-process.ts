@@ -8,7 +8,7 @@ import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { runImport } from "#shared/jobs/import/job.ts";
 import { beginImport } from "#shared/jobs/import/requests.ts";
-import { StoredImport } from "#shared/jobs/import/schema.ts";
+import { StoredImport } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { folderBucket } from "./folder-bucket.ts";
 import { openBenchTable } from "./table.ts";

@@ -11,7 +11,7 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { answerBytes } from "#shared/http/answer.ts";
-import { StoredImport } from "#shared/jobs/import/schema.ts";
+import { StoredImport } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { routes } from "../../infra/routes/routes.ts";

@@ -9,7 +9,7 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
 import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
-import { RowFault } from "#shared/jobs/import/schema.ts";
+import { RowFault } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";

@@ -9,7 +9,7 @@ import { beginExport, presentExport } from "#shared/jobs/export/requests.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
 import { summaryOf } from "#shared/jobs/import/requests.ts";
-import { StoredImport } from "#shared/jobs/import/schema.ts";
+import { StoredImport } from "#shared/jobs/import/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { faultyJobs } from "./faulty-jobs.ts";

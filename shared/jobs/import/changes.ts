@@ -3,7 +3,7 @@ import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { ChangedRow } from "#shared/jobs/import/read-file.ts";
-import type { RowFault } from "#shared/jobs/import/schema.ts";
+import type { RowFault } from "#shared/jobs/import/stored.ts";
 import { changeByRow, type ImportOfChanges } from "#shared/prospects/csv/change.ts";
 
 /**

@@ -5,7 +5,7 @@ import { packed, unpacked } from "#shared/db/packed.ts";
 import { ErrorReport } from "#shared/jobs/import/error-report.ts";
 import type { ImportLease } from "#shared/jobs/import/lease.ts";
 import { batchesOf, type FileReading, NewTags, noFindings, plus, readRows } from "#shared/jobs/import/read-file.ts";
-import { beginningOf, RowFault } from "#shared/jobs/import/schema.ts";
+import { beginningOf, RowFault } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";

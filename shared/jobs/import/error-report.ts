@@ -1,7 +1,7 @@
 /** The CSV file that lists all errors of an import by upload. */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
-import type { Progress, RowFault } from "#shared/jobs/import/schema.ts";
+import type { Progress, RowFault } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 

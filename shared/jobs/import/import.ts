@@ -33,7 +33,8 @@ import {
   readRows,
 } from "#shared/jobs/import/read-file.ts";
 import { type LeasedIds, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
-import { type FileResult, none, type RowFault, type StoredImport } from "#shared/jobs/import/schema.ts";
+import type { FileResult } from "#shared/jobs/import/schema.ts";
+import { none, type RowFault, type StoredImport } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";

@@ -16,7 +16,7 @@ import { ImportLease } from "#shared/jobs/import/lease.ts";
 import { abandon, clear, completion, pieceNames } from "#shared/jobs/import/lifecycle.ts";
 import { jobNames } from "#shared/jobs/import/names.ts";
 import { fileEncoding, fileMatching } from "#shared/jobs/import/prepare.ts";
-import { beginningOf, StoredImport, type StoredJob } from "#shared/jobs/import/schema.ts";
+import { beginningOf, StoredImport, type StoredJob } from "#shared/jobs/import/stored.ts";
 import { updateRows } from "#shared/jobs/import/update.ts";
 import { planRows, rowsAlongCurve, writeRows } from "#shared/jobs/import/write.ts";
 import { fruitlessRuns, LeaseLost, MAX_FRUITLESS_RUNS } from "#shared/jobs/lease.ts";

@@ -1,7 +1,7 @@
 /** The lease that one invocation holds on an import by upload, with shortcuts to the job's attributes. */
 import type { JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { StoredImport, type StoredJob } from "#shared/jobs/import/schema.ts";
+import { StoredImport, type StoredJob } from "#shared/jobs/import/stored.ts";
 import { JobLease } from "#shared/jobs/lease.ts";
 import { Mapping } from "#shared/prospects/csv/header.ts";
 

@@ -10,7 +10,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { QuerySpec } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
-import { type Blocks, StoredImport } from "#shared/jobs/import/schema.ts";
+import { type Blocks, StoredImport } from "#shared/jobs/import/stored.ts";
 import { ending } from "#shared/jobs/lease.ts";
 import { Id } from "#shared/schema.ts";
 

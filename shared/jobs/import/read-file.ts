@@ -5,7 +5,7 @@
 import { folded } from "#shared/caseless.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { FileKeys, type Matches } from "#shared/jobs/import/match.ts";
-import type { Counts, RowFault } from "#shared/jobs/import/schema.ts";
+import type { Counts, RowFault } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
 import type { RowChange } from "#shared/prospects/csv/change.ts";
 import { cellsOf, type Draft, draftOf, filledCellsOf, type Names } from "#shared/prospects/csv/draft.ts";

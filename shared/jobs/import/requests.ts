@@ -12,7 +12,6 @@ import { explain } from "#shared/documentation.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { opening } from "#shared/jobs/import/lifecycle.ts";
 import {
-  beginningOf,
   type Import,
   type ImportPage,
   type ImportQuery,
@@ -20,11 +19,9 @@ import {
   MATCH_BY_TEXT,
   matchByWithOnMatch,
   ON_MATCH_TEXT,
-  RowFault,
-  StoredImport,
-  type StoredJob,
   type Upload,
 } from "#shared/jobs/import/schema.ts";
+import { beginningOf, RowFault, StoredImport, type StoredJob } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { MAPPING_TEXT, Mapping } from "#shared/prospects/csv/header.ts";

@@ -8,7 +8,7 @@ import type { Ids } from "#shared/db/ids.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf, type Key } from "#shared/db/keys.ts";
 import type { ImportNames } from "#shared/jobs/import/names.ts";
-import type { Blocks, Counts, StoredImport } from "#shared/jobs/import/schema.ts";
+import type { Blocks, Counts, StoredImport } from "#shared/jobs/import/stored.ts";
 import { addressFrom } from "#shared/prospects/address-input.ts";
 import { type PackedAddress, packAddresses } from "#shared/prospects/address-rows.ts";
 import { nothingUpcoming } from "#shared/prospects/agenda.ts";

@@ -8,7 +8,7 @@ import { ErrorReport } from "#shared/jobs/import/error-report.ts";
 import type { ImportLease } from "#shared/jobs/import/lease.ts";
 import { addTags, type ImportNames } from "#shared/jobs/import/names.ts";
 import { batchesOf, type FileReading, NewTags, readRows } from "#shared/jobs/import/read-file.ts";
-import { beginningOf, RowFault } from "#shared/jobs/import/schema.ts";
+import { beginningOf, RowFault } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 

@@ -14,7 +14,7 @@ import type { ImportLease } from "#shared/jobs/import/lease.ts";
 import { addTags, type ImportNames } from "#shared/jobs/import/names.ts";
 import { batchesOf, type FileReading, NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
 import { type ImportPlan, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
-import type { Progress } from "#shared/jobs/import/schema.ts";
+import type { Progress } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 
 /**

@@ -6,7 +6,7 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
-import { RowFault, StoredImport } from "#shared/jobs/import/schema.ts";
+import { RowFault, StoredImport } from "#shared/jobs/import/stored.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { presentAppointment, presentNote, presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
