@@ -29,8 +29,8 @@ export function withInner(schema: JsonSchema, change: (inner: JsonSchema) => Jso
 
 /**
  * Returns the schema, with all schemas inside it, in this form:
- * - A whole number has the format `int64`, because without it generators make 32 bits, and ids are larger.
- * - Another number has the format `double`, because without it some generators make a decimal number of arbitrary precision.
+ * - A whole number has the format `int64`, because without it generators use integers of 32 bits, and ids are larger.
+ * - Another number has the format `double`, because without it some generators use decimal numbers of arbitrary precision.
  * - A value or null is one schema and not a choice of two, because generators make a class of each choice.
  */
 export const portable = (schema: JsonSchema): JsonSchema => withFormat(nullable(withInner(schema, portable)));
