@@ -1,10 +1,10 @@
 /** The empty file that users fill in for an import. */
 import { importColumns } from "#shared/prospects/csv/header.ts";
-import { csvText } from "#shared/prospects/csv/write.ts";
 
 /** Omits `assignedToEmail`, because `assignedTo` accepts an e-mail address too. */
 const columns = importColumns.filter((column) => column !== "assignedToEmail");
 
 export async function* templateText(): AsyncGenerator<string> {
-  yield csvText([columns]);
+  // The names of columns need no quotes, so this small function does not load the writer of CSV files.
+  yield `${columns.join(",")}\r\n`;
 }
