@@ -173,8 +173,8 @@ export function createJobs(scope: Construct, platform: Platform): void {
 function createJob(home: Construct, platform: Platform, spec: EventFunction, queue: Queue): void {
   const job = createFunction(home, platform, {
     ...spec,
-    // The function may invoke itself through its queue, because each invocation continues where the last one ended. The chain of messages
-    // ends at the end of the file.
+    // The function may invoke itself through its queue, because each invocation continues where the last one ended. The messages end when
+    // the whole file is imported or exported.
     recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
     statements: [readsQueue(queue)],
   });

@@ -1,4 +1,4 @@
-/** Reads the resources that the local service runs from the synthesized templates. Refuses everything that it does not support. */
+/** Reads the synthesized templates and returns the resources that the local service runs. Throws for anything that it does not support. */
 import path from "node:path";
 import * as z from "zod/mini";
 import { type Api, methodSetting, RestApi, readDefinition, Stage } from "./api-definition.ts";

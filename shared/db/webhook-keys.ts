@@ -1,4 +1,4 @@
-/** The keys of webhook delivery: limiters, debounce windows, fan-outs, expected deliveries, replays and data keys. */
+/** The keys of the rows for webhook delivery. The ledger of expected deliveries lists the deliveries that reconciliation checks. */
 import { type Key, padded, shardOf } from "#shared/db/keys.ts";
 
 export const limiterKeys = {

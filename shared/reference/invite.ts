@@ -229,8 +229,8 @@ async function commitInvitation(
 }
 
 /**
- * The positions of the writes in the transaction: the user's row, the check of the caller, the token subject, the claim in the company, and
- * the claim in the whole service.
+ * The positions of the writes in the transaction: the user's row, the check of the caller, the row of the token subject, the claim on the
+ * e-mail address within the company, and the claim on it in the whole service.
  */
 const [ROW, CALLER, SUBJECT, ADDRESS, CLAIM] = [0, 1, 2, 3, 4];
 

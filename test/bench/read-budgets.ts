@@ -35,8 +35,8 @@ export interface WarmUsage {
 const NEIGHBOUR_PAGES = 16;
 
 /**
- * Writes the rows that the measured lists read. Otherwise the bench company has index entries for all prospects but no rows, which saves
- * time.
+ * Writes the rows that the measured lists read. The bench company is created with index entries for all prospects but without their rows,
+ * which saves time.
  */
 export async function fillLists(stage: Stage): Promise<void> {
   for (const name of listNames) await stage.fill(listQuery(stage.company, name));

@@ -50,8 +50,8 @@ export class LoadedSegment {
   }
 
   /**
-   * Number of rows that still have to be sorted by creation time. 0 before the first read of the segment, because a cold read must answer
-   * soon and does not sort.
+   * Number of rows that a read should sort by creation time now. It is 0 until the segment was read once, because the first read must answer
+   * soon and leaves the sorting to a later read.
    */
   get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;

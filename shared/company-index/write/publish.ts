@@ -110,8 +110,9 @@ async function storePiece(
 }
 
 /**
- * Sets the list of sorted runs in the head row to `manifest`, which contains the new run. Returns the new head row, or undefined if another
- * process changed the row first. The run manifest lists the replaced runs for the garbage collection.
+ * Replaces the list of sorted runs in the head row by `manifest`, which contains the new run. Returns the new head row, or undefined if
+ * another process changed the head row first. Also stores a separate row, the run manifest, which lists the runs that the new run replaces.
+ * The garbage collection deletes those runs later.
  */
 export async function publish(
   { table, clock }: IndexContext,
