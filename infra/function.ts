@@ -42,8 +42,8 @@ export interface FunctionSpec {
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
   /**
-   * Set only for a function that sends messages to its own queue: why such a chain of invocations ends. Lambda's loop detection, which
-   * would stop the chain after 16 invocations, is then off.
+   * Why the function may send messages to the queue that invokes it. With this text, Lambda's loop detection is off for the function.
+   * Otherwise Lambda would stop such a chain of invocations after 16.
    */
   readonly recursion?: string;
   /** By default the function gets its own log group. */

@@ -11,8 +11,8 @@ const DEAD_LETTER_DAYS = 14;
 /** Shorter than in a dead-letter queue, because a message keeps its age when it moves there. */
 const QUEUE_DAYS = 4;
 /**
- * A message that has been received this often moves to the dead-letter queue. A webhook receiver that fails is no reason, because the
- * message then ends normally and another one starts the retry.
+ * A message that has been received this often moves to the dead-letter queue. A webhook receiver that fails does not cause this: its
+ * message is deleted, and a new message starts the retry.
  */
 const MAX_RECEIVES = 5;
 

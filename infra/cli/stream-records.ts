@@ -1,6 +1,6 @@
 /**
- * Reads the stream records of a dead letter. The message contains either one record that could not be published, or, if Lambda sent the
- * message, only positions in the stream.
+ * Reads the stream records of a dead letter. If the publisher sent the message, it contains the record that could not be published. If
+ * Lambda sent it, it contains only positions in the stream.
  */
 import {
   type AttributeValue,
