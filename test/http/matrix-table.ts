@@ -27,6 +27,7 @@ GET    /api/prospects                                    -      200 200 200 200 
 GET    /api/prospects/pins                               -      200 200 200 200 200 200 401 401
 GET    /api/prospects/export                             -      200 200 200 200 200 200 401 401
 POST   /api/prospects/import                             -      200 200 403 403 200 200 401 401
+GET    /api/prospects/import/template.csv                -      200 200 200 200 200 200 401 401
 GET    /api/prospects/imports                            -      200 200 403 403 200 200 401 401
 POST   /api/prospects/imports                            -      201 201 403 403 201 201 401 401
 GET    /api/prospects/imports/{id}                       -      200 200 403 403 200 404 401 401
