@@ -1,6 +1,6 @@
 /**
- * Finds the API method of a request as API Gateway does, which prefers literal parts of a path to parameters. Also applies the throttles of
- * the stage.
+ * Finds the API method of a request. Like API Gateway, it prefers literal parts of a path to parameters. Also applies the throttles of the
+ * stage.
  */
 import { type Api, type ApiMethod, methodSetting, type Stage } from "./api-definition.ts";
 

@@ -55,7 +55,8 @@ export function problemResponses(): Record<string, JsonSchema> {
 
 function response(status: number, code: ProblemCode): JsonSchema {
   const { title } = problems[code];
-  // 409 has the header with the code request_in_progress, which means that an earlier request with the same Idempotency-Key is still running.
+  // 409 has the header with the code request_in_progress, which means that an earlier request with the same Idempotency-Key is still
+  // running.
   const retry = [409, 429, 503].includes(status) ? refTo("Retry-After") : {};
   const challenge = status === 401 ? refTo("WWW-Authenticate") : {};
   const example = { ...problemBody(code, `${title}.`, requestId, exampleFaults[code] ?? []), status };

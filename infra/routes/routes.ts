@@ -7,7 +7,9 @@ import { referenceRoutes } from "./reference.ts";
 import type { EventFunction, Rate, Route } from "./route.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
-/** Low, because these answers are large and need no token, and a client needs each document only once. */
+/**
+ * The throttle of the public documents. It is low, because their answers are large, need no token, and are needed only once by a client.
+ */
 const PUBLIC_DOCUMENT: Rate = { perSecond: 5, burst: 20 };
 
 /** The throttle of the health check. It is enough for several load balancers and monitors. */

@@ -33,8 +33,8 @@ interface Lease {
 const Counter = z.object({ nextBlock: z.int() });
 
 /**
- * The kinds of records whose id blocks belong to one company. The rows of the company's id ranges show which partitions contain these
- * records.
+ * The kinds of records whose ids come from blocks that only one company uses. Each block is one partition. The company has a row for each
+ * range of its blocks, so a reader can find all partitions with such records.
  */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
 export type Kind = keyof typeof rangeKeys;

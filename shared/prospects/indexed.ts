@@ -43,7 +43,7 @@ export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote)
   text: caseless(body),
 });
 
-/** A search word contains no line break, so no match extends over two texts. */
+/** Joins the texts, one on each line. A search word contains no line break, so no match extends over two texts. */
 const lines = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n");
 
 const orEmpty = (value: string | null): string => value ?? "";

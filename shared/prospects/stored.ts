@@ -143,7 +143,9 @@ const columns = {
   importId: true,
 } as const;
 
-/** The attributes of a row. `fields` holds all other fields as JSON text. An older row has no `fields`, but one attribute for each field. */
+/**
+ * The attributes of a row. `fields` holds all other fields as JSON text. An older row has no `fields`, but one attribute for each field.
+ */
 const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.optional(z.string()) });
 
 /**

@@ -172,8 +172,8 @@ export interface NewDelivery
 type Described = Omit<NewDelivery, "triggeredBy" | "dueMs">;
 
 /**
- * The fields of a body before `data`. Some bodies are made again at each attempt, so these fields must not change for 30 days, the lifetime
- * of a delivery.
+ * The fields of a body before `data`. Some bodies are made again at each attempt, and each attempt must send the same bytes. If a release
+ * changes the names or the order of these fields, it breaks deliveries of the last 30 days, the lifetime of a delivery.
  */
 export function envelope(
   { id, event, createdAt, companyId, webhookId, registrationId, trigger }: Described,

@@ -105,7 +105,7 @@ interface Times {
   readonly worst: number;
 }
 
-/** Commits events at a steady rate through the API and waits until all have arrived. Throws if an event arrives twice. */
+/** Creates prospects through the API at a steady rate and waits until the event of each has arrived. Throws if one arrives twice. */
 async function steady(service: LocalService, good: Receiver): Promise<Times> {
   good.latencies.length = 0;
   good.ids.clear();

@@ -41,7 +41,7 @@ function change({ companyId }: Pipeline, version: number, minutes: number, id = 
 
 const publishIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);
 
-/** Repeats each stream record until it is published, as Lambda does. */
+/** Publishes each stream record. If the publisher is killed, the record is published again, as Lambda does. */
 async function publish(at: Pipeline, ...rows: RowChange[]): Promise<void> {
   for (const row of rows) {
     for (;;) {

@@ -32,7 +32,7 @@ export const START = Date.UTC(2026, 5, 1);
 /** After this time SQS makes a failed message visible again. It is six times the time-out of the deliver function. */
 const VISIBILITY_MS = 90_000;
 
-/** Kills the process at the call with number `at` of the table, the queue or the receiver, before or after the call takes effect. */
+/** Where to kill the process: at call number `at` to the table, the queue or the receiver, before or after the call takes effect. */
 export interface Kill {
   readonly at: number;
   readonly when: "before" | "after";

@@ -32,7 +32,10 @@ export const isStale = (result: object): result is StaleSnapshot => "staleBecaus
 export interface IndexSnapshot {
   /** The reader must use names of statuses, tags and users of this version or a later one. */
   readonly dictionaryVersion: number;
-  /** Returns exactly the matching rows. Throws IndexUnreadable. */
+  /**
+   * Returns exactly the matching rows, or StaleSnapshot if newer rows replace them. Throws IndexUnreadable if a part of the index is
+   * damaged.
+   */
   find(criteria: Criteria): Promise<Matches | StaleSnapshot>;
 }
 

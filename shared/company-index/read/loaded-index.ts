@@ -183,8 +183,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the index as one read sees it: segments plus unflushed entries. Call `load` with the same criteria first. Segments without a
-   * match may be included.
+   * Returns the index as one read sees it: segments plus unflushed entries. Call `load` with the same criteria first. The result
+   * may include segments without a match.
    */
   view(criteria: Criteria, delta: Delta): IndexView {
     const runs = this.known(criteria);

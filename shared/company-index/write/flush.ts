@@ -34,7 +34,7 @@ const SETTLE_MS = 250;
 
 export interface Flushed {
   readonly entries: number;
-  /** Total weight of the entries that were not flushed. They are too few for a flush, or another flush handles them. */
+  /** Size of the entries that were not flushed, in the unit of FLUSH_ENTRIES. They are too few, or another flush handles them. */
   readonly left: number;
   readonly merges: number;
 }

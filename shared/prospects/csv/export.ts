@@ -21,7 +21,9 @@ export interface Order {
   readonly versions: Float64Array;
 }
 
-/** What an export contains: the names of statuses, tags and users, and the list of prospects. Both are read once, when the export begins. */
+/**
+ * What an export contains: the names of statuses, tags and users, and the list of prospects. Both are read once, when the export begins.
+ */
 export interface Selection {
   readonly dictionary: Dictionary;
   readonly order: Order;

@@ -67,8 +67,8 @@ const subscriptionOf = (registration: StoredRegistration): Subscription => {
 };
 
 /**
- * The largest size of the cache in bytes. If a company has the largest permitted number of registrations, they take 73 MB with the largest
- * permitted filters and 0.6 MB without filters.
+ * The largest size of the cache of all companies, in bytes. If a company has the largest permitted number of registrations, they take 73
+ * MB with the largest permitted filters and 0.6 MB without filters.
  */
 const CACHED_BYTES = 128 * 2 ** 20;
 

@@ -46,7 +46,10 @@ export const StoredLimiter = z.object({
   /** The mark which says that throttled deliveries wait. It puts the row into the due index, where the sweeper finds it each minute. */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
-  /** The end of the lease for draining the throttled deliveries, or the time of the next step. */
+  /**
+   * Throttled deliveries are sent in steps (drain.ts). During a step this is the end of its lease, and otherwise the time of the next
+   * step.
+   */
   lookUntil: z.optional(Timestamp),
   emptySince: z.optional(Timestamp),
 });

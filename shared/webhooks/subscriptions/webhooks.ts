@@ -30,8 +30,8 @@ export const readWebhooks = async (table: Reads, companyId: number): Promise<Web
   (await readWebhooksAtVersion(table, companyId)).webhooks;
 
 /**
- * Reads the webhooks together with the version of their registrations. The row with the version sorts first, so the registrations are at
- * least as new as the version.
+ * Reads the webhooks together with the version of their registrations. The Query reads the row with the version first, so the registrations
+ * are at least as new as the version.
  */
 export async function readWebhooksAtVersion(
   table: Reads,
@@ -80,7 +80,7 @@ export async function readWebhook({ table }: ReadContext, companyId: number, id:
 
 /**
  * Removes the webhook with its registrations. Each waiting delivery is cancelled when its queue message arrives. Throttled deliveries have
- * no message, so the limiter's row gets the mark that starts the drain, which cancels them.
+ * no message. The transaction therefore also marks the limiter's row, so that a drain reads the throttled deliveries and cancels them.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
@@ -109,7 +109,9 @@ const CountRow = z.object({
   registrationsChangedAt: z._default(z.int(), 0),
 });
 
-/** Reads the version from the row that counts the company's webhooks. The row is undefined if the company has never had a webhook. */
+/**
+ * Returns the version of the company's registrations, from the row that counts its webhooks. A company without webhooks has no such row.
+ */
 export function registrationsVersionOf(row: Item | undefined): RegistrationsVersion {
   const { registrationsVersion: number, registrationsChangedAt: changedAt } = CountRow.parse(row ?? {});
   return { number, changedAt };
