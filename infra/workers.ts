@@ -27,7 +27,10 @@ const FLUSH_RETRIES = 3;
  * service.
  */
 const OVERDUE_SECONDS = 900;
-/** An hour below the stream's 24 hours, so that an operator can still read a failed record by its position. */
+/**
+ * Lambda gives up a record that still fails at this age, and reports only the position of the record in the stream. The stream keeps
+ * records for 24 hours, so an operator has an hour to read the record.
+ */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
 
 export function createEvents(scope: Construct, platform: Platform): void {

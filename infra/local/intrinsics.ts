@@ -86,7 +86,7 @@ export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value);
   const [name, argument] = entries.length === 1 ? (entries[0] ?? []) : [];
-  // IAM policies also have a property `Condition`, whose value is an object. The intrinsic function has a text.
+  // `Condition` is an intrinsic function only if its value is a text. In an IAM policy, `Condition` is a property whose value is an object.
   const isCall = name !== undefined && (name !== "Condition" || typeof argument === "string");
   const intrinsic = isCall ? intrinsics[name] : undefined;
   if (intrinsic !== undefined) return intrinsic(argument, at, scope);

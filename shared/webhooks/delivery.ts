@@ -85,7 +85,7 @@ export const Attempt = z.object({
   latencyMs: z.number(),
   /** The HTTP status, or null without an answer. */
   status: z.nullable(z.int()),
-  /** Why there was no answer, or null. */
+  /** The reason why there was no answer. Null if there was an answer. */
   error: z.nullable(z.string()),
   answer: z.string(),
   /** Set in the last attempt of a delivery that was given up, because none of its requests could be sent. */

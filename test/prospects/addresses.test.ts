@@ -213,7 +213,7 @@ describe.each(["unflushed", "flushed"])("with an index that is %s, a user who se
     await updateAddress(context, owner, theirs.id, { zip: "9" });
     await expectVisibleTo(rep, [mine.id, both.id]);
     await expectVisibleTo(stranger, [both.id]);
-    // A deleted holder does not count while the address has another holder.
+    // A deleted prospect does not decide who sees the address while another prospect has the same address.
     await deleteProspect(context, owner, shared.id);
     await expectVisibleTo(rep, [mine.id]);
     await expectVisibleTo(stranger, [both.id]);

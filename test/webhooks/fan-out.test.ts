@@ -85,8 +85,8 @@ describe("the publisher", () => {
     const at = await newFanOutPipeline(db, { webhooks: 2, each: 45 });
     const { context, written } = counted(at.context);
     await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
-    // Two events make their 90 deliveries directly and share one entry of expected deliveries, which reconciliation checks. Each of the
-    // other 23 events writes three rows: its data, its entry and its fan-out.
+    // The first two events write their 90 deliveries each, and one row that tells reconciliation to expect all of them. Each of the other
+    // 23 events writes three rows: its data, a row for reconciliation, and its fan-out.
     expect(written.rows).toBe(2 * 90 + 1 + 23 * 3);
     await expandAll(at);
     expect(await allDeliveries(at)).toHaveLength(25 * 90);

@@ -1,4 +1,4 @@
-/** The requests by the client of @hey-api/openapi-ts. */
+/** Sends the requests of story.ts through the client that @hey-api/openapi-ts generates from the OpenAPI document. */
 import { client } from "./generated/hey-api/client.gen";
 import * as api from "./generated/hey-api/sdk.gen";
 import { baseUrl, prospect, tell, token } from "./story";

@@ -1,4 +1,4 @@
-/** The requests by the client of oazapfts. */
+/** Sends the requests of story.ts through the client that oazapfts generates from the OpenAPI document. */
 import { ok } from "@oazapfts/runtime";
 import * as api from "./generated/oazapfts";
 import { baseUrl, prospect, tell, token } from "./story";

@@ -1,4 +1,4 @@
-/** The requests by the client of swagger-typescript-api. */
+/** Sends the requests of story.ts through the client that swagger-typescript-api generates from the OpenAPI document. */
 import { Api } from "./generated/swagger-typescript-api";
 import { baseUrl, prospect, tell, token } from "./story";
 
