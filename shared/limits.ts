@@ -119,8 +119,9 @@ export const uploadMs = 3_600_000;
 export const exportKeptDays = 7;
 export const mappedColumns = 100;
 export const csvHeader = 255;
-/** The result of an import names at most this many ignored columns, and at most this many characters of a name. */
+/** The result of an import names at most this many ignored columns. */
 export const ignoredColumns = 100;
+/** The result of an import contains at most this many characters of the name of an ignored column. */
 export const ignoredColumn = 100;
 /** The longest row of a CSV file, in characters. It is ten times the longest valid values of all columns together. */
 export const csvRow = 1_000_000;

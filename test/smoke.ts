@@ -191,8 +191,8 @@ async function story(): Promise<void> {
   for (let i = 0; i < CHANGES; i++) {
     const id = prospectIds[i % prospectIds.length];
     const isEvenRound = Math.floor(i / prospectIds.length) % 2 === 0;
-    // The chosen prospect already has the second status, so it gets the first status first. The other prospects get the second status
-    // first.
+    // Each round sets the other status, so that each PATCH is a change. The chosen prospect begins with the second status, unlike the
+    // others.
     const status = (id === chosen) === isEvenRound ? first : second;
     const answer = await rep("PATCH", `/api/prospects/${id}`, { currentStatusId: status.id });
     assert(answer.status === 200, `patch: ${answer.status}`);

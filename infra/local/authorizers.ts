@@ -189,8 +189,8 @@ interface Addressed {
 }
 
 /**
- * Returns the function that an integration URI names, for example `…:lambda:path/2015-03-31/functions/<arn>/invocations`. Streamed answers
- * have another form of URI.
+ * Returns the function that an integration URI names, and the kind of the call: `invocations`, or `response-streaming-invocations` for
+ * streamed answers. An example is `…:lambda:path/2015-03-31/functions/<arn>/invocations`.
  */
 export function functionAt(uri: string, functions: ReadonlyMap<string, LocalFunction>): Addressed {
   const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];

@@ -26,8 +26,9 @@ const StoredClaim = z.object({
   run: z.string(),
   /** The execution of the request counts as dead after this time, in milliseconds since 1970. A repeated request may then claim the key. */
   runsUntil: z.number(),
-  /** The encrypted answer, absent until the transaction commits. An answer that holds a secret is in `sealedAnswer` instead. */
+  /** The answer, encrypted with a key that is derived from the idempotency key. Absent until the request has ended. */
   answer: z.optional(z.instanceof(Uint8Array)),
+  /** An answer that holds a secret, encrypted with the company's data key. It replaces `answer`. */
   sealedAnswer: z.optional(z.instanceof(Uint8Array)),
   /** The time at which the key may be used again, in milliseconds since 1970. DynamoDB's TTL deletes the row later. */
   forgottenAt: z.number(),

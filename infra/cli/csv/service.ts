@@ -23,7 +23,7 @@ interface Access {
 }
 
 const ANSWER_MS = 30_000;
-/** Shorter than the life of the local service's tokens, so that a long command always has a valid one. */
+/** A token is replaced after this time. Tokens of the local service are valid for longer, so a long command always has a valid one. */
 const TOKEN_MS = 300_000;
 
 /** Throws CutOff if the service does not answer, and Failed if it refuses the user. */

@@ -306,7 +306,7 @@ export function overridesToList(
     for (const id of overrides.notes.ids) noteIds.add(id);
   }
   const deletions = new NewestVersions();
-  // A deletion has the version after the note's version. It must be listed again, because the sorted run that listed it is replaced.
+  // The version of a deletion is one above the note's last version. The new run must list the deletion, because it replaces the older runs.
   for (const { noteId, version } of claims) if (deletedNotes.has(noteId)) deletions.add(noteId, version + 1, 0);
   return {
     prospects: listed(known.prospects, prospects),

@@ -86,8 +86,8 @@ function patchOf(current: StoredProspect, filled: FilledCells, { statuses, users
 }
 
 /**
- * Returns the address of the prospect with the filled cells. Returns undefined if the cells change nothing. The prospect then keeps its
- * `formattedAddress`, which a client may have sent.
+ * Returns the prospect's address after the filled cells have replaced its parts. Returns undefined if the cells change nothing, so that the
+ * prospect keeps its `formattedAddress`, which a client may have sent.
  */
 function addressOf({ address }: StoredProspect, { address: parts }: FilledCells): NewAddress | undefined {
   const { address1, address2, city, state, zip } = { ...address, ...parts };

@@ -168,7 +168,7 @@ const isRepeated = (error: unknown): boolean =>
   error instanceof ConditionFailed &&
   error.failed.some(({ item }) => item?.type === "windowEvent" || item?.type === "delivery");
 
-/** Returns an existing delivery before its first attempt, because its first queue message may never have been sent. */
+/** Returns the existing delivery if its first attempt has not begun. Its queue message may never have been sent, so the caller sends it. */
 function needingMessage(item: unknown): StoredDelivery | undefined {
   const delivery = item === undefined ? undefined : StoredDelivery.parse(item);
   return delivery?.state === "waiting" && delivery.attempt === 1 ? delivery : undefined;

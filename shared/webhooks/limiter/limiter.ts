@@ -92,7 +92,7 @@ export interface SlotClaim {
 export type Acquisition =
   /** The sender has got a concurrency slot. Pass `slot` to free it. */
   | { readonly kind: "acquired"; readonly slot: string }
-  /** Another sender is sending some of these deliveries. It holds their concurrency slot until this time at the latest. */
+  /** Another sender is sending the deliveries `ids`. It holds their concurrency slot until `until` at the latest. */
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
   /** All concurrency slots are in use, but a quick receiver will probably free one soon. */
   | { readonly kind: "soon" }
