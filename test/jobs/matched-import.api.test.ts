@@ -22,7 +22,7 @@ const post = async (file: string, query: string, headers: Record<string, string>
     headers: { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, ...headers },
   });
 
-async function byUpload(file: string, body: { matchBy: "sourceId"; onMatch: "update" | "skip" }) {
+async function byUpload(file: string, body: { matchBy: "id" | "sourceId"; onMatch: "update" | "skip" }) {
   const job = dataOf(await as.owner.POST("/api/prospects/imports", { body }), 201);
   const { url, method, headers } = present(job.upload ?? undefined);
   expect((await fetch(url, { method, headers, body: file })).status).toBe(200);
@@ -86,6 +86,43 @@ test("both imports update a prospect, with the events of a PATCH and one event f
   const detail = dataOf(await as.owner.GET("/api/prospects/{id}", at(changed.id)));
   expect(detail.statusHistory.map(({ source }) => source)).toEqual(["csv-import", "csv-import"]);
   expect(detail.notes).toMatchObject([{ body: "called" }]);
+});
+
+test.each([
+  ["a request", async (file: string) => bodyOf(await post(file, "?matchBy=id&onMatch=update"), 200, Result)],
+  ["a job", (file: string) => byUpload(file, { matchBy: "id", onMatch: "update" })],
+])("%s moves appointments to a new rep, replaces addresses, and adds long notes", async (_, importing) => {
+  const name = uniqueName();
+  const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
+  const made = dataOf(await as.owner.POST("/api/prospects", { body: { name, address: home } }), 201);
+  const startsAt = new Date(Date.now() + 86_400_000).toISOString();
+  const endsAt = new Date(Date.now() + 90_000_000).toISOString();
+  const body = { title: "Visit", startAt: startsAt, endAt: endsAt };
+  dataOf(await as.owner.POST("/api/prospects/{id}/appointments", { ...at(made.id), body }), 201);
+  // The ids of these prospects are so far apart that the import reads single rows.
+  const rows = Array.from({ length: 20 }, (_row, i) => `${name} ${i},1,2,2 Oak St,Denver,CO,80202\n`);
+  await post(`name,lat,lng,address1,city,state,zip\n${rows.join("")}`, "");
+  const { items } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name, pageSize: 50 } } }));
+  const [first, middle, last] = [items[0], items[10], items[19]].map((item) => present(item).id);
+  const long = "x".repeat(600);
+  const lines = [
+    `${made.id},${as.rep.email},00501,`,
+    `${first},,00501,${long}`,
+    `${middle},,,${long}`,
+    `${last},${as.rep.email},00501,`,
+  ];
+  const result = await importing(`id,assignedToEmail,zip,notes\n${lines.join("\n")}\n`);
+  expect(result).toMatchObject({ imported: 0, updated: 4, skipped: 0, errors: [] });
+  expect(dataOf(await as.rep.GET("/api/prospects/{id}", at(made.id)))).toMatchObject({
+    address: { zip: "00501" },
+    appointments: [{ title: "Visit" }],
+  });
+  const query = { from: new Date().toISOString(), to: endsAt };
+  const calendar = dataOf(await as.rep.GET("/api/appointments", { params: { query } }));
+  expect(calendar.filter(({ prospectId }) => prospectId === made.id)).toHaveLength(1);
+  for (const id of [first, middle]) {
+    expect(dataOf(await as.owner.GET("/api/prospects/{id}", at(present(id)))).notes).toMatchObject([{ body: long }]);
+  }
 });
 
 test("onMatch=skip reports the prospects that exist, and a dry run writes nothing", async () => {
