@@ -9,10 +9,16 @@ import { afterAll, expect, test } from "vitest";
 const directory = mkdtempSync(join(tmpdir(), "canvassing-runs-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Starts a run of a test file that makes temporary folders. */
+const TEST = "test/infra/adopted.test.ts";
+const root = resolve(import.meta.dirname, "..");
+
+/**
+ * Starts a run of a test file that makes temporary folders. The test runner is a direct child, because the system may keep the entry of a
+ * killed grandchild, which then looks like a running process.
+ */
 const run = () =>
-  spawn("npx", ["vitest", "run", "--project", "direct", "test/infra/adopted.test.ts"], {
-    cwd: resolve(import.meta.dirname, ".."),
+  spawn(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run", "--project", "direct", TEST], {
+    cwd: root,
     env: { ...process.env, TMPDIR: directory },
     stdio: "ignore",
     detached: true,
