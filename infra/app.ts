@@ -1,9 +1,9 @@
 /** Makes the stacks from the CDK context and checks them with cdk-nag. The command `cdk` runs this file. */
 import { join } from "node:path";
 import { bundle } from "./build/bundle.ts";
-import { readConfig } from "./config.ts";
-import { addRulePacks } from "./rules.ts";
-import { createStacks } from "./stack.ts";
+import { readConfig } from "./settings/config.ts";
+import { addRulePacks } from "./stack/rules.ts";
+import { createStacks } from "./stack/stacks.ts";
 import { createApp, functionFiles } from "./synth.ts";
 
 const app = createApp();

@@ -5,10 +5,10 @@ import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
 import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with { type: "json" };
 import * as z from "zod/mini";
 import { bundle } from "./build/bundle.ts";
-import { assertConsistent, type DeployConfig } from "./config.ts";
 import type { Route } from "./routes/route.ts";
 import { authorizer, eventFunctions, methodNotAllowed, routes } from "./routes/routes.ts";
-import { createStacks } from "./stack.ts";
+import { assertConsistent, type DeployConfig } from "./settings/config.ts";
+import { createStacks } from "./stack/stacks.ts";
 
 const Resource = z.looseObject({
   Type: z.string(),

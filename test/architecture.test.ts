@@ -61,6 +61,8 @@ const rooms = [
   "functions",
   "infra/routes",
   "infra/build",
+  "infra/settings",
+  "infra/stack",
   "infra",
   "infra/openapi",
   "infra/local",

@@ -7,8 +7,8 @@ import { openKms } from "#shared/aws/kms.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
-import { STACK_NAME } from "../config.ts";
 import { serviceUrl } from "../local/address.ts";
+import { STACK_NAME } from "../settings/config.ts";
 
 export interface TableInUse {
   readonly label: string;

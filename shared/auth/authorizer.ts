@@ -27,7 +27,7 @@ export interface Authorization {
   readonly context: ReturnType<typeof contextOf> | RefusalContext;
 }
 
-/** The values that the gateway response for a refused token reads (infra/gateway.ts). */
+/** The values that the gateway response for a refused token reads (infra/stack/gateway.ts). */
 interface RefusalContext {
   readonly reason: Refusal;
   /** The value of the header `WWW-Authenticate`. */

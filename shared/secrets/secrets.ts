@@ -12,7 +12,7 @@ export interface Secrets {
   open(companyId: number, row: Key, sealed: Uint8Array): Promise<string>;
 }
 
-/** A value of the KMS encryption context. The IAM policies of the functions require it (infra/rights.ts). */
+/** A value of the KMS encryption context. The IAM policies of the functions require it (infra/stack/rights.ts). */
 export const PURPOSE = "webhook-secrets";
 
 let provider: ((table: Table) => Secrets) | undefined;

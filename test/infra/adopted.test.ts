@@ -1,6 +1,6 @@
 /** Tests that a deployment can adopt the table, bucket, key and user pool that an earlier deployment left behind. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { readConfig } from "../../infra/config.ts";
+import { readConfig } from "../../infra/settings/config.ts";
 import { at, listed, synthesized, type Template, target } from "./template.ts";
 
 const names = {

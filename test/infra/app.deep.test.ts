@@ -10,11 +10,11 @@ import { Queue } from "aws-cdk-lib/aws-sqs";
 import { Stack } from "aws-cdk-lib/core";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { createAlarmTopic } from "../../infra/alarms.ts";
 import { root } from "../../infra/build/bundle.ts";
-import { capacityOf } from "../../infra/capacity.ts";
-import { readConfig } from "../../infra/config.ts";
-import { addRulePacks } from "../../infra/rules.ts";
+import { capacityOf } from "../../infra/settings/capacity.ts";
+import { readConfig } from "../../infra/settings/config.ts";
+import { createAlarmTopic } from "../../infra/stack/alarms.ts";
+import { addRulePacks } from "../../infra/stack/rules.ts";
 import { createApp } from "../../infra/synth.ts";
 import { sized } from "../harness/tier.ts";
 

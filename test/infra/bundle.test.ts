@@ -10,11 +10,11 @@ import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { EMAIL_TEXT } from "#shared/auth/user-schema.ts";
-import { methodsOf } from "../../infra/api-definition.ts";
 import { BUNDLE_BUDGET_BYTES, type Bundle, budgetGroup, bundle } from "../../infra/build/bundle.ts";
 import { openApiDocument } from "../../infra/openapi/generate.ts";
 import { asVersion30 } from "../../infra/openapi/version30.ts";
 import { keyServiceUsers, methodNotAllowed, routes } from "../../infra/routes/routes.ts";
+import { methodsOf } from "../../infra/stack/api-definition.ts";
 import { functionFiles } from "../../infra/synth.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-bundle-"));

@@ -8,9 +8,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
 import { Problem } from "#shared/problem.ts";
-import { methodsOf } from "../../infra/api-definition.ts";
 import type { Route } from "../../infra/routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../../infra/routes/routes.ts";
+import { methodsOf } from "../../infra/stack/api-definition.ts";
 import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 
 let template: Template;

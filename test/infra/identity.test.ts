@@ -1,6 +1,6 @@
 /** Tests the settings of the Cognito user pool: writable attributes, changes of e-mail addresses, and the sender of mail. */
 import { expect, it } from "vitest";
-import { readConfig } from "../../infra/config.ts";
+import { readConfig } from "../../infra/settings/config.ts";
 import { at, ownIdentity, synthesized } from "./template.ts";
 
 const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";

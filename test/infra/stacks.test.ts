@@ -8,10 +8,10 @@ import { join } from "node:path";
 import type { AppProps, Stack } from "aws-cdk-lib/core";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { createDataStack } from "../../infra/data-stack.ts";
 import type { Route } from "../../infra/routes/route.ts";
 import { routes } from "../../infra/routes/routes.ts";
-import { createStacks } from "../../infra/stack.ts";
+import { createDataStack } from "../../infra/stack/data-stack.ts";
+import { createStacks } from "../../infra/stack/stacks.ts";
 import { CloudFormationTemplate, createApp, functionFiles } from "../../infra/synth.ts";
 import { at, ownIdentity, synthesized, type Template } from "./template.ts";
 

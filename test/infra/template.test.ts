@@ -2,10 +2,10 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
-import { API_TIMEOUT_SECONDS } from "../../infra/api.ts";
-import { capacityOf } from "../../infra/capacity.ts";
 import type { EventFunction } from "../../infra/routes/route.ts";
 import { eventFunctions, routes } from "../../infra/routes/routes.ts";
+import { capacityOf } from "../../infra/settings/capacity.ts";
+import { API_TIMEOUT_SECONDS } from "../../infra/stack/api.ts";
 import { functionFiles } from "../../infra/synth.ts";
 import { at, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 

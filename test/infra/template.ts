@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { capacityOf } from "../../infra/capacity.ts";
-import type { DeployConfig } from "../../infra/config.ts";
+import { capacityOf } from "../../infra/settings/capacity.ts";
+import type { DeployConfig } from "../../infra/settings/config.ts";
 import { CloudFormationTemplate, synthesize, type TemplateResource, type Templates } from "../../infra/synth.ts";
 
 export const ownIdentity: DeployConfig = {

@@ -3,14 +3,14 @@
  */
 import { CfnOutput, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
+import type { Route } from "../routes/route.ts";
+import { routes } from "../routes/routes.ts";
+import { type DeployConfig, STACK_NAME } from "../settings/config.ts";
 import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
 import { createApi } from "./api.ts";
-import { type DeployConfig, STACK_NAME } from "./config.ts";
 import { createDataStack } from "./data-stack.ts";
 import type { Platform } from "./function.ts";
 import { createDeliveryQueue, createExportQueue, createPoisonRecords } from "./queues.ts";
-import type { Route } from "./routes/route.ts";
-import { routes } from "./routes/routes.ts";
 import { createEvents, createJobs } from "./workers.ts";
 
 export interface Stacks {

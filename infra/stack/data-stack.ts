@@ -20,12 +20,12 @@ import { Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import * as limits from "#shared/limits.ts";
+import type { Folder } from "../routes/route.ts";
+import { type DeployConfig, dataStackName, STACK_NAME } from "../settings/config.ts";
 import { createAlarmTopic, sendAlarms } from "./alarms.ts";
-import { type DeployConfig, dataStackName, STACK_NAME } from "./config.ts";
 import { createIdentity, type Identity } from "./identity.ts";
 import { createImportQueue } from "./queues.ts";
 import { SECRETS_TAG, secretsCondition } from "./rights.ts";
-import type { Folder } from "./routes/route.ts";
 import { accept } from "./rules.ts";
 
 export interface Data {

@@ -2,8 +2,8 @@
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { CfnOutput, Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
+import { eventFunctions } from "../routes/routes.ts";
 import { alarm } from "./alarms.ts";
-import { eventFunctions } from "./routes/routes.ts";
 import { accept } from "./rules.ts";
 
 /** The longest that SQS allows. */

@@ -16,14 +16,14 @@ import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import * as limits from "#shared/limits.ts";
+import type { Rate, Route } from "../routes/route.ts";
+import { authorizer, methodNotAllowed, routes } from "../routes/routes.ts";
+import type { DeployConfig } from "../settings/config.ts";
 import { alarm } from "./alarms.ts";
 import { apiDefinition, methodsOf } from "./api-definition.ts";
-import type { DeployConfig } from "./config.ts";
 import { createFunction, functionLogs, type Platform } from "./function.ts";
 import type { PathMethod } from "./gateway.ts";
 import { allow } from "./rights.ts";
-import type { Rate, Route } from "./routes/route.ts";
-import { authorizer, methodNotAllowed, routes } from "./routes/routes.ts";
 import { accept } from "./rules.ts";
 
 export const STAGE = "live";

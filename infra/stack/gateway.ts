@@ -2,7 +2,7 @@
 import { problems } from "#shared/http/problem.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
-import type { Method } from "./routes/route.ts";
+import type { Method } from "../routes/route.ts";
 
 /** The methods that a path can have. API Gateway answers HEAD with the function of GET, without the body. */
 export type PathMethod = Method | "HEAD";

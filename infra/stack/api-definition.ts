@@ -4,8 +4,8 @@
  */
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
 import * as limits from "#shared/limits.ts";
+import type { Route } from "../routes/route.ts";
 import { gatewayResponses, type PathMethod, preflight } from "./gateway.ts";
-import type { Route } from "./routes/route.ts";
 
 export interface Endpoint {
   readonly route: Route;

@@ -11,7 +11,7 @@ import {
 } from "aws-cdk-lib/aws-cognito";
 import { Duration, Fn, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
-import type { DeployConfig } from "./config.ts";
+import type { DeployConfig } from "../settings/config.ts";
 import { accept } from "./rules.ts";
 
 export interface Identity {

@@ -7,7 +7,7 @@ import type { Queue } from "aws-cdk-lib/aws-sqs";
 import * as z from "zod/mini";
 import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
 import { PURPOSE } from "#shared/secrets/secrets.ts";
-import { type Access, folderNames, type TableAction } from "./routes/route.ts";
+import { type Access, folderNames, type TableAction } from "../routes/route.ts";
 
 export interface Resources {
   readonly table: Table;

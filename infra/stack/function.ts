@@ -15,10 +15,10 @@ import {
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Duration, RemovalPolicy, Tags } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
+import type { Access, Setting } from "../routes/route.ts";
+import type { Capacity } from "../settings/capacity.ts";
 import { countUnreadable } from "./alarms.ts";
-import type { Capacity } from "./capacity.ts";
 import { allow, folderFindings, type Resources, SECRETS_TAG, statements } from "./rights.ts";
-import type { Access, Setting } from "./routes/route.ts";
 import { accept } from "./rules.ts";
 
 /** Also decides the CPU: Lambda gives one CPU at 1 769 MB and a proportional part below. */

@@ -10,12 +10,12 @@ import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
+import type { EventFunction } from "../routes/route.ts";
+import { eventFunctions } from "../routes/routes.ts";
 import { alarm, errorAlarm, lagAlarm, logMetric, throttleAlarm } from "./alarms.ts";
 import { createFunction, type Platform } from "./function.ts";
 import { createDeadLetterQueue } from "./queues.ts";
 import { allow } from "./rights.ts";
-import type { EventFunction } from "./routes/route.ts";
-import { eventFunctions } from "./routes/routes.ts";
 import { accept } from "./rules.ts";
 
 /** Seven retries isolate one bad record of 100 by bisection; the others are for transient faults. */
