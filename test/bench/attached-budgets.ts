@@ -1,6 +1,6 @@
 /**
- * Measures budget 14 of docs/benchmarks.md. A list must not cost more read units when its prospects have many notes, past statuses and
- * appointments.
+ * Measures budget 14 of docs/benchmarks.md: many notes, past statuses and appointments of prospects must not make a list of prospects
+ * cost more read units.
  */
 import { iso } from "#shared/clock.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -16,7 +16,7 @@ import type { Stage } from "./stage.ts";
 const NOTES = 1_000;
 const STATUSES = 20;
 const APPOINTMENTS = 20;
-/** How many notes of the maximum size one prospect gets. */
+/** Number of notes of the maximum size (10 KB) that one prospect gets. */
 const LONG_NOTES = 300;
 
 export async function attachedBudgets(stage: Stage): Promise<Budget[]> {

@@ -3,22 +3,21 @@
 export interface Budget {
   readonly number: number;
   readonly text: string;
-  /** The number of prospects of the measured company, such as `100 k`. Empty if the measurement uses no company. */
+  /** The measured company's number of prospects, for example `100 k`. The text is empty if the measurement needs no company. */
   readonly size: string;
-  /** Null if the budget has no limit for a company of this size. */
+  /** Null if no limit applies to a company of this size. The report then shows only the measured value. */
   readonly limit: number | null;
   readonly measured: number;
 }
 
 /**
- * Compares the value as the report prints it, which is rounded to two decimals. Otherwise the report could show a value that equals its
- * limit as a failure.
+ * Returns true if the measured value does not exceed the limit. The value is first rounded to two decimals, as in the report. Otherwise
+ * the report could call a value a failure although it shows the value as equal to the limit.
  */
 export const isHeld = ({ limit, measured }: Budget): boolean => limit === null || Number(inDigits(measured)) <= limit;
 
 export const inDigits = (value: number): string => String(Number(value.toFixed(2)));
 
-/** Formats 10 000 as `10 k`. */
 export function sizeOf(count: number): string {
   if (count >= 1_000_000) return `${count / 1_000_000} M`;
   return count >= 1_000 ? `${count / 1_000} k` : String(count);

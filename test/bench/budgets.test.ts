@@ -1,6 +1,6 @@
 /**
- * Tests the budgets of docs/benchmarks.md that count read and write units, round trips or bytes, at 10 k and 100 k prospects. These counts
- * do not vary between runs, so they need no tolerance.
+ * Asserts the budgets of docs/benchmarks.md that limit read units, write units, round trips to the table or bytes, for companies of
+ * 10 000 and 100 000 prospects. These counts are the same in every run, so the limits need no tolerance.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Budget, isHeld } from "./budget.ts";
@@ -17,7 +17,10 @@ afterAll(() => table.stop());
 
 const CREATES = 1_024;
 
-/** Rows of the measured import. They are one and a half batches of the import, so that a partial batch is measured too. */
+/**
+ * Rows of the CSV file whose import is measured. An import writes batches of at most 2 048 rows, so the second batch of
+ * this import is only partly filled.
+ */
 const CSV_ROWS = 3_000;
 
 const broken = (budgets: readonly Budget[]): Budget[] => budgets.filter((budget) => !isHeld(budget));

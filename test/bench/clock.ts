@@ -4,7 +4,7 @@
 
 export interface Taken {
   readonly wallMs: number;
-  /** Processor time of all threads of this process, in user mode and in the kernel. */
+  /** Milliseconds of processor time of all threads of this process, in user mode and in the kernel. */
   readonly cpuMs: number;
 }
 
@@ -24,7 +24,7 @@ export async function medianOf(runs: number, work: () => unknown): Promise<Taken
   return middle(await repeated(runs, () => taken(work)));
 }
 
-/** Measures several kinds of work in alternation, so that other load of the machine affects all kinds equally. */
+/** Runs each kind of work once per repetition, in alternation. Other load of the machine then affects all kinds equally. */
 export async function interleaved<Name extends string>(
   runs: number,
   works: Readonly<Record<Name, () => unknown>>,

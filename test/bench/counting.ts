@@ -1,12 +1,15 @@
-/** Wraps a table so that it records the keys of its reads. The keys show which segments of the company index a read loads. */
+/**
+ * Wraps a table so that it records the keys of its reads. The keys show how many segments (stored parts of the company's search index) a
+ * request reads.
+ */
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface CountingTable {
   readonly table: Table;
   /**
-   * Returns the ids of the index segments that were read. Every read of a segment requests the part with its main columns, so this part is
-   * counted.
+   * Returns the ids of the segments that were read. A segment consists of several rows, and every read of a segment requests its row
+   * `main#0`. This row is therefore counted.
    */
   segments(): string[];
 }

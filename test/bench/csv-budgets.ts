@@ -14,11 +14,14 @@ import type { BenchTable } from "./table.ts";
 
 const IMPORT_HEAP_MB = 256;
 const EXPORT_HEAP_MB = 64;
-/** Megabytes of V8's young generation. V8's default does not suit the small heap limits of this bench. */
+/** Megabytes of V8's young generation, which holds new objects. V8's default size is too large for the small heaps of this bench. */
 const YOUNG_MB = 4;
 const MB = 2 ** 20;
 
-/** Measures an import and an export. Only the rates in rows a second depend on the load of the machine. */
+/**
+ * Measures one import and one export of a company. The results are equal in each run, except the rows per second, which depend on the
+ * load of the machine.
+ */
 export const csvBudgets = (table: BenchTable, count: number): Promise<Budget[]> =>
   withCompany(table, `csv-${count}`, count, async (job, notes) => {
     const imported = Imported.parse(await inOwnProcess("csv-job.ts", { ...job, work: "import" }, IMPORT_HEAP_MB));
@@ -54,7 +57,7 @@ const exportLines = (count: number, exported: Exported): Budget[] => [
   line(count, 10, "export, memory of its process at its peak, MB", null, exported.peakBytes / MB),
 ];
 
-/** Measures the times of import and export relative to plain SDK calls for the same rows. */
+/** Measures an import and an export, and divides their times by the times of plain SDK calls that write and read the same rows. */
 export const csvRatios = (table: BenchTable, count: number): Promise<Budget[]> =>
   withCompany(table, "csv-ratios", count, async (job) => {
     const sums = Ratios.parse(await inOwnProcess("csv-ratios.ts", job));

@@ -1,4 +1,4 @@
-/** Writes the prospects of a bench company as a CSV file. */
+/** Writes the prospects of a synthetic company into a CSV file, which the benches import. */
 import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -7,14 +7,14 @@ import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { type BenchCompany, type Made, makeProspect } from "./prospects.ts";
 
-/** Rows that are in memory at a time. */
+/** Number of rows that are in memory at the same time. */
 const PORTION = 4_000;
 
 const columns = "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedToEmail,tags,notes".split(
   ",",
 );
 
-/** Returns the number of notes in the file. */
+/** Writes the file, and returns the number of notes in it. */
 export async function writeCsvFile(context: ApiContext, company: BenchCompany, file: string): Promise<number> {
   const dictionary = await loadDictionary(context.table, company.id);
   let notes = 0;

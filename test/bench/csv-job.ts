@@ -1,4 +1,7 @@
-/** Runs as a separate process with a limited heap. It imports or exports a company and prints time, units and peak memory. */
+/**
+ * Runs as a separate process with a limited heap. The process imports or exports the prospects of a company, and prints the time, the
+ * read or write units and the peak memory.
+ */
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
@@ -26,7 +29,7 @@ import {
 
 const Job = z.extend(CsvJob, {
   work: z.enum(["import", "export"]),
-  /** The key range of the company's prospects. The table stores each block of 128 consecutive ids in one partition. */
+  /** The partitions of the table that contain the company's prospects. An import prints them, and an export needs them. */
   blocks: z.optional(Blocks),
 });
 
@@ -36,7 +39,7 @@ const context = jobContextOf(job);
 const caller = callerOf(job);
 
 const memory = { peakHeapBytes: 0, peakBytes: 0 };
-// The process samples its memory, because the maximum that the system reports includes the parent process before the fork.
+// // The process samples its memory, because the operating system's maximum also includes the memory of the parent process at the fork.
 const watch = setInterval(() => {
   const { heapUsed, rss } = process.memoryUsage();
   memory.peakHeapBytes = Math.max(memory.peakHeapBytes, heapUsed);

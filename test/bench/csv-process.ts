@@ -21,7 +21,7 @@ export const CsvJob = z.object({
 });
 export type CsvJob = z.infer<typeof CsvJob>;
 
-/** A range of blocks, both ends included. A block is a partition of the table with 128 consecutive prospect ids. */
+/** A range of table partitions by their numbers, both ends included. Each partition contains a block of 128 consecutive prospect ids. */
 export const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
@@ -41,17 +41,17 @@ export type Imported = z.infer<typeof Imported>;
 
 export const Exported = z.object({
   ...memory,
-  /** Milliseconds of an export that is streamed to the client. */
+  /** Milliseconds of an export that is streamed to the client in one HTTP answer. */
   ms: z.number(),
   readUnits: z.number(),
   rowBytes: z.number(),
-  /** Milliseconds of an export job, which writes a file to the bucket. */
+  /** Milliseconds of an export job, which writes the CSV file to the S3 bucket. */
   jobMs: z.number(),
   processed: z.int(),
 });
 export type Exported = z.infer<typeof Exported>;
 
-/** Total milliseconds of the service's imports and exports, and of plain SDK calls that write and read the same number of rows. */
+/** Milliseconds that the service needs for imports and exports, and milliseconds that plain ("bare") SDK calls need for the same rows. */
 export const Ratios = z.object({
   importMs: z.number(),
   bareWriteMs: z.number(),

@@ -1,6 +1,6 @@
 /**
- * Runs as a separate process that measures the service's import and export against plain SDK calls for the same rows. The two alternate, so
- * that other load of the machine affects both.
+ * Runs as a separate process. It measures the service's import and export, and plain SDK calls that write and read the same rows. The
+ * measurements alternate, so that other load of the machine affects both.
  */
 
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -13,7 +13,7 @@ import { taken } from "./clock.ts";
 import { type Blocks, CsvJob, callerOf, jobContextOf, type Ratios, runWhole, uploaded } from "./csv-process.ts";
 
 const ROUNDS = 3;
-/** Concurrent plain SDK calls. An import has the same number of concurrent batches. */
+/** Number of plain SDK calls that run concurrently. An import writes the same number of batches concurrently. */
 const LANES = 12;
 const BATCH = 25;
 
@@ -58,7 +58,7 @@ async function exported(): Promise<void> {
   for await (const _ of await exportProspects(context, callerOf(job), {}));
 }
 
-/** Returns copies of the rows in partitions that no company uses, so that the plain writes replace no row of the service. */
+/** Returns copies of the rows with other partition keys, so that the plain SDK calls do not overwrite the rows of the service. */
 const elsewhere = (items: readonly Item[], round: number): Item[] =>
   items.map((item) => ({ ...item, pk: `elsewhere-${round}#${item.pk}` }));
 

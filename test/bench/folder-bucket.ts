@@ -1,4 +1,4 @@
-/** Simulates the S3 bucket with a folder. Files are streamed, so a file may be larger than the memory. */
+/** Simulates the S3 bucket with a folder. File contents are streamed, so that a file may be larger than the memory. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { appendFile, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";

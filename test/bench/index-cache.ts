@@ -14,16 +14,15 @@ import { setStage } from "./stage.ts";
 import { startBenchTable } from "./table.ts";
 
 /**
- * Lambda gives a function with this memory one whole processor, and a function with less memory only a share of one. More memory does not
- * speed up a read of the index, because the read uses only one processor.
+ * Lambda gives one whole processor to a function with this many megabytes, and a share of a processor to a smaller function. A read of
+ * the index uses only one processor, so more memory does not make it faster.
  */
 const WHOLE_CPU_MB = 1_769;
 /** Prices of a GB-second and of an on-demand read unit, in US dollars for arm64 in us-east-1. */
 const GB_SECOND = 0.0000133334;
 const READ_UNIT = 0.000000125;
 /**
- * Assumed milliseconds in which a request only waits. A warm request waits for the table. A cold request also waits for more round trips
- * and for the transfer of the index.
+ * Assumed milliseconds of a request in which the processor waits for the table. A cold request also waits for the transfer of the index.
  */
 const WARM_WAIT_MS = 8;
 const COLD_WAIT_MS = 40;
@@ -36,7 +35,10 @@ const IndexMemory = z.object({
   coldUnits: z.number(),
 });
 
-/** Index bytes, times and read units of one request for a company of 100 000 prospects. */
+/**
+ * The cost of one kind of request for a company of 100 000 prospects: cached bytes, processor milliseconds of a warm and of a cold
+ * request, and read units of a cold request.
+ */
 export interface Kind {
   readonly bytes: number;
   readonly warmMs: number;
@@ -44,7 +46,7 @@ export interface Kind {
   readonly coldUnits: number;
 }
 
-/** The values that `index-memory.ts` has measured. `warmMs` also includes parsing the request and writing the answer. */
+/** These values were measured with `index-memory.ts`. `warmMs` also includes the time to parse the request and to write the answer. */
 export const kinds = {
   list: { bytes: 4_853_200, warmMs: 3, coldMs: 75, coldUnits: 138 },
   pins: { bytes: 6_404_848, warmMs: 45, coldMs: 145, coldUnits: 206 },
@@ -63,11 +65,14 @@ export interface Modelled {
 
 const REQUESTS = 40_000;
 
-/** Simulates requests to one environment with an LRU cache. All companies have equally large indexes. */
+/**
+ * Simulates the requests to one Lambda environment whose cache evicts the least recently used index. All companies have indexes of the
+ * same size.
+ */
 export function model(memoryMb: number, companies: number, mix: Mix): Modelled {
   const random = randomSequence(7);
   const budget = cacheBytesOf(memoryMb);
-  /** The cached parts of each company's index. The map is ordered by last use, so the first entry is evicted first. */
+  /** What the cache holds for each company. The map is ordered by last use, so the first entry is evicted first. */
   const cache = new Map<number, Kind>();
   let kept = 0;
   let hits = 0;
@@ -120,7 +125,8 @@ function pick(mix: Mix, at: number): Kind {
 }
 
 /**
- * Measures real memory in a separate process. The exit code is 1 if the cache estimates its memory more than 10 % too low or 35 % too high.
+ * Measures the real memory of a cached index in a separate process. The cache estimates the memory of its indexes. The exit code is 1 if
+ * the estimate is more than 10 % below or 35 % above the real memory.
  */
 async function measureOne(): Promise<void> {
   const table = await startBenchTable();

@@ -1,6 +1,6 @@
 /**
- * Runs as a process that loads the index of one company several times. It compares the real memory of one loaded index with the estimate of
- * the cache.
+ * Runs as a separate process that loads the search index of one company several times. It compares the real memory of one loaded index
+ * with the cache's estimate of it.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -15,9 +15,9 @@ const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(
 const COPIES = 4;
 
 export interface IndexMemory {
-  /** Bytes of one loaded index, as the cache estimates them. */
+  /** The cache's estimate of the bytes of one loaded index. */
   readonly countedBytes: number;
-  /** Bytes by which the live memory of the process grows for one loaded index. */
+  /** The measured bytes of one loaded index: the growth of the process's live memory, divided by the number of loaded indexes. */
   readonly takenBytes: number;
   /**
    * `coldMs` and `coldUnits` are the processor time and the read units of the first read, which loads the index. `warmMs` is the processor
@@ -33,7 +33,7 @@ const caller = { companyId, userId: ownerId, role: "owner" as const, permissions
 const fresh = () => contextOn(openBenchTable(endpoint), { now: () => now });
 type Reader = ReturnType<typeof fresh>;
 
-/** Returns the bytes of live memory, which are V8's heap and the typed arrays outside it. */
+/** Returns the bytes of live memory: V8's heap and the typed arrays outside the heap. */
 function takenBytes(): number {
   for (let i = 0; i < 4; i++) globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
@@ -49,7 +49,8 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function measure(read: (reader: Reader) => Promise<unknown>): Promise<IndexMemory> {
-  // The first read also loads data that is not part of an index. It comes before the measurement, so that this data is not measured.
+  // // The first read also loads code and data that do not belong to an index. It runs before the measurement, so that the result does
+  // not include them.
   await read(fresh());
   const before = takenBytes();
   const readers = Array.from({ length: COPIES }, fresh);

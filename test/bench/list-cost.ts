@@ -1,6 +1,6 @@
 /**
- * Measures the processor time of a list compared with plain reads of the same rows, and the lists a second that the whole local service
- * answers.
+ * Measures the processor time of a list of prospects, compared with plain reads of the same rows. It also measures how many lists per
+ * second the local service answers.
  */
 import { Agent, get } from "node:http";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -18,12 +18,13 @@ import { startService } from "./started-service.ts";
 const PAGE_SIZE = 50;
 const WARM_UP = 300;
 const REPETITIONS = 15;
-/** Lists per repetition, because the clock of the processor time is too coarse for one list. */
+/** Lists in each repetition. The clock for processor time is too coarse to measure one list. */
 const LISTS = 20;
 
 /**
- * Compares a warm list with one plain Query of its rows. Both end with JSON text. The list also reads the head of the index, finds the page
- * among all prospects, converts the rows, and checks the answer against its schema.
+ * Compares a list in a warm function with one plain Query of the same rows. Both results are written as JSON. In addition, the list reads
+ * the state of the company's search index, finds the rows of the page among all prospects, converts the rows, and checks the answer
+ * against its schema.
  */
 export async function listBesideBareReads(stage: Stage, endpoint: string): Promise<Budget[]> {
   const { context, caller, company } = stage;
@@ -67,12 +68,15 @@ async function repeat(times: number, work: () => Promise<unknown>): Promise<void
   for (let i = 0; i < times; i++) await work();
 }
 
-/** Concurrent clients. The local service runs at most this many environments of one function. */
+/** Number of concurrent clients. The local service runs at most four environments of each function, so more clients would only wait. */
 const CLIENTS = 4;
 const REQUESTS = 600;
 const RATES = 3;
 
-/** Measures lists of 50 through the gateway, the authorizer, the function and the table. The service and the clients share one machine. */
+/**
+ * Measures lists of 50 prospects through the whole local service: gateway, authorizer, function and table. The service and the clients
+ * share one machine.
+ */
 export async function listRate(): Promise<Budget[]> {
   const service = await startService("--seed", "10000");
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
@@ -110,7 +114,7 @@ async function concurrently(requests: number, work: () => Promise<void>): Promis
   await Promise.all(Array.from({ length: CLIENTS }, client));
 }
 
-/** Reads the whole answer. Rejects any status other than 200. */
+/** Reads the whole answer and discards it. Rejects if the status is not 200. */
 const drained = (url: string, options: { agent: Agent; headers: Record<string, string> }): Promise<void> =>
   new Promise((resolve, reject) => {
     get(url, options, (answer) => {

@@ -1,4 +1,3 @@
-/** The lists that the benches measure, by name. */
 import { ListQuery } from "#shared/prospects/list/list.ts";
 import { cityBbox } from "./places.ts";
 import { type BenchCompany, RARE_NAME } from "./prospects.ts";
@@ -6,9 +5,12 @@ import { type BenchCompany, RARE_NAME } from "./prospects.ts";
 const parameters = (company: BenchCompany) => {
   const [, rep] = company.repIds;
   return {
-    /** The list without a filter. Its newest prospects are neighbours in the table, so this page needs the fewest read units. */
+    /**
+     * The list without a filter. Its prospects have consecutive ids and are stored next to each other, so this page needs the fewest read
+     * units.
+     */
     everything: {},
-    /** The list of one of forty reps. The prospects of a rep are scattered over the table, so each row of this page is a separate read. */
+    /** The prospects of one of forty reps. They are scattered over the table, so the service reads each row of this page separately. */
     "one rep": { assignedToUserId: String(rep) },
     "one status": { status: "Interested" },
     "map window": { bbox: cityBbox },

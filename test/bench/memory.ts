@@ -1,4 +1,7 @@
-/** Measures, in a separate process, the memory of a warm function that has loaded the whole index of a company, including texts. */
+/**
+ * Measures the memory of a warm function that has loaded the whole search index of a company, including the searchable texts. The
+ * function runs in a separate process.
+ */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -10,7 +13,7 @@ import type { Stage } from "./stage.ts";
 const Memory = z.object({ restingBytes: z.number(), peakBytes: z.number() });
 const MB = 2 ** 20;
 
-/** Limit of V8's heap in megabytes. Lambda functions with 1 024 MB use the same limit. */
+/** Maximum size of V8's heap in megabytes. Lambda functions with 1 024 MB of memory have the same limit. */
 const HEAP_MB = 768;
 
 export async function memoryBudgets(stage: Stage, endpoint: string): Promise<Budget[]> {

@@ -1,4 +1,4 @@
-/** The locations of the synthetic prospects. The cities have different sizes and are dense in the centre and sparse at the edges. */
+/** Generates the locations of synthetic prospects. The cities differ in size, and have more prospects in the centre than at the edges. */
 import { rounded } from "../../infra/local/synthetic-prospect.ts";
 
 export interface City {
@@ -30,10 +30,12 @@ export const cities: readonly City[] = [
   { name: "Wichita", state: "KS", zip: "672", lat: 37.687, lng: -97.33, share: 0.02 },
 ];
 
-/** Standard deviation of the houses' distance from the city's centre, in degrees (about 12 km). */
+/** Standard deviation of the distance between a house and the city's centre, in degrees of latitude (0.11 degrees are about 12 km). */
 const SPREAD = 0.11;
 
-/** Maps a number from 0 (included) to 1 (excluded) to a city, so that uniform random numbers choose each city by its share. */
+/**
+ * Returns the city for a number from 0 (included) to 1 (excluded). Uniform random numbers choose each city with the probability `share`.
+ */
 export function cityAt(part: number): City {
   let rest = part;
   for (const city of cities) {
@@ -47,7 +49,7 @@ function missingCity(): never {
   throw new Error("there are no cities");
 }
 
-/** Returns a random location in the city. The degrees have six decimals (about 10 cm), as phones report them. */
+/** Returns a random location in the city, in degrees with six decimals (about 10 cm), as phones report locations. */
 export function houseIn({ lat, lng }: City, random: () => number): { lat: number; lng: number } {
   // The Box-Muller transform turns two uniform random numbers into a normally distributed point.
   const radius = SPREAD * Math.sqrt(-2 * Math.log(1 - random()));
@@ -55,11 +57,11 @@ export function houseIn({ lat, lng }: City, random: () => number): { lat: number
   return { lat: rounded(lat + radius * Math.sin(angle)), lng: rounded(lng + radius * Math.cos(angle)) };
 }
 
-/** Returns a bbox of 0.2 degrees around the centre of a city. */
+/** Returns a bounding box (bbox) of 0.2 degrees around a city's centre. */
 export const bboxOf = ({ lat, lng }: Pick<City, "lat" | "lng">): string =>
   [lng - 0.1, lat - 0.1, lng + 0.1, lat + 0.1].map((degrees) => degrees.toFixed(3)).join();
 
-/** Returns a bbox of 0.2 degrees at the sparse eastern edge of the city. */
+/** Returns a bounding box (bbox) of 0.2 degrees at the eastern edge of the city, where prospects are sparse. */
 export const outskirtsOf = ({ lat, lng }: City): string => bboxOf({ lat, lng: lng + 0.25 });
 
 export const cityBbox = "-105.09,39.639,-104.89,39.839";

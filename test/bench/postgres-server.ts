@@ -1,4 +1,4 @@
-/** Starts a temporary Postgres server whose data and Unix socket are in one temporary directory. */
+/** Starts a temporary Postgres server. Its data and its Unix socket are in one temporary directory. */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -10,13 +10,13 @@ import { promisify } from "node:util";
 
 export interface Postgres {
   readonly version: string;
-  /** Runs the statements and returns the lines that they print. With `timing`, a line such as `Time: 1.234 ms` follows each statement. */
+  /** Runs the SQL and returns the printed lines. With `timing`, a line such as `Time: 1.234 ms` follows each statement's result. */
   run(sql: string, timing?: boolean): Promise<string[]>;
   copy(table: string, lines: Iterable<string>): Promise<void>;
   stop(): void;
 }
 
-/** Nothing is synced to disk, because the data is temporary. */
+/** Postgres writes nothing to disk synchronously, because the data is temporary. */
 const settings = [
   "shared_buffers=512MB",
   "work_mem=64MB",
@@ -79,7 +79,7 @@ function client(psql: string, connection: readonly string[]): Pick<Postgres, "ru
   };
 }
 
-/** Returns the path of a Postgres binary, if possible of the newest version that a Debian package has installed, or else from PATH. */
+/** Returns the path of a Postgres program. A Debian package's newest version is preferred to the program in PATH. */
 function binary(name: string): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
@@ -90,7 +90,7 @@ function binary(name: string): string | undefined {
   return places.map((place) => join(place, name)).find((file) => existsSync(file));
 }
 
-/** Returns another user if this process runs as root, because Postgres refuses to run as root. */
+/** Returns the ids of an unprivileged user if this process runs as root, because Postgres refuses to run as root. */
 function unprivileged(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const user of ["postgres", "nobody"]) {

@@ -1,6 +1,6 @@
 /**
- * Compares the times of the service and of Postgres for the same rows and queries. Postgres has suitable indexes. For each query, both
- * return the exact total and one page. Both also write all map pins as text.
+ * Compares the times of this service and of a Postgres database that has the same rows and suitable indexes. For each query, both return
+ * the exact number of matches and one page of ids. Both also write all map pins as text.
  */
 import { deepEqual } from "node:assert/strict";
 import type { Criteria } from "#shared/company-index/criteria.ts";
@@ -19,7 +19,7 @@ export interface Comparison {
   readonly name: string;
   readonly size: string;
   readonly total: number;
-  /** Milliseconds for the exact total and the ids of one page, or for all map pins as text. */
+  /** `oursMs` and `postgresMs` are the milliseconds in which this service and Postgres answer the same query. */
   readonly oursMs: number;
   readonly postgresMs: number;
 }
@@ -62,7 +62,7 @@ async function load(postgres: Postgres, company: BenchCompany): Promise<void> {
   await postgres.run(INDEXES);
 }
 
-/** Yields the rows in pieces of 500, because all rows in one text would need too much memory. */
+/** Yields the rows as texts of 500 rows each, because all rows in one text would need too much memory. */
 function* lines(company: BenchCompany): Generator<string> {
   let piece = "";
   for (let at = 0; at < company.count; at++) {
@@ -73,7 +73,10 @@ function* lines(company: BenchCompany): Generator<string> {
   }
 }
 
-/** Returns a prospect as a row for COPY. One column holds all texts that a search reads, so that Postgres needs no join for notes. */
+/**
+ * Returns a prospect as one line for Postgres's COPY command. One column contains all searchable texts, including the notes, so that a
+ * search needs no join.
+ */
 function lineOf(company: BenchCompany, at: number): string {
   const { prospect, note } = makeProspect(company, at);
   const { id, createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = indexRow(prospect);
@@ -115,7 +118,7 @@ async function comparePins(postgres: Postgres, { context, caller, company }: Sta
 async function timeOf(postgres: Postgres, sql: string): Promise<number> {
   const printed = await postgres.run(`${sql}\n`.repeat(RUNS + 1), true);
   const times = printed.flatMap((line) => /^Time: ([0-9.]+) ms/.exec(line)?.[1] ?? []).map(Number);
-  // The time of the first run is left out, because this run also loads pages of the tables into memory.
+  // // The first run is not counted, because Postgres then also loads the pages of its tables into memory.
   return median(times.slice(1));
 }
 

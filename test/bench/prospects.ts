@@ -1,6 +1,6 @@
 /**
- * Generates the synthetic prospects of the benches. A prospect depends only on its number and the company, so every run of a bench has the
- * same data.
+ * Generates the synthetic prospects of the benches. The values of a prospect depend only on its number and on its company, so every run
+ * of a bench measures the same data.
  */
 import { iso } from "#shared/clock.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
@@ -9,7 +9,7 @@ import { pick, type SyntheticCompany, syntheticNote, syntheticProspect } from ".
 import { type City, cityAt, houseIn } from "./places.ts";
 
 export interface BenchCompany extends SyntheticCompany {
-  /** The id of the first prospect. All ids of prospects are consecutive. */
+  /** The id of the first prospect. The ids of the company's prospects are consecutive. */
   readonly firstId: number;
   readonly count: number;
 }
@@ -19,20 +19,20 @@ export interface Made {
   readonly note: StoredNote | undefined;
 }
 
-/** The creation times cover the three years before the date of the benches. */
+/** The first and last creation time of prospects. The benches simulate the day after the last one. */
 const FIRST_CREATED = Date.UTC(2023, 4, 1);
 const LAST_CREATED = Date.UTC(2026, 4, 1);
-/** Marks all prospects as imported, because an imported prospect sends no webhook event. */
+/** All prospects have an import id, because imported prospects send no webhook events. */
 const IMPORT_ID = "bench";
 const RARE_ONE_IN = 5_000;
 export const RARE_NAME = "Zdanowicz";
 
-/** The first ids of addresses, status changes and notes. They have as many digits as real ids, so that rows have realistic sizes. */
+/** The first ids of addresses, status changes and notes. They have as many digits as in production, so that rows have realistic sizes. */
 const bases = { address: 10_000_000, change: 20_000_000, note: 30_000_000 } as const;
 
 /**
- * Makes the prospect with the number `at`, counted from 0. A higher number has a later creation time. The random values depend on the
- * distance from the newest prospect, so that the newest prospects are alike in companies of any size.
+ * Makes the prospect with the number `at`, counted from 0. A higher number means a later creation time. The random values depend on the
+ * distance from the newest prospect, so that the newest prospects are alike in small and large companies.
  */
 export function makeProspect(company: BenchCompany, at: number): Made {
   const random = randomSequence(company.count - at);

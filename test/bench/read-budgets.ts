@@ -1,5 +1,6 @@
 /**
- * Measures the reads of budgets 1 to 5 and 8 of docs/benchmarks.md. It counts calls, read units and bytes, which do not vary between runs.
+ * Measures budgets 1 to 5 and 8 of docs/benchmarks.md, which limit reads. It counts requests to the table, read units and bytes, which
+ * are equal in every run. A cold function has empty caches. A warm function has the company's search index in memory.
  */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -21,12 +22,12 @@ import { type ListName, listNames, listQuery } from "./lists.ts";
 import { bboxOf, cities, outskirtsOf } from "./places.ts";
 import type { Stage } from "./stage.ts";
 
-/** The table usage (read units and requests) of a warm function. */
+/** The requests to the table and the read units of a warm function. */
 export interface WarmUsage {
   readonly lists: ReadonlyMap<ListName, Usage>;
   /**
-   * Usage of each page of prospects that are neighbours in the table. A page usually spans two partitions, so its cost depends on where the
-   * page begins.
+   * The usage of each page of the list without a filter. The prospects of such a page are stored next to each other, usually in two
+   * partitions. The cost depends on how the page is divided between the partitions.
    */
   readonly neighbours: readonly Usage[];
   readonly pins: Usage;
@@ -35,15 +36,15 @@ export interface WarmUsage {
 const NEIGHBOUR_PAGES = 16;
 
 /**
- * Writes the rows that the measured lists read. The bench company is created with index entries for all prospects but without their rows,
- * which saves time.
+ * Writes the rows of the pages that the measured lists return. All other prospects of the company exist only in its search index, which
+ * saves time.
  */
 export async function fillLists(stage: Stage): Promise<void> {
   for (const name of listNames) await stage.fill(listQuery(stage.company, name));
   for (let page = 2; page <= NEIGHBOUR_PAGES; page++) await stage.fill(listQuery(stage.company, "everything", page));
 }
 
-/** Measures what a warm function reads. `fillLists` must run first, because the lists need their rows. */
+/** Measures the lists and the pins of a warm function. `fillLists` must run before, because it writes the rows of the lists. */
 export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
   const ask = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
   const lists = new Map<ListName, Usage>();
@@ -82,7 +83,10 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, pins }: War
   ];
 }
 
-/** Budget 2 limits how much the read units grow when a company has ten or a hundred times as many prospects. */
+/**
+ * Returns budget 2: the read units of a large company, divided by the read units of a company with a tenth or a hundredth of the
+ * prospects.
+ */
 export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: WarmUsage): Budget[] {
   const size = `${sizeOf(large.company.count)} / ${sizeOf(small.company.count)}`;
   const growth = (of: (usage: WarmUsage) => number | undefined): number =>
@@ -102,8 +106,8 @@ export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: 
 }
 
 /**
- * Budgets 3 and 4 limit the cost of a list in a cold function. Budget 3 limits its rounds, which are table requests that must wait for each
- * other. Budget 4 limits its read units.
+ * Returns budgets 3 and 4 for a list in a cold function. Budget 3 limits the rounds. A round is one request to the table, or several
+ * concurrent ones. Budget 4 limits the read units.
  */
 export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const { company, caller } = stage;
@@ -113,7 +117,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const plain = await ask("one rep");
   const search = await ask("common word");
   const thousands = company.count / 1_000;
-  // A small company has no limit, because the rows of the page cost more than its index.
+  // // Companies below 100 000 prospects have no limit, because the rows of the page cost more there than the search index.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const per = "read units per 1 000 prospects";
   return [
@@ -123,7 +127,10 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   ];
 }
 
-/** Budget 5 limits a cold read of a bbox (map window): the share of the index segments that it loads, and the rows that it compares. */
+/**
+ * Returns budget 5 for a map window (bbox) in a cold function. It limits the share of the index segments (stored parts of the search
+ * index) that the function loads, and the number of index rows that it compares.
+ */
 export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
   const { head } = await readUnflushed(context.table, company.id);
@@ -146,7 +153,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   });
   const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
   return [
-    // Smaller companies have no limit, because one or two segments hold a whole city and are a large share of all segments.
+    // // Companies below a million prospects have no limit, because one or two of their few segments hold a whole city.
     line(
       "cold, maximum of 32, % of segments read",
       company.count >= 1_000_000 ? 10 : null,
@@ -163,9 +170,9 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
 }
 
 interface BboxRead {
-  /** The share of the company's index segments that the read loads, in per cent. */
+  /** Loaded segments (stored parts of the company's search index), as a percentage of all segments. */
   readonly part: number;
-  /** How many rows the read compares for each row that it returns. */
+  /** Number of index rows that the function compares for each row that it returns. */
   readonly looked: number;
   readonly loaded: number;
 }
@@ -183,7 +190,7 @@ async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]
   return { part: (100 * loaded.size) / all.length, looked: looked / total, loaded: rows / total };
 }
 
-/** Budget 8 limits the bytes of a pin (one prospect on the map) that a phone downloads. */
+/** Returns budget 8, which limits the bytes that a phone downloads for one pin (one prospect on the map). */
 export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const texts = [...(await mapPins(context, caller, {}))];
   const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
@@ -192,15 +199,16 @@ export async function pinBudgets({ company, caller, context }: Stage): Promise<B
   return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];
 }
 
-/** Budget 3 also limits the rounds (table requests that wait for each other) of a read of one prospect. */
+/** Returns budget 3 for one prospect's detail. It limits the rounds, which are requests to the table that must wait for each other. */
 export async function detailBudgets({ company, caller, context }: Stage, id: number): Promise<Budget[]> {
   const { usage } = await metered(() => readProspect(context, caller, id));
   return [{ number: 3, text: "get, rounds", size: sizeOf(company.count), limit: 1, measured: usage.rounds }];
 }
 
 /**
- * Budget 3 limits the rounds (table requests that wait for each other) of a cold function. The caller's look-up is not counted, because the
- * authorizer is a separate function and the gateway caches its result for a minute.
+ * Returns budget 3 for the first requests of a cold function. It limits the rounds, which are requests to the table that must wait for
+ * each other. The look-up of the caller is not counted: another function, the authorizer, does it, and the gateway caches its result for
+ * a minute.
  */
 export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {
   const { company, caller, sub } = stage;

@@ -1,4 +1,4 @@
-/** Runs as a separate process that reads lists and pins as a warm function does, and prints its memory. */
+/** Runs as a separate process that reads lists and map pins as a warm function does. It prints the memory that it needs. */
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
@@ -8,7 +8,7 @@ import { openBenchTable } from "./table.ts";
 const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(), now: z.int() });
 
 export interface ReaderMemory {
-  /** Resident memory after the reads and a garbage collection. */
+  /** Bytes of resident memory after the reads and a garbage collection. */
   readonly restingBytes: number;
   readonly peakBytes: number;
   readonly sentBytes: number;

@@ -9,9 +9,9 @@ import type { WebhookFigures } from "./webhooks.ts";
 export interface Measured {
   readonly budgets: readonly Budget[];
   readonly times: readonly ListTimes[];
-  /** Undefined if the options leave webhooks out. */
+  /** Undefined if the command's options exclude the webhook benches. */
   readonly webhooks: WebhookFigures | undefined;
-  /** Undefined without `--postgres`. A string is the reason why Postgres did not start. */
+  /** Undefined without the option `--postgres`. A string explains why Postgres did not start. */
   readonly postgres: { readonly version: string; readonly comparisons: readonly Comparison[] } | string | undefined;
 }
 

@@ -41,12 +41,12 @@ const sizes = [10_000, 100_000, ...(options.large === true ? [1_000_000] : [])];
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
 
 /**
- * The number of creates whose background work (flushes and merges of the index) is measured. With `--large`, the creates double the company
- * of 100 000 prospects, so that the largest merge is included.
+ * The number of created prospects after which the background work on the search index is measured. With `--large`, the creates more than
+ * double the company of 100 000 prospects, so that the measurement includes a merge of the largest part of the index.
  */
 const createsAt = (count: number): number => (options.large === true && count === 100_000 ? 131_072 : 4_096);
 
-/** Rows of one import in the comparison with plain SDK calls. */
+/** Rows of one import when the service is compared with plain SDK calls. */
 const TURN_ROWS = 10_000;
 
 async function measureAll(table: BenchTable, postgres: Postgres | undefined): Promise<Measured> {

@@ -1,5 +1,6 @@
 /**
- * Measures all budgets of one company that count units, round trips or bytes. run.ts prints the results, and budgets.test.ts asserts them.
+ * Measures all budgets of one company that limit units, round trips or bytes. run.ts prints the results, and budgets.test.ts asserts
+ * them.
  */
 import { attachedBudgets } from "./attached-budgets.ts";
 import type { Budget } from "./budget.ts";
@@ -24,7 +25,10 @@ export interface Counted {
   readonly budgets: readonly Budget[];
 }
 
-/** Measures reads. It must run before the writes are measured, because unflushed writes make later reads more expensive. */
+/**
+ * Measures the budgets of reads. Call it before `countWrites`, because new writes are not yet part of the stored search index and make
+ * later reads more expensive.
+ */
 export async function countReads(stage: Stage, smaller?: Counted): Promise<Counted> {
   await fillLists(stage);
   const warm = await warmUsage(stage);
@@ -37,7 +41,7 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await coldStartBudgets(stage, firstId + count - 1)),
-    // Budget 14 is measured only for the first company, because this cost does not depend on the number of prospects.
+    // // Budget 14 does not depend on the number of prospects, so it is measured only for the first company.
     ...(smaller === undefined ? await attachedBudgets(stage) : []),
   ];
   return { stage, warm, budgets };

@@ -1,6 +1,6 @@
 /**
- * Sets up a company of any number of prospects. The index contains all prospects, but the table contains only the rows that the bench
- * reads, which saves time.
+ * Sets up a company with any number of prospects for the benches. The search index contains all prospects, but the table contains only
+ * the rows that a bench reads, which saves time.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
@@ -31,7 +31,7 @@ import type { BenchTable } from "./table.ts";
 
 const REPS = 40;
 const TAGS = ["Hail Damage", "Referral", "Insurance", "Solar", "Battery"] as const;
-/** Rows of one import. All rows of an import are in memory at the same time, so this number limits the memory. */
+/** Rows of one import. All rows of an import are in memory at the same time, so this number bounds the memory. */
 const IMPORT_ROWS = 100_000;
 
 export interface Stage {
@@ -40,11 +40,11 @@ export interface Stage {
   readonly sub: string;
   readonly context: ApiContext;
   readonly clock: Clock & { ms: number };
-  /** Returns the context of a newly started function, whose caches are empty. */
+  /** Returns the context of a newly started function. Its caches are empty. */
   cold(): ApiContext;
   /**
-   * Writes the rows of the page that this query returns. The service may read the rows within a block of 128 ids as one range, so the rows
-   * between them are written too.
+   * Writes the rows of the page that this query returns. A block is a partition with 128 consecutive ids, and the service may read a
+   * range of a block instead of single rows. The rows between the page's rows are therefore written too.
    */
   fill(query: ListQuery): Promise<void>;
 }
@@ -96,7 +96,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
     await context.table.transact(newTagWrites(company.id, tag));
   }
   const { statuses, tags, users } = await loadDictionary(context.table, company.id);
-  // The first ids are skipped so that the newest prospects have the same position in their partition in companies of any size.
+  // // Some ids are skipped, so that the newest prospects have the same positions in their partition (128 ids) in companies of any size.
   const spare = (IDS_PER_PARTITION - (count % IDS_PER_PARTITION)) % IDS_PER_PARTITION;
   const [firstId = 0] = await context.ids.takeProspects(company.id, spare + count);
   return {
@@ -110,7 +110,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
   };
 }
 
-/** Imports the prospects in parts, and then flushes once to merge the parts. */
+/** Imports the prospects into the company's search index in several parts, and then merges the parts. */
 async function fillIndex(context: ApiContext, company: BenchCompany): Promise<void> {
   for (let from = 0; from < company.count; from += IMPORT_ROWS) {
     const count = Math.min(IMPORT_ROWS, company.count - from);
@@ -123,7 +123,7 @@ async function fillIndex(context: ApiContext, company: BenchCompany): Promise<vo
   await flush(context, company.id, { least: 0, settleMs: 0 });
 }
 
-/** Takes a snapshot of the company index. Each call of `find` searches the snapshot in memory, without reading the table. */
+/** Loads the company's search index into memory. Each call of `find` then searches this index without reading the table. */
 export async function searchInMemory(
   { context, caller, company }: Stage,
   filter: ProspectFilter,

@@ -8,12 +8,12 @@ import { createTable, patient, TABLE } from "../harness/faulty-dynamodb.ts";
 
 export interface BenchTable {
   readonly endpoint: string;
-  /** Returns a new table object. Caches belong to a table object, so its caches are empty. */
+  /** Returns a new table object. Each table object has separate caches, so the caches of the new one are empty. */
   open(): Table;
   stop(): Promise<void>;
 }
 
-/** Blocks of 128 ids to skip, so that all prospect ids are above one million and have the same number of digits. */
+/** Number of blocks of 128 ids that are skipped, so that all prospect ids are above one million and have the same number of digits. */
 const BLOCKS_IN_USE = 8_000;
 
 export async function startBenchTable(): Promise<BenchTable> {

@@ -1,4 +1,7 @@
-/** Measures the times of cold lists, warm lists and pins. Times depend on the machine, so compare only their ratios. */
+/**
+ * Measures the times of lists and map pins. "Cold" is a newly started function without caches, and "warm" is one that has the company's
+ * search index in memory. Times depend on the machine, so compare only their ratios.
+ */
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -14,10 +17,13 @@ export interface ListTimes {
   readonly name: string;
   readonly size: string;
   readonly total: number;
-  /** The whole call in a newly started function, which loads all data from the table. */
+  /** Time of the whole call in a newly started function, which loads everything from the table. */
   readonly cold: Taken;
   readonly warm: Taken;
-  /** Only the exact total and the ids of the page, from an index in memory. The time of Postgres is compared with this time. */
+  /**
+   * Time to find the total and the ids of the page in the index in memory, without reading the rows. The time of Postgres is compared
+   * with this time.
+   */
   readonly index: Taken;
 }
 
@@ -49,7 +55,10 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
   return { name, size: sizeOf(company.count), total, cold, warm, index };
 }
 
-/** Budget 8 limits the processor time of a pin. The parts of this time for text and for gzip are shown without a limit. */
+/**
+ * Returns budget 8, which limits the processor time of a pin (one prospect on the map). The report also shows the times of its two parts,
+ * text and gzip, without a limit.
+ */
 export async function pinTimes({ context, caller, company }: Stage): Promise<Budget[]> {
   const pinsOf = () => mapPins(context, caller, {});
   const texts = [...(await pinsOf())];
@@ -59,7 +68,7 @@ export async function pinTimes({ context, caller, company }: Stage): Promise<Bud
     text: async () => [...(await pinsOf())],
     gzip: () => pipeline(Readable.from(texts), newGzip(), nowhere()),
   });
-  // A small company has no limit, because the fixed cost of a request is a large share of its time.
+  // // Companies below 100 000 prospects have no limit, because their few pins share the fixed cost of the request.
   const most = company.count < 100_000 ? null : 1;
   return [...runs].map(([name, { cpuMs }]) => ({
     number: 8,

@@ -1,7 +1,8 @@
 /**
- * `npm run bench:isolation` measures how late one company's webhooks arrive while another company loads the same local service. With
- * `--case hanging`, the other company's receiver hangs while 10 000 events wait for it. With `--case fan-out`, the other company changes
- * its largest territory 30 times, and each change matches 2 000 registrations. Without `--case`, both cases are measured.
+ * `npm run bench:isolation` measures how late one company's webhook events arrive while another company loads the same local service.
+ * With `--case hanging`, the other company's receiver does not answer while 10 000 events wait for it. With `--case fan-out`, the other
+ * company changes its largest territory 30 times, and each change matches 2 000 webhook registrations. Without `--case`, both cases are
+ * measured.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
@@ -41,8 +42,8 @@ interface Receiver {
 }
 
 /**
- * Starts a receiver. With `times` it reads from each body when the event was committed. Without `times` it discards bodies, because reading
- * them would take processor time from the service.
+ * Starts a receiver. With `times`, it reads from each body the time of the event's commit. Without `times`, it discards the bodies,
+ * because parsing them would take processor time from the service.
  */
 async function receiver(answer: (response: ServerResponse) => void, { times = true } = {}): Promise<Receiver> {
   const latencies: number[] = [];
@@ -105,7 +106,10 @@ interface Times {
   readonly worst: number;
 }
 
-/** Creates prospects through the API at a steady rate and waits until the event of each has arrived. Throws if one arrives twice. */
+/**
+ * Creates prospects through the API at a steady rate, and waits until all their events have arrived. Throws an error if an event arrives
+ * twice.
+ */
 async function steady(service: LocalService, good: Receiver): Promise<Times> {
   good.latencies.length = 0;
   good.ids.clear();
@@ -123,8 +127,8 @@ async function steady(service: LocalService, good: Receiver): Promise<Times> {
 }
 
 /**
- * Returns how late an event arrives that is committed after the backlog. The local stream has one shard, so the publisher must first read
- * all rows of the backlog.
+ * Returns the milliseconds until an event arrives that is committed after the backlog. The local stream has one shard, so the publisher
+ * must first read all rows of the backlog.
  */
 async function readBehind(service: LocalService, good: Receiver): Promise<number> {
   good.latencies.length = 0;
@@ -133,7 +137,7 @@ async function readBehind(service: LocalService, good: Receiver): Promise<number
   return good.latencies[0] ?? Number.NaN;
 }
 
-/** Writes the backlog's deliveries to the table and queues them, as the publisher does for events. */
+/** Writes 10 000 waiting deliveries to the table and to the queue, as the publisher does for events. */
 async function backlog({ outputs }: LocalService, { id: webhookId, companyId, registrations }: z.infer<typeof Made>) {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   Object.assign(process.env, {
@@ -213,8 +217,8 @@ async function besideHanging(): Promise<string> {
 const Territory = z.object({ id: z.int() });
 
 /**
- * Changes a territory of the maximum size in a company with the maximum number of registrations, and meanwhile measures the webhooks of
- * another company.
+ * One company has the maximum number of registrations and changes a territory of the maximum size. Meanwhile the webhooks of another
+ * company are measured.
  */
 async function besideFanOut(delayMinutes: number): Promise<string> {
   const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
@@ -241,7 +245,8 @@ async function besideFanOut(delayMinutes: number): Promise<string> {
     const first = await steady(service, good);
     const sentFirst = flooded.ids.size;
     await changed;
-    // The delayed deliveries are due after this wait, and the measurement is repeated while they are sent.
+    // // The service delays some deliveries of the other company. After this wait they are due, and the measurement is repeated while the
+    // service sends them.
     await wait(Math.max(0, begun + delayMinutes * MINUTE - Date.now()));
     progress("and on");
     const second = await steady(service, good);

@@ -1,4 +1,7 @@
-/** Measures the processor time in which an event is matched with webhook registrations, for several numbers of registrations. */
+/**
+ * Measures the processor time that the service needs to find the webhook registrations that match an event, for several numbers of
+ * registrations.
+ */
 
 import * as limits from "#shared/limits.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
@@ -14,7 +17,7 @@ const RUNS = 9;
 const COUNTS = [1, 100, 1_000, limits.webhooksPerCompany * limits.registrationsPerWebhook] as const;
 const AT = "2026-05-02T00:00:00.000Z";
 
-/** Returns this many registrations for the event. Each has a filter of two criteria, and one registration in ten matches. */
+/** Returns `count` registrations for the event. Each has a filter with two criteria, and one registration in ten matches. */
 function company(count: number): WebhookRows[] {
   const webhooks = Array.from({ length: Math.ceil(count / limits.registrationsPerWebhook) }, (_, i): WebhookRows => {
     const id = i + 1;
@@ -47,7 +50,7 @@ const event = (data: Record<string, unknown>): DomainEvent => {
   return { ...told, data };
 };
 
-/** Measures events of one stream batch. The registrations are read once for the whole batch. */
+/** Measures the events of one batch of stream records. The registrations are read from the table once for the whole batch. */
 export async function matchingCosts(): Promise<Budget[]> {
   const costs: Budget[] = [];
   for (const count of COUNTS) {

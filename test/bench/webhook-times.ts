@@ -31,7 +31,7 @@ interface Arrivals {
   /** Median (p50) and 99th percentile (p99) of the milliseconds from commit to arrival. */
   readonly p50: number;
   readonly p99: number;
-  /** Events a second, from the first commit to the last arrival. */
+  /** Events per second, counted from the first commit to the last arrival. */
   readonly throughput: number;
 }
 
@@ -42,11 +42,11 @@ const RATES = [
 ] as const;
 const PATIENCE_MS = 300_000;
 
-/** Events before the measurement. They start all functions and make V8 compile the code. */
+/** Events that are sent before the measurement, so that all functions are started and V8 has compiled the code. */
 const WARM_UP = { events: 4_000, perSecond: 400 };
 /**
- * Each commit writes the events of these 10 ms in one call of the table. Single commits would load the machine, which the service shares
- * with this process.
+ * Interval of the commits. One call of the table writes all events of an interval. One call per event would load the machine, which the
+ * service and this process share.
  */
 const COMMITS_EVERY_MS = 10;
 
@@ -71,7 +71,7 @@ export async function deliveryTimes(): Promise<DeliveryTimes[]> {
 
 interface Receiver {
   readonly url: string;
-  /** Returns the first body that arrived. The plain posts send the same body. */
+  /** Returns the first webhook body that arrived. The plain HTTP posts, which the service is compared with, send the same body. */
   sample(): string;
   arrival(id: number): Promise<number>;
   close(): void;
@@ -114,7 +114,7 @@ const Outputs = z.object({
   KmsEndpoint: z.string(),
 });
 
-/** Commits or posts the events with these ids, and returns the start time of each. */
+/** Causes the events with these ids, either by commits to the table or by plain HTTP posts. Returns the start time of each event. */
 type Act = (ids: readonly number[]) => Promise<readonly number[]>;
 
 async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act; post: Act }> {
@@ -145,7 +145,7 @@ async function commitProspects({ table }: ApiContext, companyId: number, ids: re
 }
 
 let lastPost: Promise<unknown> = Promise.resolve();
-/** Keeps connections open, as the service does, so that the comparison is fair. */
+/** The connections stay open between the posts, as in the service, so that the comparison is fair. */
 const agent = new Agent({ keepAlive: true });
 
 const postBare = (receiver: Receiver, ids: readonly number[]): Promise<number[]> =>
@@ -169,7 +169,10 @@ async function postOne({ url, sample }: Receiver, id: number): Promise<number> {
 
 let nextId = 1_000_000;
 
-/** Makes `events` events at a fixed rate and waits until all have arrived. If the service cannot keep up with the rate, latencies grow. */
+/**
+ * Causes `events` events at a fixed rate and waits until all have arrived. The latencies grow during the run if the service cannot keep
+ * up with the rate.
+ */
 async function paced(events: number, perSecond: number, act: Act, receiver: Receiver): Promise<Arrivals> {
   const start = performance.now();
   const latencies: Promise<{ arrival: number; latency: number }>[] = [];

@@ -1,6 +1,6 @@
 /**
- * Measures the read and write units of one delivered event, from the committed row to the recorded delivery. The receiver accepts the first
- * attempt.
+ * Measures the read and write units of one delivered webhook event. It counts from the commit of the row that causes the event to the
+ * record of the delivery. The receiver accepts the first attempt.
  */
 
 import { metered } from "#shared/db/meter.ts";
@@ -10,13 +10,10 @@ import { drain, newPipeline, type Pipeline, publish } from "../webhooks/delivery
 import type { Budget } from "./budget.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 
-/**
- * Number of measured events. The result is their mean. Their prospects have different addresses, statuses and reps, so the bodies differ in
- * length.
- */
+/** Number of measured events. The result is their mean, because the events' bodies differ in length. */
 const EVENTS = 50;
 
-/** Returns the company of the test pipeline with the fields that makeProspect needs. */
+/** Returns the pipeline's company in the form that `makeProspect` needs. */
 export async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCompany> {
   const { statuses, users } = await loadDictionary(db.direct, companyId);
   const [ownerId = 0] = [...users.keys()];

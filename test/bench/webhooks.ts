@@ -1,4 +1,4 @@
-/** Runs the webhook part of the bench: read and write units of a delivered event, time of matching, and delivery times. */
+/** Runs all webhook benches: read and write units of a delivered event, processor time of the matching, and delivery times. */
 import { startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { useTestKms } from "../harness/kms.ts";
 import type { Budget } from "./budget.ts";

@@ -1,6 +1,7 @@
 /**
- * Measures the writes of budgets 1, 3 and 6 of docs/benchmarks.md: the cost of a write, of a list after it, and of its background work in
- * the index.
+ * Measures budgets 1, 3 and 6 of docs/benchmarks.md for writes. A write adds an entry for the company's search index to the table. The
+ * background work (flush) later moves the entries into the stored index. The budgets limit the cost of a write, of a list that must read
+ * unflushed entries, and of the flush.
  */
 import { prospectDelta } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";
@@ -15,7 +16,7 @@ import { listQuery } from "./lists.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
-/** Makes a prospect as a rep creates it at a door, with a status and a location but without an address. */
+/** Makes a prospect as a rep creates it at a house: with a status and a location, but without an address. */
 function atTheDoor(company: BenchCompany, at: number): NewProspect {
   const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at % company.count).prospect;
   const [status] = company.statuses;
@@ -24,10 +25,10 @@ function atTheDoor(company: BenchCompany, at: number): NewProspect {
 
 const ADDRESS = { address1: "1234 Camelback Rd", address2: null, city: "Phoenix", state: "AZ", zip: "85018" };
 
-/** Unflushed entries that the measured list reads in addition to the index. */
+/** Number of unflushed entries that the measured list must read. */
 const UNFLUSHED = 56;
 
-/** Measures writes. Afterwards `UNFLUSHED` prospects and a few of their changes are unflushed, so measure reads before. */
+/** Measures writes. Measure reads before, because this function leaves `UNFLUSHED` prospects and some changes of them unflushed. */
 export async function writeBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const size = sizeOf(company.count);
   const list = async () =>
@@ -66,19 +67,20 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
 }
 
 /**
- * Budget 6 limits the background write units of a create. They come from flushes and merges of the index, and the mean of many creates is
- * measured. The clock advances between the flushes, so that garbage collection is included.
+ * Returns budget 6 for background work. It limits the mean number of write units with which flushes and merges of the search index
+ * process one created prospect. The clock advances between the flushes, so that the deletion of replaced index parts is included.
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { id, count } = stage.company;
-  // The import has left replaced parts of the index behind. These flushes delete them, so that their deletion is not measured.
+  // // The import has left replaced parts of the index behind. The next flushes delete them now, so that the measurement does not include
+  // this deletion.
   for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.context.ids.takeProspects(id, FLUSH_ENTRIES));
   const ids = await stage.context.ids.takeProspects(id, creates);
   let writeUnits = 0;
   for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
     writeUnits += (await flushCreates(stage, ids.slice(done, done + FLUSH_ENTRIES))).writeUnits;
   }
-  // The limit is higher for many creates, because only they cause a merge of the largest part of the index.
+  // // Only a large number of creates leads to a merge of the largest part of the index, so the limit is higher then.
   const limit = creates > 10_000 ? 1.45 : 1.3;
   const text = `create, write units in the background, mean of ${creates}`;
   return [{ number: 6, text, size: sizeOf(count), limit, measured: writeUnits / creates }];

@@ -1,4 +1,4 @@
-/** Installs the tools of test/clients, which are too large for the project's own dependencies. */
+/** Installs the tools that the tests of test/clients need. The tools are too large to be dependencies of the project. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
@@ -12,8 +12,8 @@ const cache = join(root, "node_modules/.cache");
 export const run = promisify(execFile);
 
 /**
- * Returns the folder in which the tools are installed. Later calls find the folder again, until the lock file changes. The folder is
- * renamed after the installation, so that concurrent or interrupted calls never see half of it.
+ * Installs the tools once for each version of their lock file, and returns their folder. The installation runs in a temporary folder that
+ * is then renamed, so that a concurrent test never uses an incomplete folder.
  */
 export async function installedTools(): Promise<string> {
   const lock = readFileSync(join(source, "package-lock.json"));
@@ -33,7 +33,9 @@ export async function installedTools(): Promise<string> {
   return folder;
 }
 
-/** Copies the sources of the calls next to the installed tools, and returns their folder. */
+/**
+ * Copies the folder test/clients/calls into the folder of the tools, because the copied files import the tools. Returns the copy's path.
+ */
 export function callsIn(tools: string): string {
   const folder = join(tools, "calls");
   rmSync(folder, { recursive: true, force: true });

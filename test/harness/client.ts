@@ -11,7 +11,7 @@ import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 const Described = z.object({
   content: z.optional(z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }))),
 });
-/** The document describes a response in its operation or, if operations share it, among the components. */
+/** The OpenAPI document describes a response either in the operation itself or, if several operations share it, among its components. */
 const Place = z.union([z.object({ $ref: z.string() }), Described]);
 const Document = z.object({
   paths: z.record(z.string(), z.record(z.string(), z.object({ responses: z.record(z.string(), Place) }))),
@@ -30,7 +30,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema({ $id: "openapi", ...document });
 
-/** Literal path segments must be tried before placeholders, so paths with fewer placeholders come first. */
+/** The operations, ordered so that literal path segments are matched before placeholders such as `{id}`. */
 const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => {
     const pattern = new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{[^}]+\}/g, "[^/]+")}$`);
@@ -47,7 +47,7 @@ export const documentedOperations = operations.map(({ method, path }) => ({ meth
 
 const validators = new Map<string, ValidateFunction>();
 
-/** Throws if the operation is documented but not the status, media type or body of this answer. */
+/** Throws an error if the OpenAPI document contains this operation but not the status, media type or body of the answer. */
 export function assertDocumented(method: string, path: string, answer: Answer): void {
   const operation = operations.find((entry) => entry.method === method && entry.pattern.test(path));
   if (operation === undefined) return;
@@ -88,11 +88,12 @@ export interface Answer {
 
 export const baseUrl = (): string => inject("baseUrl");
 
-/** Node's HTTP client instead of `fetch`, because it needs much less time and the tests send tens of thousands of requests. */
+/** Node's HTTP client is used instead of `fetch`, because it needs less processor time and the tests send tens of thousands of requests. */
 const agent = new Agent({ keepAlive: true });
 
 /**
- * Sends one request and checks the answer against the OpenAPI document. The path is sent unchanged, so that a test can send invalid paths.
+ * Sends one request and checks the answer against the OpenAPI document. The path is not normalized, so that a test can send invalid
+ * paths.
  */
 export async function send(
   method: string,
@@ -136,11 +137,14 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
 
 function answerOf(status: number, headers: Headers, text: string): Answer {
   const isJson = headers.get("content-type")?.includes("json") === true;
-  // The answer to HEAD has the media type JSON but an empty text, which does not parse.
+  // // The answer to HEAD has the media type JSON but no body that could be parsed.
   return { status, headers, text, body: isJson && text !== "" ? JSON.parse(text) : undefined };
 }
 
-/** Empties the gateway's cache of authorizer results. Otherwise a test would wait a minute for the gateway to call the authorizer again. */
+/**
+ * Empties the gateway's cache of authorizer results. The gateway caches a caller's role and permissions for a minute, so a test would
+ * otherwise have to wait until a change takes effect.
+ */
 export async function flushAuthorizers(): Promise<void> {
   const answer = await fetch(`${baseUrl()}/local/authorizers-cache`, { method: "DELETE" });
   if (answer.status !== 204) throw new Error(`the authorizers' cache was not flushed: ${answer.status}`);
@@ -164,7 +168,7 @@ async function fetchToken(email: string): Promise<string> {
   return (await answer.text()).trim();
 }
 
-/** The API client that the project generates for apps. It also checks every answer against the OpenAPI document. */
+/** The TypeScript client that the project generates for apps. In the tests it also checks every answer against the OpenAPI document. */
 type TypedClient = Pick<ApiClient, "GET" | "POST" | "PUT" | "PATCH" | "DELETE">;
 
 export interface Client extends TypedClient {
@@ -192,10 +196,9 @@ export function clientOf(email: string): Client {
   return Object.assign(call, { email, GET, POST, PUT, PATCH, DELETE });
 }
 
-/** Returns the path parameter `{id}` for a request of the typed client. */
 export const at = (id: number) => ({ params: { path: { id } } });
 
-/** The demo companies of the local service. All test files share them, so tests must only read them. */
+/** Users of the local service's demo companies. All test files share these companies, so a test must not change them. */
 export const demo = {
   owner: clientOf("owner@acme.test"),
   otherOwner: clientOf("owner@globex.test"),

@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
-  /** Progress and errors. The result of the command goes to stdout. */
+  /** Progress messages and error messages. */
   readonly stderr: string;
 }
 
@@ -18,7 +18,10 @@ export interface Running {
 
 export const startCsv = (...args: readonly string[]): Running => startCsvWith(":", ...args);
 
-/** Runs the shell command `first` before the CSV command in the same shell, for example `ulimit` to set a limit. */
+/**
+ * Starts the CSV command in a shell, after the shell command `first`. An example of `first` is `ulimit`, which limits the command's
+ * resources.
+ */
 export function startCsvWith(first: string, ...args: readonly string[]): Running {
   const command = [process.execPath, join(import.meta.dirname, "../../infra/cli/csv.ts"), ...args];
   const child = spawn("sh", ["-c", `${first}; exec "$0" "$@"`, ...command], {

@@ -1,10 +1,13 @@
-/** Starts a faulty DynamoDB for the tests of one file and stops it after the last test. Each test begins without planned faults. */
+/**
+ * Starts a DynamoDB server for the tests of one file and stops it after the last test. A test can plan faults of this server, and the
+ * plan is cleared before each test.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 /**
- * Call this once, at the top of a test file. The scope `test` creates a table for each test. Tests of code that reads the rows of all
- * companies need this.
+ * Call this function once, at the top of a test file. With the scope `test`, each test gets an empty table. Tests of code that reads the
+ * rows of all companies need an empty table.
  */
 export function faultyDynamoDb(scope: "file" | "test" = "file"): FaultyDynamoDb {
   const [before, after] = scope === "file" ? [beforeAll, afterAll] : [beforeEach, afterEach];

@@ -1,4 +1,4 @@
-/** A real DynamoDB server behind a proxy that can throttle, fail, hang, lose or delay replies, and carry out only a part of a batch. */
+/** A real DynamoDB server behind a proxy. The proxy can throttle, fail or delay calls, lose replies, and forward only a part of a batch. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { text } from "node:stream/consumers";
@@ -12,21 +12,25 @@ import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 
 type Json = Record<string, unknown>;
 
-/** The fault of one call. A fault plan chooses it by the operation, the number of the call (from 1) and the request body. */
+/** What the proxy does with one call. */
 export type Fault =
   | { readonly kind: "pass" }
   | { readonly kind: "error"; readonly code: string; readonly status: number }
-  /** The call takes effect, but the connection breaks before the reply, so the client cannot know whether it did. */
+  /**
+   * DynamoDB executes the call, but the connection breaks before the reply. The client therefore cannot know whether the call was
+   * executed.
+   */
   | { readonly kind: "lose reply" }
   | { readonly kind: "hang" }
-  /** The call takes effect immediately, but its reply waits until `meanwhile` has ended. */
+  /** DynamoDB executes the call immediately, but the proxy sends the reply only after `meanwhile` has ended. */
   | { readonly kind: "late"; readonly meanwhile: () => Promise<unknown>; readonly change?: (body: Json) => Json }
-  /** The call takes effect only after `meanwhile` has ended. */
+  /** DynamoDB executes the call only after `meanwhile` has ended. */
   | { readonly kind: "early"; readonly meanwhile: () => Promise<unknown> }
-  /** The request is changed before it reaches the server. */
+  /** The proxy changes the request before DynamoDB gets it. */
   | { readonly kind: "ask"; readonly change: (body: Json) => Json }
   /**
-   * Only this share of a batch reaches the server, but at least one entry unless the share is 0. The reply lists the rest as unprocessed.
+   * DynamoDB gets only this share of a batch, from 0 to 1, and at least one entry unless the share is 0. The reply lists the remaining
+   * entries as unprocessed.
    */
   | { readonly kind: "part"; readonly share: number };
 
@@ -40,10 +44,10 @@ export const conflict: Fault = { kind: "error", code: "TransactionConflictExcept
 export interface FaultyDynamoDb {
   readonly endpoint: string;
   readonly table: Table;
-  /** The same table without faults. */
+  /** The same table without the proxy, so no fault affects it. */
   readonly direct: Table;
   readonly directEndpoint: string;
-  /** Names of the operations since the last call of `plan`, in order. */
+  /** Names of the operations that were called since the last `plan`, in order. */
   readonly calls: string[];
   plan(next: FaultPlan): void;
   /** Returns all keys of the table whose partition key begins with `partition`. */
@@ -53,7 +57,7 @@ export interface FaultyDynamoDb {
 
 export const TABLE = "Canvassing";
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-/** Long time-outs, because a busy machine answers many concurrent calls slowly. */
+/** The time-outs are long, because a busy machine answers many concurrent calls slowly. */
 export const patient = { connectMs: 60_000, answerMs: 60_000 } as const;
 const JsonBody = z.record(z.string(), z.unknown());
 
@@ -95,7 +99,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
         {
           TableName: TABLE,
           ProjectionExpression: "pk, sk",
-          // The server filters, because the table also contains the rows of all earlier tests of the file.
+          // // The filter is needed because the table also contains the rows of the file's earlier tests.
           FilterExpression: "begins_with(pk, :partition)",
           ExpressionAttributeValues: { ":partition": { S: partition } },
         },
@@ -164,7 +168,7 @@ async function apply(
 const Statements = z.object({ Statements: z.array(z.unknown()) });
 const Carried = z.looseObject({ Responses: z.array(z.unknown()) });
 
-/** Executes only a share of a batch of PartiQL statements. The reply lists the other statements as throttled. */
+/** Forwards only a share of a batch of PartiQL statements to DynamoDB. The reply lists the other statements as throttled. */
 async function carryOut(body: Json, share: number, forward: (body: Json) => Promise<{ text: string }>): Promise<Json> {
   const all = z.parse(Statements, body).Statements;
   const sent = all.slice(0, share === 0 ? 0 : Math.max(1, Math.floor(all.length * share)));

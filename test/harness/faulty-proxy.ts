@@ -1,12 +1,15 @@
 /**
- * A proxy between a client and the local service with its bucket. A test plans which requests it holds, and which answers it breaks off,
- * shortens, loses or replaces.
+ * A proxy between a client, the local service and its simulated S3 bucket. A test plans which requests the proxy holds, and which answers
+ * it breaks off, shortens, loses or replaces.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 
-/** A planned failure of one request. `cut` breaks the connection after this many bytes of the body of the request or answer. */
+/**
+ * A planned failure of one request. `cut` breaks the connection after this many bytes of the request's or the answer's body. `hold` never
+ * answers.
+ */
 export type Failure =
   | { readonly cut: "request" | "answer"; readonly after: number }
   /** The service handles the request, but the client gets no answer. */
@@ -14,21 +17,21 @@ export type Failure =
   | { readonly hold: "request" }
   /** The proxy answers with this status instead of the service. */
   | { readonly answer: number }
-  /** The client gets only this many bytes, and then a regular end of the body. It must notice by itself that bytes are missing. */
+  /** The proxy sends only this many bytes and then ends the body regularly. The client must notice that bytes are missing. */
   | { readonly shorten: number };
 
 export interface FaultyProxy {
   readonly url: string;
-  /** The requests so far, for example `PUT /uploads`. */
+  /** Method and path of each request so far, for example `PUT /uploads`. */
   readonly calls: readonly string[];
-  /** Plans failures for the next requests that begin with `call`, one failure for each request. */
+  /** Plans one failure for each of the next requests whose method and path begin with `call`. */
   fail(call: string, ...failures: readonly Failure[]): void;
   received(call: string, count?: number): Promise<void>;
   stop(): void;
 }
 
 export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
-  /** The bucket's origin, which the proxy learns from presigned URLs. */
+  /** The origin of the bucket's URLs. The proxy reads it from the presigned URLs that the service returns. */
   let bucket = "";
   let url = "";
   const calls: string[] = [];
@@ -43,7 +46,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? "/";
     const isApi = /^\/(api|local)\//.test(path);
-    // The first segment of a bucket URL is the bucket's name, which tests leave out of `calls`.
+    // // A bucket URL's path begins with the bucket's name, which tests leave out of `calls`.
     const call = `${request.method} ${isApi ? path : `/${path.split("/").slice(2).join("/")}`}`;
     calls.push(call);
     events.dispatchEvent(new Event("call"));
@@ -65,7 +68,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
       return void request.socket.destroy();
     }
     const { "transfer-encoding": _, "content-length": length, connection: __, ...headers } = answer.headers;
-    // Streamed answers pass unchanged. They are gzipped and contain no presigned URLs.
+    // // Only uncompressed JSON can contain presigned URLs. Compressed answers are streamed and pass unchanged.
     const isJson = String(headers["content-type"]).includes("json") && headers["content-encoding"] === undefined;
     const body = isJson ? Buffer.from(throughProxy((await buffer(answer)).toString())) : undefined;
     const contentLength = body?.length ?? length;
@@ -92,7 +95,8 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
   }
 
   /**
-   * Replaces the bucket's origin in presigned URLs by the origin of the proxy, so that the client uploads and downloads through the proxy.
+   * Replaces the bucket's origin in presigned URLs with the proxy's origin, so that the client's uploads and downloads pass through the
+   * proxy.
    */
   function throughProxy(text: string): string {
     return text.replace(/(http:\/\/127\.0\.0\.1:\d+)(?=[^"]*X-Amz-Signature)/g, (origin) => {

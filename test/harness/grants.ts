@@ -1,13 +1,13 @@
 /**
- * Compares the grants (IAM rights) of the route table with the grants that functions use while all API tests run. Remove an unused grant,
- * or excuse it here with a reason. The reason names the tests that need the grant.
+ * Compares the grants (IAM rights) that the route table gives to functions with the grants that the functions use while all API tests
+ * run. Remove an unused grant, or excuse it here. An excuse names the tests that need the grant.
  */
 import type { Access } from "../../infra/routes/route.ts";
 import { authorizer, eventFunctions, routes } from "../../infra/routes/routes.ts";
 
 export interface Grant {
   readonly file: string;
-  /** A DynamoDB action and a family of keys, as `action family`. A family is a group of keys, such as the keys of prospects. */
+  /** A DynamoDB action and a key family, for example the keys of prospects, with a space between them. */
   readonly grant: string;
 }
 
@@ -130,20 +130,20 @@ const granted: readonly Grant[] = accessByFile.flatMap(({ file, access }) =>
 
 const isGranted = ({ file, grant }: Grant): boolean => granted.some((one) => one.file === file && one.grant === grant);
 
-/** The grants that `rare` excuses and that the route table still contains. */
+/** The unused grants that `rare` excuses and that the route table still gives to a function. */
 export const excused: readonly Grant[] = rare
   .flatMap(({ files, grants }) => files.flatMap((file) => grants.map((grant) => ({ file, grant }))))
   .filter(isGranted);
 
-/** Returns the reasons that excuse no grant of the route table, so that they can be removed. */
+/** Returns the reasons in `rare` whose grants the route table no longer contains. They can be removed. */
 export const staleReasons = (): string[] =>
   rare
     .filter(({ files, grants }) => !files.some((file) => grants.some((grant) => isGranted({ file, grant }))))
     .map(({ reason }) => reason);
 
 /**
- * Returns the grants that no function used and no reason excuses. `uses` lists for each function's file the grants that it used, each as
- * `action family`.
+ * Returns the grants that no function used and that `rare` does not excuse. `uses` maps a function's file to the grants that it used,
+ * each as `action family`.
  */
 export function unusedGrants(uses: Readonly<Record<string, readonly string[]>>): Grant[] {
   const needed = new Set([
@@ -153,7 +153,7 @@ export function unusedGrants(uses: Readonly<Record<string, readonly string[]>>):
   return granted.filter(({ file, grant }) => !needed.has(`${file} ${grant}`));
 }
 
-/** Call this after all API tests. Throws an error with one line for each unnecessary grant. */
+/** Call this function after all API tests. It throws an error with one line for each unused grant. */
 export function assertGrantsAreUsed(uses: Readonly<Record<string, readonly string[]>>): void {
   const lines = unusedGrants(uses).map(({ file, grant }) => `${file} has the grant ${grant}, which no API test uses`);
   if (lines.length > 0)

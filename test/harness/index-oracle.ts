@@ -1,6 +1,6 @@
 /**
- * Checks a company's index independently of the code under test. It reads all rows and the whole index, without caches and without skipping
- * segments, and compares them.
+ * Checks a company's search index independently of the code under test. It reads the whole index and all rows of prospects and notes,
+ * without caches, and compares them.
  */
 import * as z from "zod/mini";
 import { readUnflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -22,18 +22,21 @@ const PARALLEL = 16;
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 export interface CompanyProspects {
-  /** All prospects that are not deleted, in no particular order. */
+  /** All prospects that are not deleted, in any order. */
   readonly prospects: StoredProspect[];
-  /** All notes in no particular order, including notes of deleted prospects. */
+  /** All notes, in any order. They include the notes of deleted prospects. */
   readonly notes: readonly StoredNote[];
 }
 
-/** Reads the rows of all recorded id ranges. It misses no row, because the service records a range before it writes the rows. */
+/**
+ * Reads all prospects and notes of a company. The service records each range of prospect ids before it writes rows with these ids. The
+ * recorded ranges therefore lead to all rows.
+ */
 export async function readAllProspects(table: Table, companyId: number): Promise<CompanyProspects> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const { from, to, importId } = Range.parse(item);
-    // A range with an import id belongs to an unfinished import, whose rows are not visible yet.
+    // // A range with an import id belongs to an unfinished import. Its rows are not visible to users yet.
     if (importId !== undefined) continue;
     for (let block = from; block <= to; block++) blocks.push(block);
   }
@@ -55,12 +58,15 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 }
 
 export interface Contents {
-  /** The rows of the index by the id of their prospect, without outdated and deleted ones. More than one row for an id is a fault. */
+  /** The valid rows of the search index by the id of their prospect. The index is faulty if an id has more than one row. */
   readonly rows: ReadonlyMap<number, readonly IndexRow[]>;
   readonly notes: ReadonlyMap<number, readonly NoteText[]>;
 }
 
-/** Reads the records of the whole index. Throws IndexUnreadable if a stored part of the index is missing or damaged. */
+/**
+ * Reads all prospects and notes that the search index contains. Throws IndexUnreadable if a stored part of the index is missing or
+ * damaged.
+ */
 export async function readContents(table: Table, companyId: number): Promise<Contents> {
   const unflushed = await readUnflushed(table, companyId);
   const { runs } = await readManifest(table, companyId, unflushed.head.manifest);
@@ -104,8 +110,8 @@ export interface IndexFault {
 }
 
 /**
- * Returns the differences between index and rows. The list is empty if they agree. The company must have no concurrent writes. Throws
- * IndexUnreadable if a stored part of the index is missing or damaged.
+ * Returns the differences between the search index and the rows of the table. The list is empty if they agree. Nobody may write to the
+ * company meanwhile. Throws IndexUnreadable if a stored part of the index is missing or damaged.
  */
 export async function checkIndex(table: Table, companyId: number): Promise<IndexFault[]> {
   const [company, contents] = await Promise.all([readAllProspects(table, companyId), readContents(table, companyId)]);
@@ -113,7 +119,7 @@ export async function checkIndex(table: Table, companyId: number): Promise<Index
   const texts = new Map(
     company.notes.filter(({ prospectId }) => rows.has(prospectId)).map((note) => [note.id, indexNote(note)]),
   );
-  // The index keeps notes of a deleted prospect until a merge drops them, which is no fault.
+  // // The index may still contain notes of a deleted prospect. A later merge of index parts removes them, so they are no fault.
   const notes = new Map([...contents.notes].filter(([, [note]]) => note !== undefined && rows.has(note.prospectId)));
   return [...differences("prospect", rows, contents.rows), ...differences("note", texts, notes)];
 }

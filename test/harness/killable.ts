@@ -1,4 +1,4 @@
-/** Simulates a process that is killed at one of its calls. None of its later calls has an effect. */
+/** Simulates a process that is killed at one of its calls to the outside world. Later calls of the same process have no effect. */
 import type { EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -6,7 +6,8 @@ import type { Table } from "#shared/db/table.ts";
 export class Killed extends Error {}
 
 /**
- * Wraps the context of one execution. After one call has thrown Killed, every later call throws Killed too, as if the process had ended.
+ * Wraps the context of one execution. As soon as one call has thrown Killed, every later call throws Killed too, as if the process had
+ * ended.
  */
 export function killable(context: EventContext): EventContext {
   let isDead = false;
@@ -27,7 +28,7 @@ export function killable(context: EventContext): EventContext {
   };
 }
 
-/** Returns the table with every operation wrapped in `call`, which receives the name of the operation. */
+/** Returns a table that executes each operation through `call`. `call` receives the work and the name of the operation. */
 export function calledBy(call: <T>(work: () => Promise<T>, name: string) => Promise<T>, table: Table): Table {
   const all = async (spec: Parameters<Table["query"]>[0]): Promise<Item[]> => {
     const items: Item[] = [];

@@ -1,4 +1,4 @@
-/** Starts one local service for all API tests. With BASE_URL the tests use a running service instead. */
+/** Starts one local service for all API tests. If BASE_URL is set, the tests use the service at this URL instead. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
@@ -11,14 +11,17 @@ import { assertGrantsAreUsed } from "./grants.ts";
 declare module "vitest" {
   export interface ProvidedContext {
     readonly baseUrl: string;
-    /** The issuer's private key, with which tests forge tokens. Null if the service of BASE_URL keeps its key secret. */
+    /**
+     * The private key that signs access tokens, with which tests forge tokens. It is null if the tests do not have the key of the service
+     * at BASE_URL.
+     */
     readonly signingKey: SigningKey | null;
   }
 }
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const other = process.env.BASE_URL ?? "";
-  // If BASE_URL is not set, the test runner sets it to a path. Only a URL therefore names a running service.
+  // // The test runner sets BASE_URL to a path if it is not set. Only a complete URL therefore names a running service.
   if (URL.canParse(other)) {
     const baseUrl = other.replace(/\/$/, "");
     await assertSignIn(baseUrl);
@@ -48,7 +51,7 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>["uses
   return z.parse(Used, (await answer)[0]).uses;
 }
 
-/** Returns true if all API tests ran and passed. Otherwise the grants that only the other tests use would seem unused. */
+/** Returns true if all API tests ran and passed. After a part of the tests, the grants that only the other tests use would seem unused. */
 async function isWhole(project: TestProject): Promise<boolean> {
   if (project.name !== "api" || project.vitest.config.testNamePattern !== undefined) return false;
   const ran = project.vitest.state.getTestModules().filter((module) => module.project.name === project.name);
@@ -70,7 +73,10 @@ async function readyOf(service: ChildProcess, ended: Promise<number | null>): Pr
   return z.parse(Ready, message);
 }
 
-/** Throws unless the URL belongs to a local service. The tests sign in as users that they create, which only a local service allows. */
+/**
+ * Throws an error unless a local service answers at the URL. The tests sign in as users that they create, and only a local service allows
+ * this.
+ */
 async function assertSignIn(baseUrl: string): Promise<void> {
   const answer = await fetch(`${baseUrl}/local/outputs`).catch(() => undefined);
   if (answer?.ok === true) return;
@@ -80,8 +86,8 @@ async function assertSignIn(baseUrl: string): Promise<void> {
 const PublicKeys = z.object({ keys: z.array(z.object({ kid: z.string(), n: z.string() })) });
 
 /**
- * Reads the signing key of a service that was started without `--memory` and therefore stores the key in DATA_DIR. Returns the key only if
- * the issuer publishes its public part.
+ * Reads the signing key of a running service. A service that was started without `--memory` stores its key in DATA_DIR. The key is
+ * returned only if its public part is the one that the service publishes.
  */
 async function keptSigningKey(baseUrl: string): Promise<SigningKey | null> {
   const file = join(process.env.DATA_DIR ?? ".local", "signing-key.json");

@@ -1,4 +1,4 @@
-/** Makes an API Gateway event and Lambda's context for a function. */
+/** Makes the arguments with which Lambda calls a function of the API: the event of API Gateway and the context. */
 import type { APIGatewayProxyEvent, Context } from "aws-lambda";
 import * as z from "zod/mini";
 
@@ -17,7 +17,10 @@ export const lambdaContext: Context = {
   getRemainingTimeInMillis: () => 25_000,
 };
 
-/** `authorizer` may be anything, as if a caller bypassed the gateway. */
+/**
+ * The test chooses any value for `authorizer`, which is normally set by the gateway. It can thereby simulate a caller that bypasses the
+ * gateway.
+ */
 export function proxyEvent(authorizer: unknown): APIGatewayProxyEvent {
   const requestContext: APIGatewayProxyEvent["requestContext"] = {
     accountId: "",

@@ -1,4 +1,4 @@
-/** A webhook receiver on loopback, which records each request and answers as the test requires. */
+/** A webhook receiver on loopback. It records each request and answers as the test requires. */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
@@ -22,7 +22,7 @@ export type Behaviour = (receipt: Receipt, response: ServerResponse, count: numb
 export interface Receiver {
   readonly url: string;
   readonly receipts: Receipt[];
-  /** Resolves when `count` requests have arrived. Fails after WAIT_MS, which is longer than a delivery to this receiver needs. */
+  /** Resolves when `count` requests have arrived. Rejects after WAIT_MS. */
   until(count: number): Promise<void>;
   close(): Promise<void>;
 }

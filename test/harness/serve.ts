@@ -1,7 +1,7 @@
-/** Starts the local service of the API tests. It is a separate process, because the test runner slows down the modules that it loads. */
+/** Starts the local service of the API tests in a separate process, because the test runner slows down the modules that it loads itself. */
 import { startLocal } from "../../infra/local/service.ts";
 
-/** The service divides its delays by this factor, so that retries and debounce windows of minutes end in seconds. */
+/** The service divides its delays by this factor, so that the tests wait seconds instead of minutes, for example for retries. */
 const TIME_SCALE = 60;
 
 const service = await startLocal({
@@ -16,14 +16,15 @@ const service = await startLocal({
 
 async function end(exitCode: number): Promise<void> {
   await service.stop();
-  // A refusal is a call that the function's IAM policy does not allow. It caused a 5xx, so its cause is printed.
+  // // A refusal is a call that the function's IAM policy does not allow. The test sees only a 5xx, so the cause is printed here.
   for (const refusal of service.refusals) console.error(refusal);
   process.exit(exitCode);
 }
 
-// `disconnect` means that the test process has ended for any reason, so the service must end too.
+// // The event `disconnect` means that the test process has ended for any reason. The service must then end too.
 for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () => void end(0));
-// Ctrl-C signals all processes of a terminal. The service ignores it, because the test process still needs the service and then ends it.
+// // Ctrl-C sends SIGINT to all processes of a terminal. The service ignores it, because the test process still needs the service and
+// ends it later.
 process.on("SIGINT", () => undefined);
 process.on("message", (message) => {
   if (message === "uses") process.send?.({ uses: service.uses() });

@@ -1,4 +1,4 @@
-/** Reads values from answers. The test client has already checked the answers against the OpenAPI document. */
+/** Reads values from answers, and fails the test if the answer has another shape. */
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import type { Answer } from "./client.ts";
@@ -29,7 +29,7 @@ export function dataOf<Data>({ data, error, response }: TypedAnswer<Data>, statu
   return data ?? expect.fail(`${response.url} gave no data`);
 }
 
-/** Expects a problem body with this status and code, and returns its list of errors. */
+/** Expects a problem body (the JSON of an error) with this status and code, and returns its list of errors. */
 export function problemOf(answer: Answer | TypedAnswer<unknown>, status: number, code: string) {
   const isTyped = "response" in answer;
   const response = isTyped ? answer.response : answer;
@@ -43,9 +43,7 @@ export function problemOf(answer: Answer | TypedAnswer<unknown>, status: number,
 
 export const statusOf = ({ response }: { readonly response: Response }): number => response.status;
 
-/** Returns the value. Fails the test if it is null or undefined. */
 export const present = <T>(value: T | null | undefined): T => value ?? expect.fail("what must be there is missing");
 
-/** Each name contains this counter, so that no name is used twice. */
 let names = 0;
 export const uniqueName = (): string => `T${process.pid}-${Date.now().toString(36)}-${names++}`;

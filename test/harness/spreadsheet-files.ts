@@ -1,14 +1,11 @@
-/**
- * Composes CSV files as spreadsheet programs save them. Each entry names the menu command whose delimiter, encoding, line ends, quotes and
- * decimal sign it imitates.
- */
+/** Composes CSV files as spreadsheet programs save them. The programs differ in delimiter, encoding, line ends, quotes and decimal sign. */
 
 export interface SpreadsheetFile {
-  /** The program and the command that saves such a file. */
+  /** The name of the program and of the menu command that saves such a file. */
   readonly saved: string;
   readonly encoding: "utf-8" | "utf-16le" | "windows-1252";
   readonly hasDecimalComma: boolean;
-  /** Numbers are passed as numbers, because the program chooses their decimal sign. */
+  /** Composes the file. A test passes numbers as numbers, because the program chooses their decimal sign. */
   readonly bytes: (rows: readonly (readonly (string | number)[])[]) => Uint8Array<ArrayBuffer>;
 }
 
@@ -77,5 +74,5 @@ export const spreadsheetFiles: readonly SpreadsheetFile[] = [
   composed("Google Sheets: Download, Comma-separated values", { delimiter: ",", endsLastLine: false }),
 ];
 
-/** The first bytes of every xlsx file, which are the header of its first ZIP entry. */
+/** The first bytes of every xlsx file. An xlsx file is a ZIP file, and these bytes are the header of its first entry. */
 export const xlsxBytes = Uint8Array.from(Buffer.from("504b030414000600080000002100", "hex"));

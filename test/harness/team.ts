@@ -1,4 +1,4 @@
-/** Creates two companies for one test file, so that test files can share a local service without affecting each other. */
+/** Creates two companies for one test file. Test files share a local service, and a file does not affect the companies of another file. */
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";
@@ -24,7 +24,7 @@ export interface Team {
 
 const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
 
-/** Creates two companies with users of each role. The clients named `other…` belong to the second company. */
+/** Creates two companies with users of each role. The clients whose names begin with `other` belong to the second company. */
 export async function newTeam(): Promise<Team> {
   const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };

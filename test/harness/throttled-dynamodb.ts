@@ -1,4 +1,7 @@
-/** A DynamoDB whose partitions accept a limited number of write units a second, as DynamoDB's own partitions do. */
+/**
+ * A proxy in front of DynamoDB. It simulates partitions that accept a limited number of write units per second, as the partitions of AWS
+ * do.
+ */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
@@ -22,7 +25,10 @@ export interface ThrottledDynamoDb {
   stop(): void;
 }
 
-/** @param unitsPerSecond Write units that each partition accepts in a second. A partition saves the unused units of one second. */
+/**
+ * @param unitsPerSecond Write units that each simulated partition accepts per second. A partition saves up at most the units of one
+ * second.
+ */
 export async function startThrottledDynamoDb(
   behind: string,
   partitions: number,
@@ -32,7 +38,8 @@ export async function startThrottledDynamoDb(
   const counts = { calls: 0, refusedCalls: 0, units: 0 };
 
   /**
-   * Accepts a write while any units are left, as DynamoDB does. A large write makes the number negative, so later writes must wait longer.
+   * Accepts a write while the partition has units left, as DynamoDB does. A large write makes the number of units negative, so that later
+   * writes must wait longer.
    */
   function takes(pk: string, bytes: number): boolean {
     const bucket = buckets[placeOf(pk, partitions)];
@@ -106,7 +113,10 @@ function keysIn(operation: string, body: string): string[] {
   return parts.map(({ Key, Item }) => (Key ?? Item)?.pk.S ?? "");
 }
 
-/** Chooses the partition by the hash FNV-1a, because DynamoDB also chooses it by a hash of the partition key. */
+/**
+ * Chooses the partition by a hash of the partition key (FNV-1a). DynamoDB also uses a hash, so that consecutive keys are spread over the
+ * partitions.
+ */
 function placeOf(pk: string, partitions: number): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < pk.length; i++) value = Math.imul(value ^ pk.charCodeAt(i), 0x01000193);

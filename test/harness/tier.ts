@@ -1,6 +1,6 @@
 /**
- * The size of expensive tests depends on the test command. `npm test` and `npm run test:deep` use a small size that can still find a fault.
- * `npm run test:wide` uses the full size.
+ * Sets the size of expensive tests by the test command. `npm test` and `npm run test:deep` use a small size that can still find a fault,
+ * and `npm run test:wide` uses the full size.
  */
 import { inject } from "vitest";
 
@@ -13,7 +13,7 @@ declare module "vitest" {
 }
 
 /**
- * Returns the size for the current test command. A test that uses this function needs the tag `sized`, because `test:wide` runs only tests
- * with this tag.
+ * Returns the size for the current test command. A test that calls this function needs the tag `sized`, because `npm run test:wide` runs
+ * only tests with this tag.
  */
 export const sized = (sizes: Readonly<Record<Tier, number>>): number => sizes[inject("tier")];

@@ -1,6 +1,6 @@
 /**
- * Puts Prism between the tests and their local service. Prism validates each request and each answer by docs/openapi.json. The run fails if
- * an answer violates the document, or if the service accepts a request that violates it.
+ * Puts Prism, a proxy that validates HTTP, between the tests and their local service. Prism checks each request and answer against
+ * docs/openapi.json. The test run fails if an answer violates the document, or if the service accepts a request that violates it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,14 +12,14 @@ import * as z from "zod/mini";
 import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
 import { installedTools } from "./client-tools.ts";
 
-/** Runs after local-service.ts, and replaces the URL that it provides. */
+/** The setup of the test run. It runs after local-service.ts and replaces the service's URL with Prism's URL. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const { baseUrl } = project.getProvidedContext();
   const { prism, url } = await startPrism(baseUrl);
   const seen = { answers: 0, violations: new Set<string>() };
   const front = createServer((incoming, outgoing) => {
     const { method, url: path = "/" } = incoming;
-    // The document does not describe the controls of the local service.
+    // // The OpenAPI document does not describe the paths below /local/, which control the local service.
     if (path.startsWith("/local/")) return relay(incoming, outgoing, baseUrl, () => undefined);
     return relay(incoming, outgoing, url, (status, header) => {
       seen.answers++;
@@ -35,7 +35,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   };
 }
 
-/** Does not throw, because the service that was started before Prism would then not end. */
+/** Prints the violations, and sets the exit code instead of throwing. After an error the test runner would not stop the service. */
 function report({ answers, violations }: { readonly answers: number; readonly violations: ReadonlySet<string> }): void {
   console.log(`Prism validated ${answers} requests and their answers: ${violations.size} violations`);
   for (const violation of [...violations].slice(0, 40)) console.error(violation.slice(-500));
@@ -48,7 +48,7 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
 }
 
-/** Prism takes no port 0, so this finds a free port first. */
+/** Finds a free port, because Prism cannot choose one itself. */
 async function freePort(): Promise<string> {
   const server = createServer();
   const { port } = new URL(await listening(server));
@@ -102,11 +102,17 @@ function relay(
 
 const Violations = z.array(z.object({ location: z.array(z.string()), severity: z.string(), message: z.string() }));
 
-/** Longer filters, which the service ignores from users who may not filter by them, and page sizes above the largest, which it reduces. */
+/**
+ * Violations of requests that the service accepts on purpose. It ignores too long filters of users who may not use these filters, and it
+ * reduces page sizes above the maximum.
+ */
 const tolerated =
   /^request\.query\..* (?:must NOT have more than \d+ characters|must be <= \d+|must match format "int64")$/;
 
-/** The violations that prove the document or the service wrong. A request that the service refuses may violate the document. */
+/**
+ * Returns the violations that are faults of the document or of the service. If the service refuses a request, the request may violate the
+ * document, so only the answer counts.
+ */
 function faults(status: number, header: string): string[] {
   if (!header.startsWith("[")) return [header];
   const errors = Violations.parse(JSON.parse(header)).filter(({ severity }) => severity === "Error");

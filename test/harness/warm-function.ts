@@ -1,4 +1,7 @@
-/** Creates companies for tests, and contexts of warm functions that share a table but no memory. */
+/**
+ * Creates companies for tests, and contexts of warm functions. A warm function has filled caches. The contexts share one table but have
+ * separate caches.
+ */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
