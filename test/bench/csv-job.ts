@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { newGzip } from "#shared/http/streaming.ts";
+import { gzipped } from "#shared/http/gzip.ts";
 import { runExport } from "#shared/jobs/export/job.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
@@ -60,7 +60,7 @@ async function importAll(): Promise<Imported> {
 }
 
 const streamed = async (filter: ProspectFilter = {}): Promise<void> =>
-  pipeline(Readable.from(await exportProspects(context, caller, filter), { highWaterMark: 1 }), newGzip(), nowhere());
+  pipeline(Readable.from(gzipped(await exportProspects(context, caller, filter)), { highWaterMark: 1 }), nowhere());
 
 const nowhere = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() });
 

@@ -9,7 +9,7 @@ import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
-import { newGzip } from "#shared/http/streaming.ts";
+import { gzipped } from "#shared/http/gzip.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
@@ -192,9 +192,9 @@ async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]
 
 /** Returns budget 8, which limits the bytes that a phone downloads for one pin (one prospect on the map). */
 export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
-  const texts = [...(await mapPins(context, caller, {}))];
+  const texts = Array.from(await mapPins(context, caller, {}), (piece) => Buffer.from(piece));
   const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
-  const zipped = await buffer(Readable.from(texts).pipe(newGzip()));
+  const zipped = await buffer(Readable.from(gzipped(texts)));
   const measured = zipped.length / pins;
   return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];
 }

@@ -45,6 +45,28 @@ test("100 000 pins arrive complete, plain and gzipped", async () => {
   }
 });
 
+test.each([{}, { "Content-Encoding": "gzip" }])(
+  "parts that share memory arrive with the bytes that each part had (%j)",
+  async (headers) => {
+    function* sharing() {
+      const bytes = Buffer.alloc(100_000);
+      for (const letter of "abcdefgh") yield bytes.fill(letter);
+      yield "";
+    }
+    const stream = new HttpStream();
+    await writeAnswer(stream, { statusCode: 200, headers, pieces: sharing() });
+    const body = Buffer.concat(stream.chunks);
+    const whole = "Content-Encoding" in headers ? gunzipSync(body) : body;
+    expect(whole.toString()).toBe([..."abcdefgh"].map((letter) => letter.repeat(100_000)).join(""));
+  },
+);
+
+test("a gzipped answer of no parts is an empty gzip file", async () => {
+  const stream = new HttpStream();
+  await writeAnswer(stream, { statusCode: 200, headers: { "Content-Encoding": "gzip" }, pieces: [] });
+  expect(gunzipSync(Buffer.concat(stream.chunks))).toHaveLength(0);
+});
+
 test.each([0, 1, 2])("%i items are an array", async (count) => {
   const stream = new HttpStream();
   await writeAnswer(stream, { statusCode: 200, headers: {}, pieces: jsonArray(MapPin, pins(count)) });

@@ -21,7 +21,7 @@ test("the text is right for any ids and coordinates, for one pin and for many pi
   fc.assert(
     fc.property(fc.array(pin, { minLength: 1, maxLength: 20 }), (pins) => {
       const end = pinEnd('"#9CA3AF"');
-      const text = new PinText("[", pins.length, end.length);
+      const text = new PinText().begin("[");
       for (const { id, lat, lng } of pins) text.add(id, lat, lng, end);
       // JSON.stringify writes negative zero as 0, so the expected pins have no negative zero.
       const expected = pins.map(({ id, lat, lng }) => ({ id, lat: lat + 0, lng: lng + 0, statusColor: "#9CA3AF" }));
@@ -36,7 +36,10 @@ test("200 000 unflushed rows are all shown as pins, although a call in JavaScrip
   const row = { ...seen, version: 1, createdAt: 0, text: "", phoneDigits: "" };
   const unflushed = Array.from({ length: 200_000 }, (_, i) => ({ ...row, id: i + 1 }));
   const end = pinEnd('"#9CA3AF"');
-  const text = [...pinPieces({ segments: [], unflushed }, () => end)].map((piece) => Buffer.from(piece).toString());
+  const text = Array.from(
+    pinPieces({ segments: [], unflushed }, () => end),
+    (piece) => Buffer.from(piece).toString(),
+  );
   const pins = JSON.parse(text.join(""));
   expect(pins).toHaveLength(200_000);
   expect(pins.at(-1)).toEqual({ id: 200_000, lat: 39.5, lng: -104.5, statusColor: "#9CA3AF" });

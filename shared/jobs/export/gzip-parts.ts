@@ -3,10 +3,7 @@
  * because some programs read only the first member of a file.
  */
 import { constants, crc32, createDeflateRaw, type DeflateRaw } from "node:zlib";
-
-const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
-/** An empty deflate block that is flagged as the last one (RFC 1951). It ends the compressed data. */
-const end = Buffer.from([3, 0]);
+import { GZIP_HEADER, gzipEnd } from "#shared/http/gzip.ts";
 
 /** The checksum and the length of the text in all parts so far. The gzip trailer contains both. */
 export interface GzipState {
@@ -27,7 +24,7 @@ export class GzipPart {
   constructor({ crc, textBytes }: GzipState) {
     this.#crc = crc;
     this.#textBytes = textBytes;
-    if (textBytes === 0) this.#push(header);
+    if (textBytes === 0) this.#push(GZIP_HEADER);
     this.#deflate.on("data", (chunk: Buffer) => this.#push(chunk));
   }
 
@@ -51,13 +48,7 @@ export class GzipPart {
   async finish(isLast: boolean): Promise<Buffer> {
     await new Promise<void>((resolve) => this.#deflate.flush(constants.Z_FULL_FLUSH, resolve));
     this.#deflate.destroy();
-    if (isLast) {
-      const trailer = Buffer.alloc(8);
-      trailer.writeUInt32LE(this.#crc, 0);
-      trailer.writeUInt32LE(this.#textBytes % 2 ** 32, 4);
-      this.#push(end);
-      this.#push(trailer);
-    }
+    if (isLast) this.#push(gzipEnd(this.#crc, this.#textBytes));
     return Buffer.concat(this.#chunks);
   }
 

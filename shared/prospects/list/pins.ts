@@ -26,7 +26,7 @@ export type MapPin = z.infer<typeof MapPin>;
   fields: { lat: LAT_TEXT, lng: LNG_TEXT, statusColor: "Colour of the current status." },
 }));
 
-/** Yields the JSON text of an array of pins, a few thousand pins at a time. The order of the pins is undefined. */
+/** Yields the JSON text of an array of pins in pieces. Read a piece before you request the next one. The order of the pins is undefined. */
 export async function mapPins(
   context: ReadContext,
   caller: Caller,
@@ -47,59 +47,62 @@ export async function mapPins(
 /** Returns the JSON text that follows the coordinates in a pin: the colour of this status. */
 type EndOf = (statusId: number | null) => Buffer;
 
-/** Maximum number of unflushed rows in one piece of text. Without a limit, a call of Math.max could get too many arguments. */
-const PIECE_ROWS = 4_096;
+/** Maximum number of pins in one piece of text. A piece of this size compresses well, and its memory is small. */
+const PIECE_PINS = 4_096;
 
+/** Yields pieces that all use the same memory, so read a piece before you request the next one. */
 export function* pinPieces(
   { segments, unflushed }: Pick<Matches, "segments" | "unflushed">,
   endOf: EndOf,
 ): Generator<Uint8Array | string> {
+  const text = new PinText();
   let opening: "[" | "," = "[";
   for (const matches of segments) {
-    yield segmentPins(opening, matches, endOf);
+    for (const piece of segmentPins(text, opening, matches, endOf)) {
+      yield piece;
+      opening = ",";
+    }
+  }
+  for (let first = 0; first < unflushed.length; first += PIECE_PINS) {
+    yield unflushedPins(text.begin(opening), unflushed.slice(first, first + PIECE_PINS), endOf);
     opening = ",";
   }
-  for (let first = 0; first < unflushed.length; first += PIECE_ROWS) {
-    yield unflushedPins(opening, unflushed.slice(first, first + PIECE_ROWS), endOf);
-    opening = ",";
-  }
-  yield segments.length + unflushed.length === 0 ? "[]" : "]";
+  yield opening === "[" ? "[]" : "]";
 }
 
-function segmentPins(
+function* segmentPins(
+  text: PinText,
   opening: "[" | ",",
   { inView, rows: found, inListOrder }: SegmentMatches,
   endOf: EndOf,
-): Uint8Array {
+): Generator<Uint8Array> {
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
   // Sort by row number, because neighbours on the map then follow each other, which compresses better.
   const rows = inListOrder ? found.toSorted() : found;
   const ends = statusId.values.map(endOf);
-  const text = new PinText(opening, rows.length, longest(ends));
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i] ?? 0;
-    const end = ends[statusId.codes[row] ?? 0];
-    if (end !== undefined) text.add(ids[row] ?? 0, geo.lat[row] ?? 0, geo.lng[row] ?? 0, end);
+  for (let first = 0; first < rows.length; first += PIECE_PINS) {
+    text.begin(first === 0 ? opening : ",");
+    const after = Math.min(first + PIECE_PINS, rows.length);
+    for (let i = first; i < after; i++) {
+      const row = rows[i] ?? 0;
+      const end = ends[statusId.codes[row] ?? 0];
+      if (end !== undefined) text.add(ids[row] ?? 0, geo.lat[row] ?? 0, geo.lng[row] ?? 0, end);
+    }
+    yield text.finish();
+  }
+}
+
+function unflushedPins(text: PinText, rows: readonly IndexRow[], endOf: EndOf): Uint8Array {
+  for (const { id, statusId, lat, lng } of rows) {
+    if (lat !== null && lng !== null) text.add(id, lat, lng, endOf(statusId));
   }
   return text.finish();
 }
 
-function unflushedPins(opening: "[" | ",", rows: readonly IndexRow[], endOf: EndOf): Uint8Array {
-  const ends = rows.map(({ statusId }) => endOf(statusId));
-  const text = new PinText(opening, rows.length, longest(ends));
-  for (const [i, { id, lat, lng }] of rows.entries()) {
-    const end = ends[i];
-    if (lat !== null && lng !== null && end !== undefined) text.add(id, lat, lng, end);
-  }
-  return text.finish();
-}
-
-const longest = (ends: readonly Buffer[]): number => Math.max(...ends.map(({ length }) => length));
-
-/** Maximum bytes of the id and the coordinates of a pin: 20 for field names, 16 for the id and 24 for each coordinate, with a reserve. */
-const PIN_BYTES = 96;
+/** Maximum bytes of a pin: 20 for field names, 16 for the id, 24 for each coordinate, and 25 for the colour, with a reserve. */
+const PIN_BYTES = 128;
 
 /** Coordinates with at most this number of decimals are written by integer operations. Nearly all coordinates have no more. */
 const DECIMALS = 7;
@@ -117,24 +120,25 @@ const [ID, LAT, LNG] = [Buffer.from('{"id":'), Buffer.from(',"lat":'), Buffer.fr
 /** `color` must be JSON text in ASCII. */
 export const pinEnd = (color: string): Buffer => Buffer.from(`,"statusColor":${color}}`, "latin1");
 
-/** Builds one piece of the JSON array: `opening`, and then pins separated by commas. */
+/**
+ * Builds the JSON array piece by piece: `begin`, then `add` for each pin, then `finish`. All pieces use one buffer. A new buffer for each
+ * piece would make V8 collect garbage in nearly every request, which takes as long as writing the text.
+ */
 export class PinText {
-  readonly #bytes: Buffer;
-  readonly #opening: number;
-  #length: number;
+  readonly #bytes = Buffer.allocUnsafe(1 + PIECE_PINS * PIN_BYTES);
+  #length = 0;
 
-  /** `endBytes` is the maximum length of the text after the coordinates. */
-  constructor(opening: "[" | ",", pins: number, endBytes: number) {
-    this.#bytes = Buffer.allocUnsafe(opening.length + pins * (PIN_BYTES + endBytes));
-    this.#opening = this.#bytes.write(opening, "latin1");
-    this.#length = this.#opening;
+  /** Begins a piece with this text. */
+  begin(opening: "[" | ","): this {
+    this.#length = this.#bytes.write(opening, "latin1");
+    return this;
   }
 
-  /** Both coordinates must be finite. */
+  /** Both coordinates must be finite. A piece has space for 4 096 pins. */
   add(id: number, lat: number, lng: number, end: Buffer): void {
     const into = this.#bytes;
     let at = this.#length;
-    if (at > this.#opening) into[at++] = COMMA;
+    if (at > 1) into[at++] = COMMA;
     at = writeBytes(into, at, ID);
     at = id < SMALL ? writeInteger(into, at, id) : writeText(into, at, String(id));
     at = writeBytes(into, at, LAT);
@@ -145,6 +149,7 @@ export class PinText {
     this.#length = at + end.length;
   }
 
+  /** Returns the piece. It is valid until the next `begin`. */
   finish(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
