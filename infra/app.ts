@@ -9,10 +9,6 @@ import { createApp, functionFiles } from "./synth.ts";
 const app = createApp();
 const bundles = join(app.outdir, "bundles");
 await bundle(functionFiles(), bundles);
-createStacks(
-  app,
-  readConfig((key) => app.node.tryGetContext(key)),
-  bundles,
-);
+createStacks(app, readConfig(app.node.getAllContext()), bundles);
 await addRulePacks(app);
 app.synth();

@@ -7,7 +7,7 @@ import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
-import { STACK_NAME } from "../settings/config.ts";
+import { STACK_NAME } from "../settings/names.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
 
 const usage = `npm run index -- verify|rebuild --company N

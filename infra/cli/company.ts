@@ -12,7 +12,7 @@ import { ApiError } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { Email, text } from "#shared/schema.ts";
-import { STACK_NAME } from "../settings/config.ts";
+import { STACK_NAME } from "../settings/names.ts";
 import { deployedTable, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL

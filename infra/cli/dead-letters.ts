@@ -22,7 +22,7 @@ import { flushStream } from "#shared/company-index/write/flush.ts";
 import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
-import { STACK_NAME } from "../settings/config.ts";
+import { STACK_NAME } from "../settings/names.ts";
 import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 

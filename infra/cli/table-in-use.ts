@@ -8,7 +8,7 @@ import { openTable, type Table } from "#shared/db/table.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { serviceUrl } from "../local/address.ts";
-import { STACK_NAME } from "../settings/config.ts";
+import { STACK_NAME } from "../settings/names.ts";
 
 export interface TableInUse {
   readonly label: string;

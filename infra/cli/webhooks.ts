@@ -7,7 +7,7 @@ import { systemClock } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { encryptSecrets } from "#shared/webhooks/subscriptions/write.ts";
-import { STACK_NAME } from "../settings/config.ts";
+import { STACK_NAME } from "../settings/names.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
 import type { TableInUse } from "./table-in-use.ts";
 

@@ -1,7 +1,8 @@
 /** Reads the options of `npm start` from flags and environment variables, and makes the templates for a local start. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
-import { AllowedOrigins, type DeployConfig } from "../settings/config.ts";
+import type { DeployConfig } from "../settings/config.ts";
+import { AllowedOrigins } from "../settings/context.ts";
 import { firstFault, Host, Port } from "./address.ts";
 import { demoUsers } from "./demo-users.ts";
 import { LocalError, messageOf } from "./error.ts";

@@ -1,11 +1,7 @@
 /** Reads the settings of a deployment from the CDK context (`-c issuer=...`). Error messages name the context key. */
 import * as z from "zod/mini";
-import { type Capacity, capacityOf, presets } from "./capacity.ts";
-
-/** Here and not in stack.ts, because operators' commands need it and must not load the CDK. */
-export const STACK_NAME = "Canvassing";
-
-export const dataStackName = (stackName: string): string => `${stackName}-Data`;
+import { type Capacity, capacityOf } from "./capacity.ts";
+import { Context, MAIL_FROM, SES_IDENTITY } from "./context.ts";
 
 export interface DeployConfig {
   /** The URL of the OpenID Connect issuer. Undefined: the stack makes a Cognito user pool. */
@@ -44,95 +40,22 @@ export interface Adopted {
   readonly userPool?: { readonly id: string; readonly clientId: string };
 }
 
-export const contextKeys = [
-  "issuer",
-  "jwksUri",
-  "audience",
-  "mailFrom",
-  "sesIdentity",
-  "table",
-  "bucket",
-  "secretsKey",
-  "userPool",
-  "userPoolClient",
-  "webhookUrlPolicy",
-  "timeScale",
-  "preset",
-  "accountConcurrency",
-  "deliverySenders",
-  "alarmEmail",
-  "allowedOrigins",
-  "serverTiming",
-] as const;
+/** Other keys of the CDK context, such as `aws:cdk:...` and feature flags, contain a character that the settings have not. */
+const SETTING = /^[A-Za-z]\w*$/;
 
-/** Accepts a comma-separated text, as on the command line, or a JSON list, as in cdk.json. */
-const List = z.pipe(
-  z.union([z.string(), z.array(z.string())]),
-  z.transform((value) =>
-    (typeof value === "string" ? value.split(",") : value).map((part) => part.trim()).filter((part) => part !== ""),
-  ),
-);
-
-const isOrigin = (text: string): boolean => text === "*" || (URL.canParse(text) && new URL(text).origin === text);
-
-export const AllowedOrigins = z._default(
-  z.pipe(
-    List,
-    z.array(
-      z.string().check(
-        z.refine(isOrigin, {
-          error: ({ input }) => `${String(input)} is not an origin such as https://app.example.com`,
-        }),
-      ),
-    ),
-  ),
-  [],
-);
-
-/** A sender's address with or without a name, and the ARN of an SES identity, which ends with the verified address or domain. */
-const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
-const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
-
-const name = (pattern: RegExp, what: string) => z.optional(z.string().check(z.regex(pattern, `must be ${what}`)));
-
-const Context = z.object({
-  issuer: z.optional(z.url("must be a URL")),
-  jwksUri: z.optional(z.url("must be a URL")),
-  audience: z._default(List, []),
-  mailFrom: z.optional(
-    z.string().check(z.regex(MAIL_FROM, "must be an address, or a name with one: Acme <no-reply@example.com>")),
-  ),
-  sesIdentity: z.optional(
-    z
-      .string()
-      .check(z.regex(SES_IDENTITY, "must be the ARN of an identity: arn:aws:ses:REGION:ACCOUNT:identity/example.com")),
-  ),
-  table: name(/^[\w.-]{3,255}$/, "the name of a table"),
-  bucket: name(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "the name of a bucket"),
-  secretsKey: name(
-    /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/,
-    "the ARN of a key: arn:aws:kms:REGION:ACCOUNT:key/ID",
-  ),
-  userPool: name(/^[\w-]+_[0-9a-zA-Z]+$/, "the id of a user pool: eu-west-1_AbCdEfGhI"),
-  userPoolClient: name(/^\w{1,128}$/, "the id of a client of the user pool"),
-  webhookUrlPolicy: z._default(z.enum(["public", "local"]), "public"),
-  timeScale: z._default(z.coerce.number().check(z.positive("must be a number above 0")), 1),
-  preset: z._default(z.enum(presets), "small"),
-  accountConcurrency: z.optional(z.coerce.number().check(z.int("must be a whole number"), z.minimum(10))),
-  deliverySenders: z.optional(z.coerce.number().check(z.int("must be a whole number"), z.minimum(2), z.maximum(1_000))),
-  alarmEmail: z.optional(z.email("must be an e-mail address")),
-  allowedOrigins: AllowedOrigins,
-  serverTiming: z._default(z.union([z.boolean(), z.stringbool()]), false),
-});
-
-/** Throws an error that names each invalid context key. `read` returns the value of a key. */
-export function readConfig(read: (key: string) => unknown): DeployConfig {
-  const given = contextKeys.map((key) => [key, read(key)] as const).filter(([, value]) => value !== undefined);
-  const parsed = z.safeParse(Context, Object.fromEntries(given));
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `context key ${issue.path.join(".")}: ${issue.message}`);
-    throw new Error(faults.join("\n"));
-  }
+/**
+ * Throws an error that names each unknown or invalid context key. A mistyped key must not pass: without the name of its table, a deployment
+ * would begin with an empty one.
+ */
+export function readConfig(context: Readonly<Record<string, unknown>>): DeployConfig {
+  const known = new Set(Object.keys(Context.shape));
+  const unknown = Object.keys(context).filter((key) => SETTING.test(key) && !known.has(key));
+  const parsed = z.safeParse(Context, context);
+  const faults = [
+    ...unknown.map((key) => `context key ${key}: unknown; docs/deploy.md lists all settings`),
+    ...(parsed.error?.issues ?? []).map((issue) => `context key ${issue.path.join(".")}: ${issue.message}`),
+  ];
+  if (!parsed.success || faults.length > 0) throw new Error(faults.join("\n"));
   const { issuer, jwksUri, mailFrom, sesIdentity, table, bucket, secretsKey, userPool, userPoolClient, ...others } =
     parsed.data;
   const { preset, accountConcurrency, deliverySenders, alarmEmail, ...rest } = others;

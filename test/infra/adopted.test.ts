@@ -9,7 +9,7 @@ const names = {
   userPool: "eu-west-1_AbCdEfGhI",
   userPoolClient: "1a2b3c4d5e",
 } as const;
-const configured = (context: Readonly<Record<string, unknown>>) => readConfig((key) => context[key]);
+const configured = (context: Readonly<Record<string, unknown>>) => readConfig(context);
 
 describe("an adopted table and bucket", () => {
   let made: Template;

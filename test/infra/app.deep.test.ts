@@ -75,7 +75,7 @@ describe("cdk synth", () => {
 const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
 
 describe("settings", () => {
-  const read = (context: Record<string, unknown>) => () => readConfig((key) => context[key]);
+  const read = (context: Record<string, unknown>) => () => readConfig(context);
 
   it("have defaults for a deployment with its own user pool", () => {
     expect(read({})()).toEqual({
@@ -146,8 +146,14 @@ describe("settings", () => {
     [{ alarmEmail: "nobody" }, "alarmEmail: must be an e-mail address"],
     [{ serverTiming: "perhaps" }, "serverTiming"],
     [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],
+    // A mistyped key would otherwise deploy an empty table.
+    [{ tabel: "Left" }, "tabel: unknown"],
   ])("%j are refused, and the error names the key", (context, fault) => {
     expect(read(context)).toThrow(fault);
+  });
+
+  it("may be mixed with the context keys of the CDK and of its feature flags", () => {
+    expect(read({ "aws:cdk:enable-path-metadata": true, "@aws-cdk/core:flag": true })).not.toThrow();
   });
 
   it("accept an issuer over http for development only", () => {

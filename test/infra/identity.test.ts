@@ -27,7 +27,7 @@ it.each([
     ["mailFrom", from],
     ["sesIdentity", identity],
   ]);
-  const template = await synthesized({ ...ownIdentity, ...readConfig((key) => context.get(key)) });
+  const template = await synthesized({ ...ownIdentity, ...readConfig(Object.fromEntries(context)) });
   const { properties: pool } = one(template.all("AWS::Cognito::UserPool"));
   const sender = { EmailSendingAccount: "DEVELOPER", From: from, SourceArn: identity };
   expect(pool.EmailConfiguration).toEqual(sender);

@@ -1,0 +1,226 @@
+/**
+ * The schema of all settings of a deployment, which are keys of the CDK context (`-c issuer=...`). Each key has texts, from which
+ * `npm run settings` makes the tables of docs/deploy.md.
+ */
+import * as z from "zod/mini";
+import { presets } from "./capacity.ts";
+
+/** The headings of docs/deploy.md under which the settings are listed, in their order. */
+export const topics = [
+  "Size",
+  "Users and their mail",
+  "Clients and webhooks",
+  "Existing resources",
+  "Alarms",
+  "Rehearsal and development",
+] as const;
+
+export interface SettingTexts {
+  readonly topic: (typeof topics)[number];
+  /** What the value is. */
+  readonly description: string;
+  /** What happens without the key. Needed only if the schema has no default value. */
+  readonly default?: string;
+  /** What the setting changes for users and operators, and what a later change of the value does. */
+  readonly effect: string;
+  /** What the setting costs in money. */
+  readonly cost: string;
+}
+
+export const settingTexts = z.registry<SettingTexts>();
+
+/** Accepts a comma-separated text, as on the command line, or a JSON list, as in cdk.json. */
+const List = z.pipe(
+  z.union([z.string(), z.array(z.string())]),
+  z.transform((value) =>
+    (typeof value === "string" ? value.split(",") : value).map((part) => part.trim()).filter((part) => part !== ""),
+  ),
+);
+
+const isOrigin = (text: string): boolean => text === "*" || (URL.canParse(text) && new URL(text).origin === text);
+
+export const AllowedOrigins = z._default(
+  z.pipe(
+    List,
+    z.array(
+      z.string().check(
+        z.refine(isOrigin, {
+          error: ({ input }) => `${String(input)} is not an origin such as https://app.example.com`,
+        }),
+      ),
+    ),
+  ),
+  [],
+);
+
+/** A sender's address with or without a name, and the ARN of an SES identity, which ends with the verified address or domain. */
+export const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
+export const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
+
+const matching = (pattern: RegExp, what: string) => z.optional(z.string().check(z.regex(pattern, `must be ${what}`)));
+
+const count = (least: number, most: number) =>
+  z.optional(z.coerce.number().check(z.int("must be a whole number"), z.minimum(least), z.maximum(most)));
+
+const Flag = z.union([z.boolean(), z.stringbool()]);
+
+const size = {
+  preset: z._default(z.enum(presets), "small").register(settingTexts, {
+    topic: "Size",
+    description: "`small` or `production`",
+    effect: "[the use of the account's concurrency](#concurrency). `small` fits a new account",
+    cost: "`production` gives some functions more memory. A reservation is free",
+  }),
+  accountConcurrency: count(10, 1_000_000).register(settingTexts, {
+    topic: "Size",
+    description: "the account's quota of concurrent executions",
+    default: "10; 1000 with the preset `production`",
+    effect: "an alarm goes off at 80 % of it. `cdk synth` refuses reservations that do not fit in it",
+    cost: "none",
+  }),
+  deliverySenders: count(2, 1_000).register(settingTexts, {
+    topic: "Size",
+    description: "the number of concurrent senders of webhooks",
+    default: "4; 50 with the preset `production`",
+    effect: "each sender sends up to ten messages. Each webhook may use a share of the senders",
+    cost: "none: Lambda bills the time that senders work, however many there are",
+  }),
+};
+
+const users = {
+  issuer: z.optional(z.url("must be a URL")).register(settingTexts, {
+    topic: "Users and their mail",
+    description: "URL of an OpenID Connect issuer that marks access tokens by `token_use` or `typ: at+jwt`",
+    default: "a new Cognito user pool",
+    effect:
+      "users sign in there, and the deployment makes no user pool. A change of the issuer gives all users a new identity",
+    cost: "none here. A Cognito user pool costs money for each active user above its free tier",
+  }),
+  jwksUri: z.optional(z.url("must be a URL")).register(settingTexts, {
+    topic: "Users and their mail",
+    description: "URL of the public keys of `issuer`",
+    default: "the user pool's, or the one in the issuer's discovery document",
+    effect: "saves the authorizer one request after each cold start",
+    cost: "none",
+  }),
+  audience: z._default(List, []).register(settingTexts, {
+    topic: "Users and their mail",
+    description: "accepted client ids or audiences of tokens, comma-separated",
+    default: "the user pool's client; required with `issuer`",
+    effect: "other clients of the same issuer may call the API too",
+    cost: "none",
+  }),
+  mailFrom: z
+    .optional(
+      z.string().check(z.regex(MAIL_FROM, "must be an address, or a name with one: Acme <no-reply@example.com>")),
+    )
+    .register(settingTexts, {
+      topic: "Users and their mail",
+      description: 'sender of the user pool\'s mail: `"Acme <no-reply@example.com>"`. Needs `sesIdentity`',
+      default: "Cognito's own sender",
+      effect: "invitations and password resets go through SES. Cognito's own sender sends about 50 mails a day",
+      cost: "SES's price for each mail",
+    }),
+  sesIdentity: z
+    .optional(
+      z
+        .string()
+        .check(
+          z.regex(SES_IDENTITY, "must be the ARN of an identity: arn:aws:ses:REGION:ACCOUNT:identity/example.com"),
+        ),
+    )
+    .register(settingTexts, {
+      topic: "Users and their mail",
+      description: "ARN of the verified address or domain of `mailFrom`",
+      default: "none",
+      effect: "SES sends only for a verified identity. The account must be out of the sandbox of SES",
+      cost: "none",
+    }),
+};
+
+const clients = {
+  allowedOrigins: AllowedOrigins.register(settingTexts, {
+    topic: "Clients and webhooks",
+    description: "browser origins, comma-separated, such as `https://app.example.com`",
+    effect:
+      "web pages of these origins may call the API, and may use the presigned URLs of the bucket. Apps on phones need no entry",
+    cost: "none: API Gateway bills a preflight like a request, and calls no function for it",
+  }),
+  webhookUrlPolicy: z._default(z.enum(["public", "local"]), "public").register(settingTexts, {
+    topic: "Clients and webhooks",
+    description: "`public` or `local`",
+    effect: "`local` also allows webhook URLs with http and private addresses. Use it for development only",
+    cost: "none",
+  }),
+};
+
+const existing = {
+  table: matching(/^[\w.-]{3,255}$/, "the name of a table").register(settingTexts, {
+    topic: "Existing resources",
+    description: "name of a retained table",
+    default: "a new table",
+    effect:
+      "[adopts the table](#adopt-existing-data). Keep the key afterwards: without it CloudFormation makes a new table",
+    cost: "none",
+  }),
+  bucket: matching(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "the name of a bucket").register(settingTexts, {
+    topic: "Existing resources",
+    description: "name of a retained bucket",
+    default: "a new bucket",
+    effect: "adopts the bucket, likewise",
+    cost: "none",
+  }),
+  secretsKey: matching(
+    /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/,
+    "the ARN of a key: arn:aws:kms:REGION:ACCOUNT:key/ID",
+  ).register(settingTexts, {
+    topic: "Existing resources",
+    description: "ARN of the retained key of the webhook secrets",
+    default: "a new key",
+    effect: "the service uses the key and does not change it. Secrets in a retained table need their key",
+    cost: "none. A new key costs its monthly price at KMS",
+  }),
+  userPool: matching(/^[\w-]+_[0-9a-zA-Z]+$/, "the id of a user pool: eu-west-1_AbCdEfGhI").register(settingTexts, {
+    topic: "Existing resources",
+    description: "id of a retained user pool. Needs `userPoolClient`",
+    default: "a new user pool",
+    effect: "users keep their passwords. The deployment changes no setting of the pool",
+    cost: "none",
+  }),
+  userPoolClient: matching(/^\w{1,128}$/, "the id of a client of the user pool").register(settingTexts, {
+    topic: "Existing resources",
+    description: "id of a client of `userPool`",
+    default: "a new client",
+    effect: "installed apps stay valid, because each contains this id",
+    cost: "none",
+  }),
+};
+
+const alarms = {
+  alarmEmail: z.optional(z.email("must be an e-mail address")).register(settingTexts, {
+    topic: "Alarms",
+    description: "address that gets the alarms",
+    default: "none, and `cdk synth` warns",
+    effect:
+      "SNS asks the address for a confirmation and sends alarms only after it. The topic of the output `AlarmTopic` accepts other subscriptions too",
+    cost: "none: 1000 mails a month are free",
+  }),
+};
+
+const rehearsal = {
+  timeScale: z._default(z.coerce.number().check(z.positive("must be a number above 0")), 1).register(settingTexts, {
+    topic: "Rehearsal and development",
+    description: "a number above 0",
+    effect: "webhook delays, retries and debounce windows are this many times faster",
+    cost: "none",
+  }),
+  serverTiming: z._default(Flag, false).register(settingTexts, {
+    topic: "Rehearsal and development",
+    description: "`true` or `false`",
+    effect:
+      "adds a `Server-Timing` header with the table units and calls of each answer. The local service always does",
+    cost: "some more bytes for each answer",
+  }),
+};
+
+export const Context = z.object({ ...size, ...users, ...clients, ...existing, ...alarms, ...rehearsal });

@@ -1,0 +1,74 @@
+/**
+ * Makes the tables of settings in docs/deploy.md from the schema that parses the settings. `npm run settings` writes them; with `--check`
+ * the command fails if the committed tables differ.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { root } from "../build/bundle.ts";
+import { Context, type SettingTexts, settingTexts, topics } from "./context.ts";
+
+const DOCUMENT = "docs/deploy.md";
+/** The tables are between these two lines of the document. */
+const BEGIN = "<!-- `npm run settings` writes these tables from infra/settings/context.ts -->";
+const END = "<!-- end of the tables of settings -->";
+
+interface Setting extends SettingTexts {
+  readonly key: string;
+  readonly default: string;
+}
+
+const settings = (): Setting[] =>
+  Object.entries(Context.shape).map(([key, schema]) => {
+    const texts = settingTexts.get(schema);
+    if (texts === undefined) throw new Error(`the setting ${key} has no texts: register them at its schema`);
+    return { key, ...texts, default: texts.default ?? defaultOf(key, schema) };
+  });
+
+function defaultOf(key: string, schema: z.ZodMiniType): string {
+  const { success, data } = z.safeParse(schema, undefined);
+  if (!success || data === undefined) throw new Error(`the setting ${key} has no default value: its texts must say it`);
+  if (Array.isArray(data)) return data.length === 0 ? "none" : data.join(",");
+  return typeof data === "string" ? `\`${data}\`` : String(data);
+}
+
+export function settingTables(): string {
+  const all = settings();
+  const parts = topics.map((topic) => {
+    const rows = all
+      .filter((setting) => setting.topic === topic)
+      .map(({ key, description, default: value, effect, cost }) => row(`\`${key}\``, description, value, effect, cost));
+    return [
+      `### ${topic}`,
+      "",
+      row("key", "value", "default", "effect", "cost"),
+      "|---|---|---|---|---|",
+      ...rows,
+    ].join("\n");
+  });
+  return parts.join("\n\n");
+}
+
+const row = (...cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+
+/** Returns the document with its tables replaced. */
+export function withTables(document: string): string {
+  const [before, after, ...more] = document.split(`${BEGIN}\n`);
+  const rest = after?.split(`${END}\n`);
+  if (before === undefined || rest?.length !== 2 || more.length > 0) {
+    throw new Error(`${DOCUMENT} must have the two lines around the tables of settings once: ${BEGIN} and ${END}`);
+  }
+  return `${before}${BEGIN}\n\n${settingTables()}\n\n${END}\n${rest[1]}`;
+}
+
+if (import.meta.main) {
+  const file = join(root, DOCUMENT);
+  const committed = readFileSync(file, "utf8");
+  const generated = withTables(committed);
+  if (!process.argv.includes("--check")) writeFileSync(file, generated);
+  else if (committed !== generated) {
+    console.error(`${DOCUMENT} has stale tables of settings; run \`npm run settings\``);
+    process.exitCode = 1;
+  }
+}
