@@ -1,4 +1,7 @@
-/** Tests that the geohash ranges of a bbox cover the bbox and little else, and that the bbox filter finds the rows in the bbox. */
+/**
+ * Tests that the geohash ranges for a bounding box (bbox) cover the box and little else, and that the bbox filter finds exactly the rows
+ * in the box.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Box, insideBox } from "#shared/company-index/criteria.ts";
@@ -7,7 +10,10 @@ import { BboxFilter } from "#shared/company-index/search/row-filter.ts";
 
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, -45, 0, 33.448, 45, 90));
 const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, -90, 0, 90, 180));
-/** Boxes of any size, and small boxes. The west edge may be greater than the east edge, because a box may cross the 180th meridian. */
+/**
+ * Bounding boxes of any size, and small ones. The west edge may have a greater longitude than the east edge, because a box may cross the
+ * 180th meridian.
+ */
 const box: fc.Arbitrary<Box> = fc.oneof(
   fc.tuple(lng, lat, lng, lat).map(([a, b, c, d]): Box => [a, Math.min(b, d), c, Math.max(b, d)]),
   fc
@@ -18,7 +24,7 @@ const box: fc.Arbitrary<Box> = fc.oneof(
 const isCovered = (ranges: ReturnType<typeof geohashRanges>, place: number): boolean =>
   ranges.some(({ from, to }) => from <= place && place < to);
 
-/** Returns the point at the fractions `x` and `y` of the box's width and height. The fractions 0 and 1 are the edges. */
+/** Returns the point at the fractions `x` and `y` of the box's width and height. 0 and 1 are its edges. */
 const within = ([minLng, minLat, maxLng, maxLat]: Box, x: number, y: number): [lat: number, lng: number] => {
   const width = minLng <= maxLng ? maxLng - minLng : maxLng - minLng + 360;
   const east = minLng + x * width;

@@ -1,5 +1,6 @@
 /**
- * Tests that the cache of company indexes drops searchable texts before it drops a whole company, and that dropping never changes a result.
+ * Tests the cache of search indexes of companies. When it is full, it drops the searchable texts of a company before it drops the whole
+ * company. Dropping must never change the result of a request.
  */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CompanyIndex, cacheBytesOf, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
@@ -13,7 +14,7 @@ import { findIn } from "./indexed-company.ts";
 const ROWS = 3_000;
 const COMPANIES = [31, 32, 33];
 const clock = { now: () => 1_760_000_000_000 };
-/** The companies whose index segments were read from the table instead of the cache. */
+/** The companies whose stored index was read from the table since the last check, instead of from the cache. */
 let asked: string[] = [];
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -62,13 +63,13 @@ async function read(index: CompanyIndex, companyId: number, word?: string): Prom
   return (await findIn(index, companyId, { words: word === undefined ? [] : [{ text: word, digits: "" }] })).total;
 }
 
-/** Returns the bytes that the cache holds for one company, before and after a search has loaded the company's texts. */
+/** Returns the bytes that the cache holds for one company: first without and then with the searchable texts, which a search loads. */
 async function sizes(): Promise<{ columns: number; withTexts: number }> {
   const index = openCompanyIndex(db.direct);
   await read(index, 31);
   const columns = index.cachedBytes;
   let withTexts = 0;
-  // The first of these searches loads the texts, and a later one replaces them by smaller word indexes. The largest size is returned.
+  // // The first search loads the texts, and a later one replaces them by smaller word indexes. The largest size is returned.
   for (let i = 0; i < 3; i++) {
     await read(index, 31, "DOG");
     withTexts = Math.max(withTexts, index.cachedBytes);

@@ -1,6 +1,6 @@
 /**
- * Tests on a real table that reads of the company index equal the records. Meanwhile, flushes and merges run, are killed at any call, or
- * are repeated.
+ * Tests on a real table that requests through the company's search index find exactly the written records, while flushes and merges of
+ * the index run, are killed at any call, or are repeated.
  */
 import type { DynamoDBRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
@@ -27,20 +27,20 @@ const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
 const everything = { least: 1, settleMs: 0 };
 const flushAll = (table: Table, companyId: number) => flush({ table, clock }, companyId, everything);
 
-/** Writes records to the table and remembers them, so that a read of the index can be compared with them. */
+/** Writes prospects and notes to the table and remembers them, so that a test can compare the search index with them. */
 class Records {
   readonly companyId = newCompany();
   readonly #rows = new Map<number, IndexRow>();
   readonly #versions = new Map<number, number>();
   readonly #notes = new Map<number, { prospectId: number; version: number; text: string | null }>();
 
-  /** Writes nothing if the prospect is deleted, because ids are not reused. */
+  /** Writes nothing if the prospect is deleted, because a deleted id is never used again. */
   async write(id: number, seed: number): Promise<void> {
     const row = this.#next(id, seed);
     if (row !== undefined) await db.direct.transact(prospectDelta(this.companyId, row));
   }
 
-  /** Writes each prospect `times` times, with few calls of the table to save time. */
+  /** Writes each prospect `times` times. It combines many writes in one call of the table to save time. */
   async writeMany(ids: number, times: number): Promise<void> {
     const rows = Array.from({ length: ids * times }, (_, i) => this.#next(1 + (i % ids), i));
     const writes = rows.flatMap((row) => (row === undefined ? [] : prospectDelta(this.companyId, row)));
@@ -76,7 +76,10 @@ class Records {
     await db.direct.transact(prospectDelta(this.companyId, entry));
   }
 
-  /** Writes a version of a note. `firstOn` is the prospect of a new note. An existing note stays with its prospect. */
+  /**
+   * Writes a new version of a note. A note that does not exist yet is created on the prospect `firstOn`. An existing note stays with its
+   * prospect.
+   */
   async note(noteId: number, firstOn: number, text: string | null): Promise<void> {
     const known = this.#notes.get(noteId);
     const prospectId = known?.prospectId ?? firstOn;
@@ -92,7 +95,7 @@ class Records {
     return [text, ...notes.map((note) => note.text ?? "")].some((one) => one.includes(word));
   }
 
-  /** Compares total, ids and order with a plain filter over the remembered records. */
+  /** Expects the same total, ids and order from the index as from a plain filter over the remembered records. */
   async expectFound(index: CompanyIndex = openCompanyIndex(db.direct)): Promise<void> {
     const rows = [...this.#rows.values()].sort((a, b) => b.createdAt - a.createdAt || b.id - a.id);
     const asked = [
@@ -114,7 +117,8 @@ class Records {
 
   /**
    * Expects that no unflushed entry is left. Without `orphans`, also expects that every stored part of the index belongs to a current run
-   * or to a recently replaced one (a run is what one flush or merge wrote). A killed process may leave orphans.
+   * or to a recently replaced one. A run is the result of one flush or merge. A killed process may leave parts that belong to no run
+   * (orphans).
    */
   async expectClean({ orphans = false } = {}): Promise<void> {
     const { companyId } = this;
@@ -174,7 +178,8 @@ describe("reads", () => {
       await change(records, seed);
       const index = openCompanyIndex(db.table);
       const late: Fault = { kind: "late", meanwhile: () => flushAll(db.direct, records.companyId) };
-      // Delays one answer until a whole flush with its merges has ended, so that the read sees the table before and after the flush.
+      // // The fault delays one answer until a whole flush with its merges has ended. The read therefore sees the table partly before and
+      // partly after the flush.
       db.plan((_, number) => (number === 1 + (seed % 4) ? late : pass));
       await records.expectFound(index);
     }
@@ -252,8 +257,8 @@ describe("a flush", () => {
     for (let version = 1; version <= 9; version++) await records.write(1, version);
     await records.remove(1);
     await records.write(2, 2);
-    // The process deletes the first two entries and is then killed. Keys are compared as texts, so version 10 (the deletion) comes before
-    // version 2 and is one of these two.
+    // // The process deletes two entries and is then killed. Entries are deleted in the text order of their keys, so version 10 (the
+    // deletion of the prospect) comes before version 2.
     let isGone = false;
     db.plan((_, __, body) => {
       if (isGone) return dead;
@@ -296,8 +301,8 @@ describe("a flush", () => {
     await records.write(1, 1);
     await records.write(2, 2);
     await records.remove(2);
-    // Simulates a flush that misses an entry. Its Query has already passed the entry's key when the entry (version 1 of prospect 2) is
-    // written.
+    // // The flush misses an entry: its Query has already passed the entry's key when another process writes the entry (version 1 of
+    // prospect 2).
     let isFirst = true;
     db.plan((operation) => {
       if (operation !== "Query" || !isFirst) return pass;
@@ -349,14 +354,14 @@ describe("the stream of unflushed entries", () => {
     const left = async ({ companyId }: Records) => (await readUnflushed(db.direct, companyId)).keys.length;
     await busy.writeMany(FLUSH_ENTRIES, 2);
     await quiet.writeMany(3, 1);
-    // A newly started function does not know how many entries of a company are unflushed. It reads them from the table at the company's
-    // first stream record. The company `quiet` has too few of them for a flush.
+    // // A newly started function does not know how many entries of a company are unflushed, so it counts them in the table at the
+    // company's first stream record. The company `quiet` has too few of them for a flush.
     expect(await batch(busy, 1)).toEqual({ batchItemFailures: [] });
     expect(await batch(quiet, 1)).toEqual({ batchItemFailures: [] });
     expect([await left(busy), await left(quiet)]).toEqual([0, 3]);
     await busy.writeMany(FLUSH_ENTRIES, 1);
-    // The same record arrives again and again instead of the other records. The function only counts records, so it flushes when enough
-    // have arrived.
+    // // Lambda repeats the same stream record instead of passing the other records. The function counts records only, so it flushes
+    // after enough repetitions.
     for (let i = 1; i < FLUSH_ENTRIES; i++) await batch(busy, 1);
     expect(await left(busy)).toBe(FLUSH_ENTRIES);
     await batch(busy, 1);
@@ -381,7 +386,7 @@ describe("the stream of unflushed entries", () => {
   });
 });
 
-/** After the kill every call fails with this fault, so that no call of the killed process reaches the table. */
+/** The simulated process counts as killed, so each of its later calls fails with this error and has no effect. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 
 describe("a missing part of the index", () => {

@@ -1,4 +1,7 @@
-/** Tests that reads of the company index equal a plain filter over the records, in 5 000 random sequences of writes, flushes and merges. */
+/**
+ * Tests the company's search index with 5 000 random sequences of writes, flushes and merges. After each sequence, a request must find
+ * the same prospects as a plain filter over the records.
+ */
 import { test } from "vitest";
 import { expectIndexLaw } from "./index-law.ts";
 

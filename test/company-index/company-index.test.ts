@@ -1,6 +1,6 @@
 /**
- * Tests that reads of the company index equal a plain filter over the records, in random sequences of writes, flushes and merges.
- * company-index.long.test.ts tests more sequences.
+ * Tests the company's search index with random sequences of writes, flushes and merges. After each sequence, a request must find the same
+ * prospects as a plain filter over the records. company-index.long.test.ts tests more sequences.
  */
 import { test } from "vitest";
 import { sized } from "../harness/tier.ts";

@@ -1,5 +1,6 @@
 /**
- * Damages a company's index in ways that no write of the service can cause. `verify` must find each damage, and a rebuild must repair it.
+ * Damages a company's search index in ways that the service itself never causes. The check `verify` must find each damage, and a rebuild
+ * must repair it.
  */
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import {
@@ -38,7 +39,10 @@ export async function indexInHand(table: Table, companyId: number): Promise<Inde
   return { table, companyId, head, manifest, oldest, newest, segment };
 }
 
-/** Makes `runs` the current runs of the index (the sorted parts that flushes and merges wrote) and writes a manifest for each. */
+/**
+ * Makes `runs` the current runs of the index, and writes the list of stored parts (manifest) of each run. A run is a sorted part of the
+ * index that one flush or merge wrote.
+ */
 export async function putManifest({ table, companyId, head }: IndexInHand, runs: readonly Run[]): Promise<void> {
   await table.batchPut([...new Set(runs)].map((run) => runManifestItem(companyId, runManifestOf(run, 0, []))));
   const manifest = runs.map(({ id }) => id);
@@ -59,7 +63,8 @@ export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes")
 }
 
 /**
- * Replaces the rows of the oldest run of the index (what the first flush wrote). The run must be small enough for one segment of the index.
+ * Replaces the rows of the oldest run, which is the part of the index that the first flush wrote. The run must fit into one segment, the
+ * unit in which rows are stored.
  */
 export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNotes[]) => RowWithNotes[]): Promise<void> {
   const { table, companyId, manifest, oldest } = index;
@@ -70,8 +75,8 @@ export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNote
 }
 
 /**
- * Replaces the overrides and the loose notes of the newest run (the part of the index that the last flush wrote). Overrides list the
- * records whose versions in older runs are outdated. A loose note belongs to a prospect in another run.
+ * Replaces the overrides and the loose notes of the newest run, which is the part of the index that the last flush wrote. Overrides name
+ * the records whose versions in older runs are outdated. A loose note belongs to a prospect in another run.
  */
 export async function rewriteOverrides(
   index: IndexInHand,

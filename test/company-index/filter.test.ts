@@ -1,6 +1,6 @@
 /**
- * Tests that a filter finds the same rows in an index segment and among unflushed entries. A segment is searched by columns. Entries are
- * compared one by one.
+ * Tests that a filter finds the same rows in a stored segment of the search index and among unflushed entries. The service searches them
+ * with different code: a segment column by column, and entries one by one.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -15,7 +15,8 @@ import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 const fields = fc.record({
   createdAt: fc.integer({ min: 0, max: 9 }),
   statusId: fc.constantFrom(null, 1, 2, 3),
-  // More distinct values than a zone map (a segment's list of its values) can hold, so that segments without a list are tested too.
+  // // These are more distinct values than a segment's zone map (summary of its values) can list, so the test also covers segments
+  // without such a list.
   assignedToUserId: fc.option(fc.integer({ min: 1, max: 40 })),
   tagIds: fc.subarray([11, 12, 13]),
   city: fc.constantFrom(null, "", "denver", "aurora"),
@@ -70,7 +71,7 @@ test("filters find each matching row exactly once", () => {
         const segment = segmentOf(rows);
         const delta = { prospects: new Map(), notes: new Map() };
         const beside = { noteVersions: new NewestVersions(), looseNotes: [], delta };
-        // Some criteria are repeated, because the second search reuses the postings (row lists) of the first.
+        // // Some criteria are searched twice. The second search reuses the lists of matching rows that the first one has built.
         for (const wanted of [{ words: [] }, ...asked, ...asked.slice(4)]) {
           const { segments, total } = findMatches({ ...beside, segments: [{ segment, age: 0, dead }] }, wanted);
           const found = segments.flatMap((matches) => [...matches.rows]).sort((a, b) => a - b);

@@ -1,6 +1,6 @@
 /**
- * Checks the main property of the company index. After any sequence of writes, flushes and merges, a read finds the same total, ids and
- * order as a plain filter over the records.
+ * Checks the most important property of the company's search index: after any sequence of writes, flushes and merges, a request finds the
+ * same total, ids and order as a plain filter over the records.
  */
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -33,7 +33,7 @@ import { mergeRuns } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { buildSegments, encodeRunOverrides } from "#shared/company-index/write/publish.ts";
 
-/** A small limit, so that a few rows already fill several segments. */
+/** Maximum number of rows of a segment. It is small, so that a few rows already fill several segments. */
 const MAX_ROWS = 3;
 
 interface ModelRun {
@@ -48,7 +48,7 @@ interface Model {
   runs: ModelRun[];
   entries: IndexEntry[];
   noteEntries: NoteEntry[];
-  /** Flushed entries that the flush has not deleted yet. A read may still see them and must ignore them. */
+  /** Entries that a flush has already moved into the index but has not deleted yet. A request may still see them and must ignore them. */
   leftover: { entries: IndexEntry[]; noteEntries: NoteEntry[] };
 }
 
@@ -85,8 +85,8 @@ function storedRun(
 }
 
 /**
- * Models a flush. It makes a sorted run of the new entries and of entries that a killed flush left behind. The entries stay readable until
- * this flush or a later one deletes them.
+ * Models a flush: it makes a sorted run of the new entries, and of the entries that a killed flush has not deleted. The entries remain
+ * readable until a later step deletes them.
  */
 function flush(model: Model): void {
   const entries = [...model.leftover.entries, ...model.entries];
@@ -101,7 +101,7 @@ function flush(model: Model): void {
   model.noteEntries = [];
 }
 
-/** Models a merge. The service merges only after a flush has deleted all its entries. */
+/** Models a merge of runs. The service merges only after the flush has deleted all its entries. */
 function merge(model: Model, from: number, count: number): void {
   if (model.leftover.entries.length + model.leftover.noteEntries.length > 0) return;
   const chosen = model.runs.slice(from, from + count);
@@ -125,7 +125,8 @@ function read(model: Model, criteria: Criteria) {
   const delta = newestUnflushed(runs, [...entries, ...leftover.entries], [...noteEntries, ...leftover.noteEntries]);
   const segments = model.runs.flatMap((run, age) =>
     run.segments
-      // A search for words needs every segment. Other reads skip a segment whose zone map (summary of its values) excludes a match.
+      // // A search for words reads every segment. Other requests skip a segment if its zone map (summary of its values) shows that no
+      // row can match.
       .filter(({ segment }) => criteria.words.length > 0 || canMeet(segment.entry.zone, criteria))
       .map(({ segment }) => {
         const dead = deadRows(segment, age, runs.prospectVersions);
@@ -135,7 +136,7 @@ function read(model: Model, criteria: Criteria) {
   return findMatches({ ...runs, segments, delta }, criteria);
 }
 
-/** Computes the expected ids from the records alone, without any code of the index. */
+/** Computes the expected ids with a plain filter over the records, without code of the index. */
 function expected({ prospects, notes }: Model, { words, ...criteria }: Criteria): number[] {
   const { box, statusIds, assigneeIds, tagIds, cities, createdFrom, createdTo } = criteria;
   const live = [...prospects.values()].filter((entry): entry is IndexRow => !isTombstone(entry));
@@ -208,7 +209,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("clean" as const),
       at: fc.nat(9),
-      // How many entries the flush deletes before it is killed.
+      // // Number of entries that the flush deletes before it is killed.
       most: fc.constantFrom(1, 3, 100, 100, 100),
     }),
   },
@@ -232,7 +233,7 @@ function apply(model: Model, step: Step): void {
       merge(model, step.from, step.count);
       break;
     case "clean":
-      // Leftover entries disappear one by one in any order, as if the flush was killed between two deletions.
+      // // The flush deletes some entries, in any order, and is then killed.
       for (const left of [model.leftover.entries, model.leftover.noteEntries]) {
         for (let i = 0; i < step.most && left.length > 0; i++) left.splice(step.at % left.length, 1);
       }
@@ -245,7 +246,7 @@ function remove(model: Model, id: number): void {
   put(model, { id, version: current.version + 1, deleted: true });
 }
 
-/** Writes nothing if the prospect is deleted, because ids are not reused. */
+/** Writes nothing if the prospect is deleted, because a deleted id is never used again. */
 function write(model: Model, id: number, row: Omit<IndexRow, "id" | "version">): void {
   const current = model.prospects.get(id);
   if (current !== undefined && isTombstone(current)) return;

@@ -1,4 +1,4 @@
-/** A company whose prospects and notes are written as the service writes them, and whose lists can be compared with its rows. */
+/** A company whose prospects and notes are written as the service writes them. Its lists can be compared with its rows. */
 import { expect } from "vitest";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
@@ -20,19 +20,22 @@ const now = "2026-05-29T18:00:00.000Z";
 const WORDS = ["DOG", "CAT", "BELL"];
 
 export interface Staged {
-  /** Ids of all prospects. The fourth prospect is deleted. */
+  /** The ids of all prospects in the order of their creation. The fourth prospect is deleted. */
   readonly ids: readonly number[];
   readonly noteOfA: number;
 }
 
-/** Callers must wait for each write of a record, because the next write needs the version that the previous one stored. */
+/**
+ * Wait for each write of a record before you start its next write, because the next write needs the version number that the previous one
+ * stored.
+ */
 export class IndexedCompany {
   readonly id: number;
   readonly table: Table;
   readonly #ids: Ids;
   /**
-   * Per prospect, the writes that have started and the writes that have ended, including writes of its notes. If the two differ, a write is
-   * under way.
+   * The number of writes that have started and that have ended, by prospect. Writes of its notes count too. If the numbers differ, a
+   * write is running.
    */
   readonly #begun = new Map<number, number>();
   readonly #ended = new Map<number, number>();
@@ -82,8 +85,8 @@ export class IndexedCompany {
   }
 
   /**
-   * Writes two flushed runs of the index with changes, deletions and notes. Also leaves two unflushed changes, and outdated entries as a
-   * killed flush leaves them.
+   * Writes two flushed runs of the index with changes, deletions and notes. In addition, it leaves two unflushed changes, and outdated
+   * entries that a killed flush has not deleted.
    */
   async stage(flush: (company: IndexedCompany) => Promise<unknown>): Promise<Staged> {
     const ids: number[] = [];
@@ -123,8 +126,8 @@ export class IndexedCompany {
   }
 
   /**
-   * Reads lists of all prospects and of each word with an empty cache. Each list must contain exactly the prospects whose rows match.
-   * Prospects that are being written are not compared.
+   * Expects that a list of all prospects, and a search for each word, contains exactly the prospects whose rows match. The index is read
+   * with an empty cache. Prospects that are being written meanwhile are not compared.
    */
   async expectListsExact(table: Table = this.table): Promise<void> {
     const ended = new Map(this.#ended);
@@ -151,14 +154,14 @@ export class IndexedCompany {
   }
 }
 
-/** Searches a company's index. `criteria` holds ids, so the search loads no names of statuses, users or tags. */
+/** Searches a company's index. `criteria` contains ids instead of names, so the names of statuses, users and tags are not loaded. */
 export async function findIn(index: CompanyIndex, companyId: number, criteria: Criteria): Promise<Matches> {
   const names = { version: Number.POSITIVE_INFINITY };
   const source = { recent: async () => names, fresh: async () => names };
   return (await index.find(companyId, source, () => criteria)).matches;
 }
 
-/** Returns version and searchable text of each prospect as the rows store them, including the texts of its notes. */
+/** Returns the version and the searchable text of each prospect, from its row and from the rows of its notes. */
 function contentsOf({ prospects, notes }: CompanyProspects) {
   const notesOf = Map.groupBy(notes, ({ prospectId }) => prospectId);
   return new Map(

@@ -1,6 +1,6 @@
 /**
- * Tests which run manifests a flush writes, a killed flush leaves behind, and garbage collection deletes. A run manifest lists the stored
- * parts of one sorted run of the company index.
+ * Tests which run manifests a flush writes, which ones a killed flush leaves behind, and which ones garbage collection deletes. A run is
+ * a sorted part of the search index, and its manifest lists the rows in which it is stored.
  */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -35,10 +35,7 @@ const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
 
 const LARGE = 20;
 
-/**
- * Creates a company whose prospects are all in one run of the index (the rows of one flush). The run is larger than the runs of later
- * flushes.
- */
+/** Creates a company whose prospects are all in one run of the index. This run is larger than the runs of later flushes. */
 async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: number[] }> {
   const company = new IndexedCompany(1_000 + companies++, db.direct);
   const ids: number[] = [];
@@ -48,8 +45,8 @@ async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: nu
 }
 
 /**
- * Writes a prospect and a note and then flushes, `turns` times. Each flush makes a small run of the index (sorted rows) or merges its rows
- * with other small runs.
+ * Writes a prospect and a note and then flushes, `turns` times. Each flush adds a small run to the index, or merges its entries with
+ * other small runs.
  */
 async function smallRuns(company: IndexedCompany, ids: readonly number[], turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
@@ -70,13 +67,13 @@ async function headOf({ id }: IndexedCompany) {
 
 const runManifestsOf = ({ id }: IndexedCompany) => readRunManifests(db.direct, id, "strong");
 
-/** Returns the ids that own stored parts of the index: ids of segments, and of runs whose parts have separate rows. */
+/** Returns the ids that occur in the keys of the stored index: ids of segments, and ids of runs with separate rows. */
 const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
   new Set((await db.keysOf(`C#${id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? ""));
 
 /**
- * Expects that every run manifest (the list of a run's stored parts) belongs to a current or replaced run, and that every stored part of
- * the index is in such a manifest.
+ * Expects that every run manifest belongs to a current or a replaced run, and that every stored part of the index is listed in one of
+ * these manifests.
  */
 async function expectNoGarbage(company: IndexedCompany): Promise<void> {
   const { manifest } = await headOf(company);
@@ -193,7 +190,7 @@ describe("a flush", () => {
     });
     expect(await flushAll(company, db.table)).toMatchObject({ entries: 2 });
     expect(replaced).toHaveLength(MERGE_RATIO);
-    // The replaced runs must still exist, because readers that started before the merge may use them for a minute.
+    // // The replaced runs must still exist, because a reader that started before the merge may use them for up to a minute.
     expect([...(await runManifestsOf(company)).keys()]).toEqual(expect.arrayContaining(replaced));
     await company.expectListsExact();
     await expectNoGarbage(company);
@@ -238,8 +235,8 @@ describe("a replaced run", () => {
   test("is distinguished from a run that an import is about to publish, however long the import takes", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 1);
-    // The import writes its part of the index twelve hours before it publishes the part. In between, a flush collects garbage and must not
-    // delete it.
+    // // The import writes its part of the index twelve hours before it makes the part visible. A flush in between deletes unused parts
+    // and must not delete this one.
     let isFirst = true;
     const other = async (): Promise<void> => {
       clock.ms += DAY_MS / 2;
@@ -321,5 +318,5 @@ describe("a format of a later release", () => {
   });
 });
 
-/** After the kill every call fails with this fault, so that no call of the killed process reaches the table. */
+/** The simulated process counts as killed, so each of its later calls fails with this error and has no effect. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

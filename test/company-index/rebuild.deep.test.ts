@@ -1,4 +1,4 @@
-/** Tests that lists stay exact while the company index is rebuilt and other processes write, flush or are killed. */
+/** Tests that lists stay exact while the company's search index is rebuilt and other processes write, flush or are killed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -29,7 +29,7 @@ const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
 const rebuildOf = ({ id }: IndexedCompany, table: Table = db.direct, options: RebuildOptions = {}) =>
   rebuild({ table, clock }, indexRecords(table), id, { settleMs: 0, ...options });
 
-/** Expects that lists and index agree with the rows, now and after a flush with all merges. */
+/** Expects that the lists and the search index agree with the rows, both now and after the next flush with its merges. */
 async function expectExact(company: IndexedCompany): Promise<void> {
   await company.expectListsExact();
   await flushAll(company);
@@ -96,7 +96,8 @@ describe("a rebuild", () => {
 
   const faults: [string, Fault, RegExp][] = [
     ["before any call takes effect", { kind: "error", code: "ValidationException", status: 400 }, /./],
-    // Only writes lose their reply here. A read without a reply equals a kill before the next call, because a read changes nothing.
+    // // Only writes lose their reply in this case. A read changes nothing, so a lost reply of a read is the same as a kill before the
+    // next call.
     ["after any write took effect", { kind: "lose reply" }, /Write|Update/],
   ];
   test.each(faults)(
@@ -131,7 +132,8 @@ describe("a rebuild", () => {
     let updates = 0;
     db.plan((operation) => {
       updates += operation === "UpdateItem" ? 1 : 0;
-      // The first update takes the compaction lock. The second update and its retries move the head of the index.
+      // // The first update acquires the lock for changes of the index. The second update and its retries store the new state (head) of
+      // the index.
       return operation === "UpdateItem" && updates > 1 && updates < 5 ? { kind: "lose reply" } : pass;
     });
     await expect(rebuildOf(company, db.table)).rejects.toThrow();
@@ -270,7 +272,10 @@ describe("merges", () => {
   });
 });
 
-/** Returns a table that answers queries for entries at once, but delays the read of the index head until `gate` resolves. */
+/**
+ * Returns a table that delays the read of the index's state (head) until `gate` resolves. It answers queries for unflushed entries
+ * immediately.
+ */
 const slowReader = (table: Table, gate: Promise<void>): Table => ({
   ...table,
   query: async function* (spec) {
@@ -283,5 +288,5 @@ const slowReader = (table: Table, gate: Promise<void>): Table => ({
   },
 });
 
-/** After the kill every call fails with this fault, so that no call of the killed process reaches the table. */
+/** The simulated process counts as killed, so each of its later calls fails with this error and has no effect. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

@@ -1,6 +1,6 @@
 /**
- * Tests which record versions a rebuilt run of the company index lists. A record must be listed if an unflushed entry or a newer run may
- * hold an older version of it. The listed version then hides the older one.
+ * Tests which record versions a rebuilt search index lists as newest. A record must be listed if an older version of it may exist in an
+ * unflushed entry or in a newer run. Readers then ignore the older version.
  */
 import { expect, test } from "vitest";
 import { noRunOverrides } from "#shared/company-index/pieces.ts";

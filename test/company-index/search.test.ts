@@ -1,6 +1,6 @@
 /**
- * Tests that a search for several words also finds a note that was flushed to the index before the current version of its prospect. Also
- * tests the set of matching rows, which keeps each row once.
+ * Tests that a search for several words also finds a note that was written to the index before the newest version of its prospect. Also
+ * tests that the set of matching rows contains each row once.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -64,7 +64,7 @@ describe("a note in an older run than its prospect's row", () => {
     ["words of two prospects", {}, ["BERTA", "CAT"], []],
     ["a neighbour's two words", {}, ["CLARA", "CAT"], [2]],
   ])("a search by %s finds prospects by their newest rows and notes", (_, criteria, texts, ids) => {
-    // Repeated, because the first searches compare plain texts and later searches use word indexes.
+    // // The searches are repeated, because the first ones compare plain texts and later ones use word indexes.
     for (let i = 0; i < 3; i++) expect(found(criteria, ...texts)).toEqual(ids);
   });
 });

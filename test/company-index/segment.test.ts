@@ -1,4 +1,4 @@
-/** Tests that a stored segment of the company index is read back exactly, and that damaged bytes are an error. */
+/** Tests that a segment (stored part of the search index) is read back exactly, and that reading damaged bytes is an error. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
@@ -72,7 +72,7 @@ test("a damaged byte anywhere is an error, never other content", () => {
       } catch (error) {
         expect(error).toBeInstanceOf(IndexUnreadable);
       }
-      // A few bits in the header of a compressed frame have no meaning, so damage to them changes nothing.
+      // // A few bits of a compressed block's header have no meaning, so a changed bit can be harmless.
       expect(read).toEqual(good);
     }
     expect(() => decode(group, bytes.subarray(0, -1))).toThrow(IndexUnreadable);

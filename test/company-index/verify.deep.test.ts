@@ -1,4 +1,4 @@
-/** Tests that `verify` finds every kind of damage to a company's index, and that a rebuild repairs it. */
+/** Tests that the check `verify` finds every kind of damage to a company's search index, and that a rebuild repairs it. */
 import { describe, expect, test } from "vitest";
 import type { Zone } from "#shared/company-index/criteria.ts";
 import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
@@ -41,7 +41,7 @@ type Damage = [
 ];
 
 /**
- * Each damage has a description, a pattern for the fault that `verify` reports, and a function that does the damage. In a pattern, `{a}` is
+ * Each damage has a description, a pattern for the fault that `verify` reports, and a function that causes it. In a pattern, `{a}` means
  * the id of the first prospect, `{b}` of the second, and so on.
  */
 const damages: Damage[] = [
@@ -215,7 +215,7 @@ describe("a check", () => {
     expect(faults).toContainEqual(expect.stringMatching(pattern));
     await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
     await company.expectListsExact();
-    // Garbage collection deletes the damaged run manifest only after this time, and must not fail on it.
+    // // After this time, garbage collection deletes the damaged list of the run's parts, and must not fail.
     clock.ms += RETIRED_MS + 1;
     await company.change(staged.ids[0] ?? 0, 70);
     await flushAll(company);
@@ -253,7 +253,8 @@ describe("a check", () => {
         await write();
         yield* records.readAll(companyId);
       },
-      // A comparison reads the rows twice, to tell damage from a concurrent write. The prospect is written before the second read.
+      // // `verify` reads the rows a second time to distinguish damage from a concurrent write. The prospect is written before this
+      // second read.
       readSome: async (...asked) => {
         if (++reads % 2 === 0) await write();
         return records.readSome(...asked);

@@ -1,4 +1,4 @@
-/** Tests that the word index finds the same texts as a plain search in each text. */
+/** Tests that the word index of stored texts finds the same texts as a plain search in each text. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
@@ -25,7 +25,7 @@ const foundBy = (words: PlainTexts | Words, wanted: string): number[] => {
 const including = (texts: readonly string[], wanted: string): number[] =>
   texts.flatMap((text, i) => (text.includes(wanted) ? [i] : []));
 
-/** Few letters of one to four bytes, so that words repeat. Some blanks end a word and some do not. */
+/** Only a few different letters of one to four bytes, so that words repeat. Some of the blank characters end a word and some do not. */
 const letters = fc.constantFrom(..."AB1-É😀\u0000\t\u00a0", "E\u0301");
 const word = fc.string({ unit: letters, minLength: 1, maxLength: 6 });
 const texts = fc.array(
@@ -37,7 +37,7 @@ test("a search finds each text that contains the word, and no other text", () =>
   fc.assert(
     fc.property(texts, fc.array(word, { minLength: 5, maxLength: 5 }), fc.nat(), (given, wanted, at) => {
       const [stored, words] = [plain(given), new Words(plain(given))];
-      // Also searches for a part of an existing word, which random words rarely hit.
+      // // A part of an existing word is searched in addition, because random words rarely occur in the texts.
       const first = (given[at % given.length] ?? "").split(/[ \n]/)[0] ?? "";
       const some = [...first].slice(at % 3).join("");
       for (const each of some === "" ? wanted : [...wanted, some]) {

@@ -1,6 +1,6 @@
 /**
- * Tests that every route sends a complete answer when its data are at the documented limits. If an answer is too large for Lambda, the
- * local gateway answers 502, as API Gateway does.
+ * Tests that every route sends a complete answer when its data have the maximum documented size. If an answer is too large for Lambda,
+ * the local gateway answers 502, as API Gateway does.
  */
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
@@ -20,11 +20,11 @@ import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, Identified, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 
-/** The character that needs the most bytes in an answer: six in JSON, and seven when Lambda puts this JSON into a JSON string. */
+/** The character that makes answers largest. It needs six bytes in JSON, and seven bytes when Lambda puts this JSON into a JSON string. */
 const WIDE = "\u0001";
 const wide = (characters: number, beginning = ""): string => beginning + WIDE.repeat(characters - beginning.length);
 
-/** This many records make an answer larger than Lambda's limit for buffered answers, so the answer must be streamed. */
+/** An answer with this many records of maximum size exceeds Lambda's limit for buffered answers, so the service must stream it. */
 const STREAMED = 110;
 
 let team: Team;
@@ -42,7 +42,10 @@ async function ask(method: string, path: string, body?: object, key?: string): P
   });
 }
 
-/** Sends the request twice with one idempotency key. Equal answers show that the stored answer fits into a row of the table. */
+/**
+ * Sends the request twice with the same idempotency key. The second answer comes from a row of the table, so equal answers prove that the
+ * answer fits into a row.
+ */
 async function post(path: string, body: object = {}): Promise<Answer> {
   const key = randomUUID();
   const first = await ask("POST", path, body, key);
@@ -91,7 +94,7 @@ const appointment = {
   title: text(limits.appointmentTitle),
   location: text(limits.appointmentLocation),
   notes: text(limits.appointmentNotes),
-  // The date is in the past, because the prospect's row keeps copies of future appointments and would become too large.
+  // // The appointment is in the past, because a prospect's row contains copies of its future appointments and would become too large.
   startAt: "2020-01-01T00:00:00.000Z",
 };
 const polygon = Array.from({ length: limits.polygonPointsMax }, (_, i) => [-104 - i / 7e15, 39 + i / 9e15]);
@@ -106,12 +109,12 @@ const prospect = {
   lng: -104.123456789,
   source: text(limits.source),
   sourceId: text(limits.sourceId),
-  // Quotation marks make the longest answer, because each counts as two bytes of the limit but needs four bytes in the answer.
+  // // Quotation marks make the answer longest: each counts as two bytes for the limit, but needs four bytes in the answer.
   customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
 };
 /**
- * A filter of the maximum size. It matches the test's prospect, so answers with this prospect also contain the manual trigger and the text
- * of its button. Quotation marks fill the rest of the filter, because escaping makes them longest.
+ * A filter of the maximum size that matches the test's prospect. An answer with this prospect therefore also contains the manual trigger
+ * and the text of its button. Most of the filter consists of quotation marks, because they become longest in JSON.
  */
 const filter = (() => {
   const match = { "prospect.source": ["", prospect.source] };
@@ -130,7 +133,7 @@ const webhook = (count: number) => ({
   secretKey: randomUUID().repeat(7),
   registrations: Array.from({ length: count }, () => registration),
 });
-/** A file with the maximum number of rows. Each row has errors in as many columns as the maximum file size allows. */
+/** A CSV file with the maximum number of rows. Each row has as many faulty columns as the maximum file size allows. */
 const badFile = (() => {
   const tags = Array.from({ length: limits.tagsPerProspect }, (_, i) => `${i},`).join(";");
   const row = `${"x".repeat(51)},@,x,x,?,?,"${tags.slice(0, 60)}"`;
@@ -169,7 +172,7 @@ beforeAll(async () => {
   const status = await inLanes(limits.statusesPerCompany - statuses - 1, (i) =>
     made("/api/statuses", { value: wide(limits.displayValue, `s${i}`) }),
   );
-  // An import creates all tags with few requests, because one row may name 50 new tags.
+  // // An import creates the tags, because one row can name 50 new tags. Separate requests would take longer.
   const tagged = Array.from({ length: (limits.tagsPerCompany - 1) / limits.tagsPerProspect }, (_, row) =>
     Array.from({ length: limits.tagsPerProspect }, (_, i) => wide(limits.displayValue, `t${row}-${i}`)),
   );
@@ -201,7 +204,7 @@ beforeAll(async () => {
   const stored = StoredImport.parse(await table.get(keys.import(companyId, importId)));
   const rows: (Key & Item)[] = [];
   for (let i = 1; i <= SUMMARIES; i++) {
-    // These ids are far above all ids that the service has assigned, so no other test uses them.
+    // // The service assigns no ids of this size, so they cannot belong to records of other tests.
     const id = 2 ** 45 + companyId * 1_000 + i;
     rows.push({ ...keys.import(companyId, id), ...stored, id, state: "failed", failure: text(2 * limits.csvHeader) });
     rows.push({ ...keys.importEntry(companyId, id), type: "importEntry", id });
@@ -214,7 +217,7 @@ beforeAll(async () => {
     return bodyOf(answer, 201, WithRegistrations);
   });
   const [first = expect.fail("no webhook"), second = expect.fail("no webhook")] = webhooks;
-  // Deletes one registration, because the company has the maximum number and a later request creates one.
+  // // The company has the maximum number of registrations, and a later request creates one. This request deletes one to make room.
   const spare = present(second.registrations[0]).id;
   bodyOf(await ask("DELETE", `/api/webhooks/${second.id}/registrations/${spare}`), 200, Identified);
 
@@ -263,7 +266,6 @@ beforeAll(async () => {
   deliveries = first.id;
 }, 300_000);
 
-/** Id of the webhook whose deliveries `beforeAll` has stored. */
 let deliveries = 0;
 
 const listOf = (answer: Answer): readonly unknown[] => z.parse(z.array(z.unknown()), answer.body);
@@ -282,7 +284,7 @@ const read = (path: () => string, whole?: (answer: Answer) => void): Visit => vi
 const counts = (count: () => number) => (answer: Answer) => expect(listOf(answer)).toHaveLength(count());
 const atLeast = (count: number) => (answer: Answer) => expect(listOf(answer).length).toBeGreaterThanOrEqual(count);
 
-/** One request for each route, in the order in which they are sent. No request needs a record that an earlier one has deleted. */
+/** The requests for all routes, in the order in which they are sent. A request may delete a record only if no later request needs it. */
 const walk: Readonly<Record<string, Visit>> = {
   "GET /openapi.json": read(
     () => "/openapi.json",
@@ -404,7 +406,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "DELETE /api/appointments/{id}": visit(() => ask("DELETE", `/api/appointments/${stage.appointment}`)),
   "GET /api/prospects/{id}/actions": read(
     () => `/api/prospects/${stage.prospect}/actions`,
-    // One less than the maximum, because later requests create the last webhook and one registration.
+    // // The counts are one less than the maximum, because later requests create the last webhook and the last registration.
     counts(() => (limits.webhooksPerCompany - 1) * limits.registrationsPerWebhook - 1),
   ),
   "POST /api/prospects/{id}/actions/{registrationId}": visit(

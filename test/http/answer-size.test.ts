@@ -1,4 +1,4 @@
-/** Tests that an endpoint rejects an answer above Lambda's limit before its transaction commits. */
+/** Tests that an endpoint with a transaction rejects an answer above Lambda's limit before the transaction is committed. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";

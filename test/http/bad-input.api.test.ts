@@ -1,4 +1,4 @@
-/** Tests that every endpoint rejects an invalid field with a pointer to the field, and ignores an unknown field. */
+/** Tests that every endpoint rejects an invalid field with a JSON pointer to the field, and ignores an unknown field. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type Answer, send, tokenOf } from "../harness/client.ts";
@@ -22,10 +22,7 @@ async function sendText({ method, path }: Pick<Row, "method" | "path">, body: st
   return send(method, pathOf({ path }, mine), { headers, body });
 }
 
-/**
- * Returns a valid body of the route with one more field, as JSON text. `written` is the JSON of the field's value, so that it may be
- * invalid.
- */
+/** Returns the JSON text of a valid body with one more field. `written` is the text of the field's value. It need not be valid JSON. */
 function withField(row: Row, field: string, written: string): string {
   const others = Object.entries(bodyFor(row) ?? {}).filter(([name]) => name !== field);
   return `{${others.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`).join("")}${JSON.stringify(field)}:${written}}`;
@@ -38,7 +35,8 @@ function rowOf(name: string): Row {
 }
 
 describe.each(writes)("%s", (_, row) => {
-  // All routes read bodies with the same code, so hostile.api.test.ts alone tests bodies of 5 MB and 11 MB.
+  // // All routes read bodies with the same code. Bodies of 5 MB and 11 MB are therefore tested with one route only, in
+  // hostile.api.test.ts.
   test("a body above 1 MB is rejected", async () => {
     problemOf(await sendText(row, withField(row, "more", `"${"x".repeat(1_000_000)}"`)), 413, "payload_too_large");
   });
@@ -70,7 +68,8 @@ describe.each(writes)("%s", (_, row) => {
     for (const field of Object.keys(bodyFor(row) ?? {}).slice(0, 1)) {
       problemOf(await sendText(row, withField(row, field, nested)), 400, "validation_failed");
     }
-    // All routes read bodies with the same code, so only one route gets the deepest body, whose parsing takes long.
+    // // All routes read bodies with the same code. The deepest body is therefore tested with one route only, because parsing it takes
+    // long.
     for (const depth of row.path === "/api/prospects" ? [20_000, 499_000] : [20_000]) {
       const deep = "[".repeat(depth) + "]".repeat(depth);
       problemOf(await sendText(row, withField(row, "more", deep)), 400, "malformed_json");

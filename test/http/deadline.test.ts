@@ -1,4 +1,7 @@
-/** Tests that a request that waits for a throttled table is answered `unavailable` before Lambda stops its function. */
+/**
+ * Tests a request that waits for a throttled table. It must answer `unavailable` before Lambda stops its function because of the
+ * time-out.
+ */
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";

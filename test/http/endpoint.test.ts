@@ -1,4 +1,7 @@
-/** Tests that an endpoint whose answer is larger than Lambda's limit commits nothing and answers with a problem body. */
+/**
+ * Tests an endpoint whose answer is larger than Lambda's limit. It must commit nothing and answer with a problem body (the JSON of an
+ * error).
+ */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
@@ -7,7 +10,8 @@ import * as limits from "#shared/limits.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 
 beforeAll(() => {
-  // The name is only needed to open the table. The endpoint rejects each answer before it calls the table.
+  // // The table cannot be opened without a name. The name does not matter, because the endpoint rejects each answer before it calls the
+  // table.
   process.env.TABLE_NAME = "t";
 });
 

@@ -1,4 +1,4 @@
-/** Tests that generated bodies, queries and paths never cause a 5xx, and always get a documented answer, at every endpoint. */
+/** Tests every endpoint with generated bodies, queries and paths. The answer must always be documented, and must never be a 5xx. */
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Method } from "../../infra/routes/route.ts";
@@ -90,7 +90,7 @@ const parameterNames = [
   "x",
 ];
 
-/** Mostly real fields with wrong values, because an almost valid body reaches deeper checks than a random one. */
+/** Mostly existing fields with wrong values. An almost valid body passes the first checks and so reaches the later ones. */
 const jsonBody = fc.oneof(
   {
     weight: 5,
@@ -137,7 +137,7 @@ const segment = fc.oneof(
     "%00",
     "..",
     "%2e%2e",
-    // An Arabic digit, percent-encoded and as raw bytes.
+    // // The same Arabic digit, percent-encoded and as raw bytes.
     "%D9%A1",
     "\u00d9\u00a1",
     "a%20b",
@@ -153,28 +153,28 @@ const query = fc.array(
 
 const request = fc.record({ segments: fc.tuple(segment, segment), query, body: jsonBody, contentType });
 const examples = fc.sample(request, { numRuns: EXAMPLES, seed: 7 });
-/** Returns the generated requests for one endpoint. Each endpoint gets the next part of `examples`, so that all of them are used. */
+/** Returns the generated requests for one endpoint. Each endpoint uses the next part of `examples`, so that all examples are used. */
 const examplesOf = (endpoint: number) =>
   Array.from({ length: RUNS }, (_, n) => examples[(endpoint * RUNS + n) % EXAMPLES]).filter((one) => one !== undefined);
 
 /**
- * Fails if the answer is a server error or reveals internals such as a stack trace. The client has already checked it against the OpenAPI
- * document.
+ * Fails the test if the answer is a server error or contains internals such as a stack trace. The client has already compared the answer
+ * with the OpenAPI document.
  */
 function assertHarmless(status: number, text: string, sent: unknown): void {
   const isTelling = /arn:aws|at \S+ \(|\.ts:\d+|\.mjs:\d+|TableName|ValidationException/.test(text);
-  // `expect` runs only on a failure, because tens of thousands of calls would take seconds.
+  // // `expect` is called only after a failure. Tens of thousands of calls would take seconds.
   if (status >= 500 || isTelling) expect.fail(`${status} ${text} to ${JSON.stringify(sent)}`);
 }
 
 /**
- * Endpoints are tested concurrently to use all processors. The requests of one endpoint are sequential, so that each endpoint starts only
- * one function environment.
+ * The endpoints are tested concurrently to use all processors. The requests to one endpoint are sequential, so that each function starts
+ * only one environment.
  */
 const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as const);
 describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
   test(`${RUNS} hostile requests`, { tags: "sized" }, async () => {
-    // GET requests use the other company, whose lists stay short because the tests create no records there.
+    // // The GET requests use the other company. No test creates records there, so its lists stay short.
     const authorization = `Bearer ${await tokenOf(method === "GET" ? as.otherOwner.email : as.admin.email)}`;
     for (const example of examplesOf(at)) {
       const [first, second] = example.segments;

@@ -1,4 +1,7 @@
-/** Tests that a POST with an idempotency key and its retries create one record and give one answer, whichever call of DynamoDB fails. */
+/**
+ * Tests a POST with an idempotency key and its retries while calls to DynamoDB fail. All of them together must create one record and give
+ * the same answer.
+ */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Clock } from "#shared/clock.ts";
@@ -52,12 +55,12 @@ test.each(Object.keys(faults))(
     for (let at = 1; at <= calls.length; at++) {
       let now = Date.now();
       const { context, caller } = await company({ now: () => now });
-      // From call `at` on, every call of this operation fails, including retries, while the first request is handled.
+      // // During the first request, calls of this operation fail from call number `at` on, including the retries.
       let isFirst = true;
       db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
       const first = await create(context, caller, "key").catch(() => undefined);
       isFirst = false;
-      // 31 seconds later the first request counts as dead. A retry then takes over the claim on its idempotency key.
+      // // After 31 seconds the first request counts as dead. A retry may then take over its claim on the idempotency key.
       now += 31_000;
       const second = await create(context, caller, "key");
       const third = await create(context, caller, "key");

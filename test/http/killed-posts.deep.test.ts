@@ -1,6 +1,6 @@
 /**
- * Tests the retry of a POST whose function was killed. With the same idempotency key it gets 409 with Retry-After until the first attempt
- * counts as dead.
+ * Tests the retry of a POST whose function was killed. A retry with the same idempotency key is answered 409 with Retry-After, until the
+ * first request counts as dead.
  */
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -47,14 +47,13 @@ const Transaction = z.object({
 
 test("the retry of each killed POST gets 409 with Retry-After", async () => {
   const first = await start(true);
-  // The second service starts before the requests. A claim on an idempotency key lasts 30 seconds, and starting a service can take that
-  // long on a busy machine.
+  // // The second service starts before the requests are sent. Its start can take 30 seconds on a busy machine, and a claim on an
+  // idempotency key expires after this time.
   const second = await start(false);
-  // An idempotent request first writes a claim on its key. One later transaction writes its effect and its answer. This transaction hangs
-  // here.
+  // // An idempotent request first writes a claim on its key. Later, one transaction writes the effect and the answer of the request. The
+  // fault below makes this transaction hang.
   const reached = Promise.withResolvers<void>();
-  // The keys of the claims in the transactions that have begun. After a time-out the service repeats a transaction, so the number of
-  // transactions would be wrong.
+  // // The claims whose transactions have begun. The test counts claims, because the service repeats a transaction after a time-out.
   const claims = new Set<string>();
   db.plan((operation, _, body) => {
     if (operation !== "TransactWriteItems") return pass;

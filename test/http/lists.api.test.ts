@@ -1,4 +1,4 @@
-/** Tests that a DELETE hides a record from every read and write at once, and that the pages of a list contain each record once. */
+/** Tests that a DELETE hides a record from every other request at once, and that the pages of a list together contain each record once. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { bodyOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
@@ -16,19 +16,19 @@ const each = (sign: string | number, ...reads: readonly string[]): Shown[] => re
 
 interface Gone {
   readonly path: string;
-  /** A valid body for a PATCH of the record. Undefined if the API has no PATCH for this kind. */
+  /** A valid body for a PATCH of the record. It is undefined if this kind of record has no PATCH. */
   readonly patch?: object;
   /**
-   * Reads that work before and after the deletion. Each has a text or id that its answer must contain before the deletion and not
-   * afterwards.
+   * Requests that read data of the record and are still allowed after its deletion. Each has a text or id that its answer must contain
+   * before the deletion, and must not contain afterwards.
    */
   readonly shown: readonly Shown[];
-  /** Paths of records that are deleted together with this record. They must answer 404 afterwards. */
+  /** Paths of other records that the DELETE also deletes. They must answer 404 afterwards. */
   readonly alongside?: readonly string[];
   readonly hasNoGet?: true;
 }
 
-/** Creates a prospect that all reads show, with a note and an appointment. */
+/** Creates a prospect with a location, a note and an appointment, so that lists, searches and the map show it. */
 async function prospect() {
   const name = uniqueName();
   const id = await made("/api/prospects", { name, lat: 11.25, lng: 12.5 });
@@ -150,7 +150,7 @@ describe("pages visit each record once", () => {
   test("addresses, for every limit, over several blocks of 128 ids", async () => {
     const client = as.otherOwner;
     const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
-    // The two functions that create addresses lease different blocks of 128 ids, so the list spans several blocks.
+    // // Addresses are created by two functions. Each function takes ids from its own block of 128 ids, so the list spans several blocks.
     const ways = [
       (zip: string) => made("/api/addresses", { ...home, zip }, client),
       async (zip: string) => {

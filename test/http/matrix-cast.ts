@@ -1,4 +1,7 @@
-/** Creates the callers of the role matrix (expected status of each route for each kind of caller) and their records, in two companies. */
+/**
+ * Creates users of each role and their records in two companies, for the role matrix. The matrix contains the expected status of each
+ * route for each kind of caller.
+ */
 import * as z from "zod/mini";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -7,12 +10,12 @@ import { type CallerName, callers } from "./matrix-table.ts";
 
 export interface Cast {
   readonly emails: Readonly<Record<CallerName, string | undefined>>;
-  /** Returns the records that the caller may change. Callers that may change nothing share `kept`. */
+  /** Returns the records that this caller's requests may change. Callers without the right to change anything share the records `kept`. */
   readonly stageOf: (caller: CallerName) => Stage;
-  /** Records that no request changes, in the first company (`kept`) and in the other company (`foreign`). */
+  /** Records that no request changes: `kept` belongs to the first company, `foreign` to the other one. */
   readonly kept: Stage;
   readonly foreign: Stage;
-  /** A disabled user and a deactivated status of the first company. No new record may refer to them. */
+  /** A disabled user and a deactivated status of the first company. A new record that refers to one of them must be refused. */
   readonly inactive: { readonly user: number; readonly status: number };
 }
 
@@ -51,8 +54,8 @@ const meOf = async (email: string) => bodyOf(await ask(email, "GET", "/api/me"),
 const userIdOf = async (email: string): Promise<number> => (await meOf(email)).user.id;
 
 /**
- * Remembers the ids and e-mail addresses of the company and its users, so that an answer that leaks them is noticed. Names are equal in
- * both companies, so they would prove nothing.
+ * Remembers the ids and the e-mail addresses of the company and its users, so that the tests notice them in another company's answers.
+ * The names are equal in both companies, so they are not remembered.
  */
 async function markTeam(company: Company, emails: readonly string[]): Promise<void> {
   const everybody = marker(company, "-");

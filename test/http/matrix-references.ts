@@ -1,4 +1,4 @@
-/** Lists the body fields that refer to another record by id, with the kind of that record. */
+/** Lists the body fields that contain the id of another record, with the kind of that record. */
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import type { Records } from "./matrix-stage.ts";
@@ -45,12 +45,12 @@ const Document = z.object({
   }),
 });
 
-/** Paths whose body is a filter. An unknown id in a filter is no error, because it only matches nothing. */
+/** Routes whose body is a filter. An unknown id in a filter is allowed, because it matches nothing. */
 const filters: ReadonlySet<string> = new Set(["/api/prospects/exports"]);
 
 /**
- * Returns `METHOD path field` for every documented body field whose name says that it is an id. `sourceId` is left out, because clients
- * choose it freely.
+ * Returns `METHOD path field` for every body field in the OpenAPI document whose name means an id. `sourceId` is left out, because
+ * clients may choose any value for it.
  */
 export function documentedReferences(): string[] {
   const text = readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8");

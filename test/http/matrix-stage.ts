@@ -1,6 +1,6 @@
 /**
- * Creates the records of the role matrix (expected status of each route for each kind of caller). Also remembers the texts and ids of these
- * records, so that a test finds them in an answer to a caller who may not see them.
+ * Creates the records of the role matrix, which contains the expected status of each route for each kind of caller. Also remembers texts
+ * and ids of these records, so that a test notices them in an answer to a caller who may not see them.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
@@ -11,14 +11,14 @@ import type { CallerName, Row, Whose } from "./matrix-table.ts";
 
 export type Company = "one" | "two";
 
-/** A remembered text or id of a record. Only some callers may see it. */
+/** A text or id of a record that only some callers may see. The tests search for it in the answers to other callers. */
 interface Mark {
   readonly sign: string | number;
   readonly company: Company;
   readonly whose: Whose | "admins";
   /**
-   * The path of a list that shows this text or id to every user of the company, such as the list of tags. Undefined if there is no such
-   * list.
+   * The path of a list that shows this text or id to every user of the company, for example the list of tags. It is undefined if no list
+   * does.
    */
   readonly home: string | undefined;
 }
@@ -38,7 +38,7 @@ function maySee(caller: CallerName, { company, whose, home }: Mark, path: string
   return seenInCompany[isHome ? "-" : whose].includes(caller);
 }
 
-/** Returns the remembered texts and ids that the caller may not see but that the body or the headers of the answer contain. */
+/** Returns the remembered texts and ids in the body or headers of the answer that the caller may not see. */
 export function leaks(caller: CallerName, path: string, { headers, text }: Answer): (string | number)[] {
   const told = `${[...headers].map(([name, value]) => `${name}: ${value}`).join("\n")}\n${text}`;
   const ids = new Set(Array.from(told.matchAll(/[:[,/](\d+)(?=[,}\]\n])/g), ([, digits]) => Number(digits)));
@@ -48,7 +48,7 @@ export function leaks(caller: CallerName, path: string, { headers, text }: Answe
     .filter((sign) => (typeof sign === "string" ? told.includes(sign) : ids.has(sign)));
 }
 
-/** Ids of records, by the name of their collection in the path of a route. */
+/** Ids of records. The names are the collections in the paths of the routes. */
 export interface Records {
   readonly prospects: number;
   readonly imports: number;
@@ -62,15 +62,15 @@ export interface Records {
   readonly tags: number;
   readonly webhooks: number;
   readonly registrations: number;
-  /** Id of a registration with a manual trigger. Below the path of a prospect the API calls it an action. */
+  /** The id of a registration with a manual trigger. Paths below a prospect call such a registration an action. */
   readonly actions: number;
 }
 
-/** Two prospects (`mine` and `other`) with their notes, appointments and so on, and one record of every other kind. */
+/** The records of one caller: two prospects (`mine` and `other`) with notes, appointments and so on, and one record of every other kind. */
 export interface Stage {
   readonly mine: Records;
   readonly other: Records;
-  /** The same records as in `mine`, but with an address that belongs to no prospect. */
+  /** The records of `mine`, except that the address belongs to no prospect. */
   readonly "-": Records;
 }
 
@@ -81,13 +81,12 @@ export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<str
   return (
     path
       .replace("{id}", String(idOf.get(collection)))
-      // No delivery has this id. The tests of deliveries check separately who may see a delivery.
+      // // No delivery has this id. Other tests check who may see a delivery.
       .replace("{deliveryId}", `dlv_${"0".repeat(29)}`)
       .replace("{registrationId}", String(idOf.get(path.includes("/actions/") ? "actions" : "registrations")))
   );
 }
 
-/** Sends one request. If `email` is undefined, the request has no token. */
 export async function ask(email: string | undefined, method: string, path: string, body?: unknown): Promise<Answer> {
   const authorization = email === undefined ? {} : { Authorization: `Bearer ${await tokenOf(email)}` };
   return send(method, path, {
@@ -99,7 +98,7 @@ export async function ask(email: string | undefined, method: string, path: strin
 const WithRegistration = z.object({ id: z.number(), registrations: z.array(Identified) });
 const WithAddress = z.object({ id: z.number(), address: Identified });
 
-/** Creates the records as the company's owner. The prospects are assigned to the users in `assignees`. */
+/** Creates the records as the owner of the company. `assignees` are the users to whom the two prospects are assigned. */
 export async function newStage(
   company: Company,
   owner: string,
@@ -185,7 +184,7 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
   return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
 }
 
-/** Returns functions that remember a text or an id. Among the users of the company, only the callers in `whose` may see it. */
+/** Returns functions that remember a text or an id of a record. Of the company's users, only the callers in `whose` may see it. */
 export function marker(company: Company, whose: Mark["whose"], home?: string) {
   function known<Sign extends string | number>(sign: Sign): Sign {
     marks.push({ sign, company, whose, home });

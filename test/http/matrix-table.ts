@@ -5,20 +5,21 @@ import { csvForm } from "../harness/csv-form.ts";
 
 export const callers = ["owner", "admin", "plain", "viewer", "manager", "stranger", "disabled", "nobody"] as const;
 /**
- * `plain` is a sales user without permissions. `viewer` has canViewAllProspects and `manager` has canManageProspects. `stranger` owns
- * another company, `disabled` is a disabled owner, and `nobody` has no token.
+ * The kinds of callers. `plain` is a sales user without permissions. `viewer` has canViewAllProspects and `manager` has
+ * canManageProspects. `stranger` owns another company, `disabled` is a disabled owner, and `nobody` sends no token.
  */
 export type CallerName = (typeof callers)[number];
 
 /**
- * The assignee of the prospect in a request: `mine` is the caller `plain`, `other` is another user. `-` is for requests in which the
- * assignee makes no difference. The address in such a request belongs to no prospect.
+ * Whose prospect the request is about: `mine` is assigned to the caller `plain`, and `other` is assigned to another user. `-` is for
+ * requests whose status does not depend on the assignee. If such a request needs an address, the address belongs to no prospect.
  */
 export type Whose = "mine" | "other" | "-";
 
 /**
- * The columns are method, path, `Whose`, and the expected status for each of `callers`. `mine` and `other` differ only for prospects, their
- * records and their addresses. Each caller has separate records. No line needs a record that the DELETE of an earlier line has removed.
+ * The columns are the method, the path, `Whose`, and the expected status for each of `callers`. `mine` and `other` differ only for
+ * prospects, their notes and the like, and their addresses. Each caller has separate records, and no line needs a record that an earlier
+ * line has deleted.
  */
 const table = `
 GET    /api/me                                           -      200 200 200 200 200 200 401 401
@@ -147,7 +148,7 @@ let made = 0;
 const unique = (): string => `fresh ${made++}`;
 const soon = (): string => new Date(Date.now() + 3_600_000).toISOString();
 
-/** A valid body for each write. The body of a PATCH changes the record. */
+/** A valid body for each POST, PUT and PATCH. The body of a PATCH changes the record. */
 const bodies: Record<string, () => object> = {
   "POST /api/prospects": () => ({ name: unique() }),
   "POST /api/prospects/imports": () => ({ dryRun: true }),
@@ -176,7 +177,7 @@ const bodies: Record<string, () => object> = {
   "PATCH /api/webhooks/{id}/registrations/{registrationId}": () => ({ delayMinutes: 7 }),
 };
 
-/** Returns the form for a route that accepts a form instead of JSON. */
+/** Returns the form for a route that expects a form. Other routes expect JSON. */
 export const formFor = ({ method, path }: Pick<Row, "method" | "path">): FormData | undefined =>
   `${method} ${path}` === "POST /api/prospects/import" ? csvForm(`name,lat,lng\n${unique()},1,2\n`) : undefined;
 

@@ -1,4 +1,4 @@
-/** Tests every route for every kind of caller. Also tests that no answer reveals the existence of a record that the caller may not see. */
+/** Tests every route with every kind of caller. Also tests that no answer reveals that a record exists which the caller may not see. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes/routes.ts";
@@ -28,20 +28,20 @@ const never: Records = {
   actions: NEVER,
 };
 
-/** Sends one request, and fails if the answer shows a text or id that the caller may not see. */
+/** Sends one request. Fails the test if the answer contains a text or id that the caller may not see. */
 async function call(caller: CallerName, method: string, path: string, body?: unknown): Promise<Answer> {
   const answer = await ask(emails[caller], method, path, body);
   expect(leaks(caller, path, answer), `${method} ${path} by ${caller}: ${answer.text.slice(0, 300)}`).toEqual([]);
   return answer;
 }
 
-/** Returns status and problem body without the fields that differ between any two requests. */
+/** Returns the status and the problem body (JSON of an error) without the fields that differ in every request. */
 function problemShape({ status, headers, body }: Answer): unknown {
   const { requestId: _, ...problem } = z.parse(z.looseObject({ requestId: z.string() }), body);
   return { status, type: headers.get("content-type"), problem };
 }
 
-/** Sends the requests and expects the same problem in every answer. Returns its status. */
+/** Sends the requests and expects the same error in every answer. Returns the status of the answers. */
 async function sameProblem(requests: readonly (() => Promise<Answer>)[]): Promise<number | undefined> {
   const problems: unknown[] = [];
   for (const request of requests) problems.push(problemShape(await request()));
@@ -58,21 +58,21 @@ test("the matrix has a row for every route, and no other", () => {
 const named = rows.map((row, at) => [`${row.method} ${row.path} ${row.whose}`, row, at] as const);
 
 /**
- * Chooses among callers that must get the same status. `npm run test:wide` tests all of them, and other test commands only one, which
- * differs from row to row.
+ * Chooses among callers that expect the same status. `npm run test:wide` uses all of them. The other test commands use only one, a
+ * different one for each row.
  */
 function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number): Caller[] {
   const count = sized({ short: 1, wide: alike.length });
   return alike.filter((_, i) => (i - (at % alike.length) + alike.length) % alike.length < count);
 }
 
-/** Returns the callers to test for the row. They are all or some of the callers of each expected status (see `someOf`). */
+/** Returns the callers with which the row is tested: for each expected status, all or some of its callers (see `someOf`). */
 function callersOf({ statuses }: Row, at: number): CallerName[] {
   const alike = Map.groupBy(callers, (caller) => statuses[callers.indexOf(caller)]);
   return [...alike.values()].flatMap((same) => someOf(same, at));
 }
 
-/** The rows run one after the other, so that a request finds its function warm and the rows do not change each other's records. */
+/** The rows run one after the other. Each request then finds its function started, and no row changes the records of another row. */
 test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];
   for (const caller of callersOf(row, at)) {
@@ -87,8 +87,8 @@ test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
 });
 
 /**
- * Expects the same answer for a record of another company, for a missing record and, in paths below prospects, for a record of another
- * user's prospect.
+ * Expects that a caller cannot distinguish a hidden record from a missing one. The answers for a record of another company, for a missing
+ * record, and for a record of another user's prospect must be equal.
  */
 async function expectIndistinguishable(row: Row, at: number): Promise<void> {
   for (const caller of someOf(["owner", "plain"], at)) {
@@ -99,7 +99,7 @@ async function expectIndistinguishable(row: Row, at: number): Promise<void> {
       );
     const isDenied = row.statuses[callers.indexOf(caller)] === 403;
     expect(await among(bodyFor(row))).toBe(isDenied ? 403 : 404);
-    // The service must check access before the body, because an error of the body would reveal that the record exists.
+    // // The service must check access before it checks the body. An error about the body would reveal that the record exists.
     if (bodyFor(row) !== undefined) await among({ ...bodyFor(row), assignedToUserId: NEVER, tagIds: [NEVER] });
   }
 }

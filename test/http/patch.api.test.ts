@@ -1,4 +1,7 @@
-/** Tests that PATCH merges. After any sequence of bodies, the record equals the merge of all bodies in order. */
+/**
+ * Tests that PATCH changes only the fields in the body. After any sequence of bodies, the record must equal the merge of all bodies in
+ * their order.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -32,16 +35,16 @@ const ring = fc.array(fc.tuple(fc.constantFrom(0, 1.5, -180), fc.constantFrom(0,
 
 interface Kind {
   /**
-   * The path to which a POST creates the record. All generated sequences of PATCH bodies change this one record, one sequence after the
-   * other.
+   * The path for the POST that creates the record. All generated sequences of PATCH requests change this one record, one sequence after
+   * the other.
    */
   readonly collection: string;
   readonly first: object;
-  /** The collection in the path of the record, if it differs from `collection`. */
+  /** The first part of the record's path, if it differs from `collection`. */
   readonly place?: string;
-  /** The fields that a PATCH may change, with generators of values. A body has some of these fields. */
+  /** The fields that a PATCH may change, each with a generator of values. */
   readonly fields: Readonly<Record<string, fc.Arbitrary<unknown>>>;
-  /** Renames the fields whose name in a request differs from their name in an answer. */
+  /** Renames the fields that have different names in the request and in the answer. */
   readonly shownAs?: (body: Body) => Body;
 }
 
@@ -147,7 +150,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** Sends the bodies one after the other. Each answer, and the record that is read at the end, must equal the merge so far. */
+/** Sends the bodies in their order. Each answer, and the record that is read at the end, must equal the merge of the bodies so far. */
 async function expectFold(path: string, { shownAs = (body) => body }: Kind, bodies: readonly Body[]): Promise<void> {
   let shown: Shown = bodyOf(await client("PATCH", path, {}), 200, Shown);
   for (const body of [...bodies, {}]) {

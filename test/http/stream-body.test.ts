@@ -1,11 +1,11 @@
-/** Tests that a streamed body arrives complete at any size, encoding and reading speed, and that a fault breaks the connection. */
+/** Tests that a streamed body arrives complete, for any size, encoding and speed of the reader, and that a fault breaks the connection. */
 import { Writable } from "node:stream";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
 import { begun, jsonArray, writeAnswer } from "#shared/http/streaming.ts";
 import { MapPin } from "#shared/prospects/list/pins.ts";
 
-/** Simulates the HTTP stream of Lambda's runtime. */
+/** Simulates the HTTP stream that Lambda's runtime passes to a streaming function. */
 class HttpStream extends Writable {
   readonly chunks: Buffer[] = [];
   head: unknown;

@@ -18,7 +18,7 @@ import { addRulePacks } from "../../infra/stack/rules.ts";
 import { createApp } from "../../infra/synth.ts";
 import { sized } from "../harness/tier.ts";
 
-/** The validation report. It leaves out rule packs without findings and findings that the app accepts, so it is empty on success. */
+/** The validation report. It contains no rule packs without findings and no accepted findings, so it is empty on success. */
 const Report = z.object({ pluginReports: z.array(z.unknown()) });
 
 const { PATH, NODE_COMPILE_CACHE } = process.env;

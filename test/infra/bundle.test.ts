@@ -1,5 +1,6 @@
 /**
- * Tests that each bundle loads without other files, is small and starts fast. Also tests the answers of the bundles that serve documents.
+ * Tests that each function bundle loads without other files, is small and starts fast. Also tests the answers of the functions that serve
+ * documents.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -36,8 +37,8 @@ async function get(file: string, resource: string, stage = "") {
 }
 
 /**
- * The largest number of Node's own modules that all bundles together may load, in addition to the modules that every process loads. More
- * modules mean a slower start.
+ * Maximum number of Node's built-in modules that all bundles together may load. Modules that every Node process loads do not count. More
+ * modules make the start slower.
  */
 const NODE_MODULES = 160;
 
@@ -63,7 +64,7 @@ describe("bundles", () => {
   });
 });
 
-/** Large libraries that few functions need. Only the bundles that match `functions` may contain them. */
+/** Large libraries that only few functions need. A bundle may contain such a library only if the function's file matches `functions`. */
 const heavy = [
   { modules: /\/zod\/.*\/locales\/(?!en\.)/, functions: /^$/ },
   { modules: /\/zod\/v4\/(?:classic|mini\/external-all)/, functions: /^$/ },
@@ -75,12 +76,12 @@ const heavy = [
 ];
 
 /**
- * Limits of the work that loading a bundle does: characters of executed code, and function calls. This work determines the start time,
- * which `npm run bench` measures.
+ * Limits of the work that loading a bundle causes: bytes of executed code, and function calls. This work determines the start time, which
+ * `npm run bench` measures.
  */
 const STARTED = { table: { bytes: 110_000, calls: 20_000 }, others: { bytes: 200_000, calls: 20_000 } } as const;
 
-/** Returns the bytes of all code that is deployed with the function, so that a second file of code counts too. */
+/** Returns the bytes of all code files that are deployed with the function. */
 const codeBytes = (file: string): number =>
   readdirSync(join(directory, file), { recursive: true, encoding: "utf8" })
     .filter((name) => /\.[cm]?js$/.test(name))
@@ -92,7 +93,7 @@ function exceeds(file: string, bytes: number, calls: number): boolean {
   return bytes > limit.bytes || calls > limit.calls;
 }
 
-/** Tests the causes of a slow start instead of the start time itself, because the causes do not vary between runs. */
+/** The start time varies between runs, so these tests limit its causes instead. */
 describe("a bundle starts fast: it", () => {
   it("executes little of its code", () => {
     const script = join(import.meta.dirname, "started-code.ts");
@@ -193,7 +194,7 @@ describe("GET /docs", () => {
     expect(scripts).toHaveLength(2);
     for (const text of scripts) {
       expect(policy).toContain(`'sha256-${createHash("sha256").update(text).digest("base64")}'`);
-      // After `<!--` or `<script`, HTML would parse the rest of the script differently.
+      // // The text `<!--` or `<script` in a script would make HTML parse the rest of the script differently.
       expect(text.match(/<!--|<\/?script/i)).toBeNull();
     }
     expect(() => new Function(scripts[0] ?? "")).not.toThrow();

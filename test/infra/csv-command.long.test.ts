@@ -43,7 +43,7 @@ const HEADER =
   "id,name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,createdBy,source,createdAt";
 const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
 
-/** Returns a line as an export writes it, without the columns that an import ignores (id, author and time). */
+/** Returns a line as an export writes it, but without the columns id, author and time, which an import ignores. */
 function lineAt(at: number): string {
   const place = [(39 + (at + 1) / 1e6).toFixed(6), (-105 - (at + 1) / 1e6).toFixed(6)].map(Number);
   const home = at % 3 === 0 ? [`${at} Main St`, "Apt 2", "Denver", "CO", "80202"] : ["", "", "", "", ""];

@@ -1,4 +1,4 @@
-/** Tests the progress that the CSV command prints. */
+/** Tests the progress lines that the CSV command prints. */
 import { expect, onTestFinished, test, vi } from "vitest";
 import { lineOf, openProgress, type Step } from "../../infra/cli/csv/progress.ts";
 

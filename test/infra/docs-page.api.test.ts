@@ -1,6 +1,6 @@
 /**
- * Tests the reference page of the local service: its button signs a user in, and every GET with the examples of the OpenAPI document finds
- * demo data.
+ * Tests the page of the local service that shows the API reference. Its button must sign a user in, and every GET with the examples of
+ * the OpenAPI document must find demo data.
  */
 import { createHash } from "node:crypto";
 import { runInNewContext } from "node:vm";
@@ -35,8 +35,8 @@ test("the button signs the selected user in, and the page's Content-Security-Pol
 });
 
 /**
- * Runs the page's script and clicks the button. Returns the security scheme and the token that Swagger UI gets, and the message that the
- * user sees.
+ * Runs the page's script and clicks the button. Returns the security scheme and the token that the script passes to Swagger UI, and the
+ * message that the user sees.
  */
 async function clicked(script: string, email: string): Promise<{ name: string; token: string; message: string }> {
   let click = async (): Promise<void> => expect.fail("the button does nothing");
@@ -90,7 +90,7 @@ const Document = z.object({
   components: z.looseObject({ securitySchemes: z.record(z.string(), z.unknown()) }),
 });
 
-/** The demo data has no records of these collections. */
+/** Paths for which the demo data has no records. */
 const WITHOUT_DEMO = /^\/api\/(?:webhooks\/\{|prospects\/(?:imports|exports)\/\{)/;
 
 test("every GET with the examples of the document finds demo data", async () => {
@@ -105,7 +105,7 @@ test("every GET with the examples of the document finds demo data", async () => 
     const query = filled.flatMap((it) => (it.in === "query" ? [`${it.name}=${it.example}`] : []));
     const answer = await demo.owner("GET", `${place}${query.length > 0 ? "?" : ""}${query.join("&")}`);
     expect([path, answer.status]).toEqual([path, 200]);
-    // There are no webhooks, imports and actions in the demo data.
+    // // The demo data has no webhooks, imports and actions, so these answers are short.
     if (/webhooks|imports|actions/.test(path)) continue;
     expect(answer.text.length, path).toBeGreaterThan(40);
   }

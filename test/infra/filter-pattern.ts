@@ -1,7 +1,7 @@
-/** Evaluates CloudWatch's metric filters for JSON log lines, for the part of their grammar that the template uses. */
+/** Evaluates CloudWatch's metric filters for JSON log lines. It supports only the part of the grammar that the template uses. */
 import { isFields } from "./template.ts";
 
-/** Matches a comparison such as `$.a.b = "text"`. A `*` is not accepted, because CloudWatch would treat it as a wildcard. */
+/** Matches a comparison such as `$.a.b = "text"`. The text must not contain `*`, because CloudWatch would treat it as a wildcard. */
 const COMPARISON = /^(\$(?:\.\w+)+) = "([^"\\*]*)"$/;
 
 /**
@@ -20,7 +20,7 @@ export function matches(pattern: string, line: string): boolean {
     .includes(true);
 }
 
-/** Returns the value that `$.a.b` selects from a line, or undefined if there is none. */
+/** Returns the value at the selector, for example `$.a.b`, or undefined if the line has no such value. */
 export function selected(line: string, selector: string): unknown {
   const [, ...path] = selector.split(".");
   return path.reduce<unknown>((value, name) => (isFields(value) ? value[name] : undefined), jsonOf(line));

@@ -1,6 +1,6 @@
 /**
- * Tests the OpenAPI definition from which API Gateway is made: its own error answers, the methods, the authorizer, the stage and the
- * throttles.
+ * Tests the OpenAPI definition from which API Gateway is created: the gateway's own error answers, the methods, the authorizer, the stage
+ * and the throttles.
  */
 import { readFileSync } from "node:fs";
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
@@ -36,7 +36,7 @@ const methods = () =>
     })),
   );
 const ofType = (type: string) => methods().filter(({ integration }) => at(integration, "type") === type);
-/** API Gateway's methods for routes. `others` are the catch-all methods (ANY), which answer 405. */
+/** Returns API Gateway's methods by kind: `proxied` call functions, and `others` are the catch-all methods (ANY), which answer 405. */
 const proxied = () => ofType("aws_proxy").filter(({ method }) => method !== "ANY" && method !== "HEAD");
 const heads = () => methods().filter(({ method }) => method === "HEAD");
 const others = () => methods().filter(({ method }) => method === "ANY");
@@ -323,7 +323,7 @@ describe("stage", () => {
     for (const setting of own) {
       expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(Number(at(common, "ThrottlingRateLimit")) / 5);
       expect(at(setting, "ThrottlingBurstLimit")).toBeGreaterThan(0);
-      // A method with its own settings inherits none of the stage's, so the common ones must be repeated.
+      // // A method with its own settings does not inherit the stage's settings, so it must repeat them.
       for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
     }
   });

@@ -1,6 +1,6 @@
 /**
- * Tests that an unused grant (IAM right of a function) is reported unless a reason excuses it, and that every reason excuses a grant that
- * exists.
+ * Tests the check of unused grants (IAM rights of functions). An unused grant must be reported unless a reason excuses it, and every
+ * reason must excuse an existing grant.
  */
 import { expect, test } from "vitest";
 import { assertGrantsAreUsed, excused, staleReasons, unusedGrants } from "../harness/grants.ts";

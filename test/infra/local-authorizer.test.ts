@@ -19,7 +19,7 @@ const get = (path: string, authorization?: string, method = "GET") =>
     headers: authorization === undefined ? {} : { Authorization: authorization },
   });
 
-/** Counts the function calls that `work` causes, by the file of the function. */
+/** Returns how often `work` calls each function, by the function's file. */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
   await work();
@@ -29,7 +29,7 @@ async function calledBy(work: () => Promise<unknown>): Promise<Record<string, nu
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
-/** Expects the gateway's error answer of this type. The body contains the type. */
+/** Expects an error answer of this type that the gateway itself sends. Its body contains the type. */
 async function expectRefusal(answer: Response, status: number, type: string): Promise<void> {
   expect([answer.status, await answer.json()]).toEqual([status, { type, id: answer.headers.get("x-request-id") }]);
   expect(answer.headers.get("content-type")).toBe("application/problem+json");
@@ -136,7 +136,7 @@ const allowing = {
 };
 const headers = (token: string) => new Map([["authorization", [token]]]);
 
-/** Returns an authorizer whose clock a test can advance. `function_` replaces the authorizer's function. */
+/** Returns an authorizer with a simulated clock. Its function is `function_`. */
 function clocked(function_: (token: string) => unknown) {
   const clock = { now: 0, calls: 0 };
   const run = {

@@ -1,4 +1,4 @@
-/** Tests that the queues of the local service are fair. One company's backlog must not delay the few messages of another company. */
+/** Tests that the queues of the local service are fair: one company's backlog must not delay the few messages of another company. */
 import { CreateQueueCommand, SendMessageBatchCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -27,7 +27,7 @@ describe("a fair queue", () => {
     expect(taken.map((entry) => entry?.name)).toEqual(["a1", "b1", "a2", "a3"]);
     expect(queue.size).toBe(0);
     expect(queue.take()).toBeUndefined();
-    // A finished message no longer counts for its group.
+    // // A message counts for its group only until it is finished.
     for (const entry of taken.slice(2)) if (entry !== undefined) queue.done(entry);
     queue.push({ group: "b", sinceMs: 5, name: "b2" });
     queue.push({ group: "c", sinceMs: 6, name: "c1" });
@@ -101,8 +101,8 @@ describe("the local queue", () => {
     };
     await until(() => seen.length === 4);
     await send("quiet", ["quiet 1", "quiet 2"]);
-    // Waits until all 102 messages are in flight. In the order of their arrival, the two messages of the quiet group would come after 96
-    // messages of the busy group.
+    // // The test waits until all 102 messages are in the queue. If the queue kept the order of their arrival, 96 messages of the busy
+    // group would come before the two of the quiet group.
     for (let inFlight = 0; inFlight < 102; ) ({ inFlight } = await depthOf(queues, NAME));
     release();
     await until(() => seen.length === 8);

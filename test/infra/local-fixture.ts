@@ -1,4 +1,4 @@
-/** A small template with one resource of each type, and functions that report what the local runtime passes to them. */
+/** A small template with one resource of each type. Its functions report what the local runtime passes to them. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
@@ -13,7 +13,7 @@ type Fields = Record<string, unknown>;
 const getAtt = (id: string, name: string) => ({ "Fn::GetAtt": [id, name] });
 const ref = (id: string) => ({ Ref: id });
 
-/** The source text of each function. `seen` sends a value to a queue, from which the tests read it. */
+/** The beginning of each function's source text. `seen` sends a value to a queue, from which the tests read it. */
 const prelude = `
 const seen = (value) => fetch(process.env.AWS_ENDPOINT_URL_SQS, {
   method: "POST",
@@ -144,7 +144,7 @@ const id = { name: "id", in: "path", required: true, schema: { type: "string" } 
 
 const security = [{ fixture: [] }];
 
-/** A valid authorizer. Tests change its settings to definitions that must be refused. */
+/** A valid authorizer. Tests change single settings so that the definition must be refused. */
 export const authorizerScheme: Fields = {
   type: "apiKey",
   name: "Authorization",
@@ -195,7 +195,7 @@ const api = {
       StageName: "live",
       MethodSettings: [
         { HttpMethod: "*", ResourcePath: "/*", ThrottlingRateLimit: 10_000, ThrottlingBurstLimit: 10_000 },
-        // At this rate, the throttle allows no third request while the tests run.
+        // // At this rate, the throttle allows two requests and no third one while the tests run.
         { HttpMethod: "GET", ResourcePath: "/~1limited", ThrottlingRateLimit: 0.0001, ThrottlingBurstLimit: 2 },
       ],
     },
@@ -234,7 +234,7 @@ const events = {
   },
 };
 
-/** Returns a new copy each time, so that a test may change it. */
+/** Returns a new copy for each call, so that a test may change it. */
 export function fixtureTemplate(): { Resources: Record<string, { Type: string; Properties: Fields }> } {
   const key = (AttributeName: string, KeyType: string): Fields => ({ AttributeName, KeyType });
   const resources = {
@@ -307,7 +307,7 @@ export async function sendTo({ outputs }: LocalService, queueName: string, Messa
   await sqsAt(outputs.SqsEndpoint).send(new SendMessageCommand({ QueueUrl, MessageBody }));
 }
 
-/** Receives from the queue until it has `count` messages. Only the timeout of the test ends the wait. */
+/** Receives messages from the queue until there are `count`. Only the test's time-out limits the wait. */
 export async function takeFrom({ outputs }: LocalService, queueName: string, count: number): Promise<string[]> {
   const QueueUrl = queueUrl(outputs.SqsEndpoint, queueName);
   const request = { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 5, VisibilityTimeout: 600 };

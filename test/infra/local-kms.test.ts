@@ -1,4 +1,6 @@
-/** Tests that the local KMS server keeps its keys over restarts, checks the encryption context, and checks the policies of functions. */
+/**
+ * Tests the local KMS server. It must keep its keys when it restarts, and must check the encryption context and the functions' policies.
+ */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -96,7 +98,7 @@ describe("the local KMS server", () => {
     await expect(as(server, "Signs").generateDataKey(context)).rejects.toMatchObject(denied);
     await expect(as(server, "Neither").unwrap(wrapped, context)).rejects.toMatchObject(denied);
     await expect(as(server, "Signs").unwrap(wrapped, { companyId: "1" })).rejects.toMatchObject(denied);
-    // An operator on this machine needs no policy, unlike a function.
+    // // Unlike a function, an operator of this machine needs no policy.
     expect(await as(server, "local").unwrap(wrapped, context)).toHaveLength(32);
   });
 });

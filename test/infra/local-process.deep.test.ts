@@ -1,6 +1,6 @@
 /**
- * Tests the process of `npm start`: its one ready line and its exit codes. Also tests that it leaves no child process behind and that
- * SIGKILL loses no data.
+ * Tests the process of `npm start`: its single ready line and its exit codes. It must leave no child process behind and must lose no data
+ * after SIGKILL.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 interface Started {
   readonly child: ChildProcess;
   output(): string;
-  /** Resolves with the URL of the ready line. Rejects with the process's output if the process ends before it prints this line. */
+  /** Resolves with the URL in the ready line. If the process ends before it prints this line, it rejects with the process's output. */
   readonly ready: Promise<string>;
   readonly code: Promise<number | null>;
 }
@@ -54,7 +54,7 @@ async function ownerOf(baseUrl: string) {
 const run = (file: string, args: readonly string[], env: Record<string, string>) =>
   spawnSync(process.execPath, [file, ...args], { cwd: root, encoding: "utf8", env: { ...process.env, ...env } });
 
-/** Lists the processes of the DynamoDB server and of its watchdog, whose command lines contain the path of the data file. */
+/** Lists the processes of the DynamoDB server and of its watchdog. Their command lines contain the path of the data file. */
 function servers(): string[] {
   const lines = execFileSync("ps", ["-eo", "pid,args"]).toString().split("\n");
   return lines.filter((line) => line.includes(path.join(directory, "tables.db")));
@@ -75,7 +75,7 @@ test("SIGKILL also ends the DynamoDB server, the next start uses the directory, 
   const ended = start([]);
   const url = await ended.ready;
   expect(ended.output().match(/^ready /gm)).toHaveLength(1);
-  // The URLs must be the first output, so the synthesis of the templates may print no warning.
+  // // The URLs must be the first output. The synthesis of the templates must therefore print no warning.
   expect(ended.output()).toMatch(/^API /);
   expect((await fetch(`${url}/api/me`)).status).toBe(401);
   ended.child.kill("SIGTERM");
@@ -168,8 +168,8 @@ test("CORS allows a configured origin, and the commands find the service by HOST
     const headers = { Origin: from, Authorization: `Bearer ${found.stdout.trim()}` };
     const answer = await fetch(`${url}/api/me`, { headers });
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
-    // The gateway itself sends this error answer. Its CORS header is fixed and cannot depend on the request. With several configured
-    // origins, it must therefore allow all origins.
+    // // The gateway itself sends this error. Its CORS header cannot depend on the request, so with several configured origins it must
+    // allow all origins.
     const refused = await fetch(`${url}/api/me`, { headers: { Origin: from } });
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);
   }

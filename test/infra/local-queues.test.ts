@@ -1,5 +1,6 @@
 /**
- * Tests that the local server of SQS and S3 keeps messages and objects in its directory, and accepts connections from this machine only.
+ * Tests the local server of SQS and S3. It must keep messages and objects in its directory, and must accept connections from this machine
+ * only.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";

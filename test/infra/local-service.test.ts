@@ -1,4 +1,4 @@
-/** Tests the local runtime with a small template: the gateway, its limits, event sources and restarts. */
+/** Tests the local runtime with a small template: the gateway with its limits, the event sources, and restarts. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { request as requestHttp } from "node:http";
 import { connect } from "node:net";
@@ -35,7 +35,7 @@ async function echoed(target: string, init?: RequestInit): Promise<z.infer<typeo
 }
 
 /**
- * Sends the text unchanged on a new connection, so that a test can send invalid HTTP. Resolves with the whole answer when the service
+ * Sends the text unchanged on a new connection, so that a test can send invalid HTTP. Resolves with all received text when the service
  * closes the connection.
  */
 function raw(text: string, end = false): Promise<string> {
@@ -110,7 +110,7 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  /** Returns the content encoding and the decoded body. `fetch` is not used, because it hides the encoding. */
+  /** Returns the answer's content encoding and its decoded body. `fetch` would hide the encoding. */
   function encodingOf(target: string, acceptEncoding: string): Promise<[string | undefined, string]> {
     return new Promise((resolve, reject) => {
       const headers = { "Accept-Encoding": acceptEncoding };
@@ -145,7 +145,7 @@ describe("the gateway", () => {
 
   test.each([
     ["POST", "/things/1"],
-    // This method has a mock integration, which would answer 405. The gateway must check the size of the body first.
+    // // The integration of this method would answer 405 without calling a function. The gateway must check the size of the body before.
     ["PUT", "/things"],
   ])("refuses a body above 10 MB before the integration of %s %s", async (method, path) => {
     const failures = service.failures();
@@ -175,7 +175,7 @@ describe("the gateway", () => {
     ],
     ["half a body", "POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "400", true],
   ])("survives %s", async (_, text, status, end = false) => {
-    // The service closes the connection early, so the client may see a reset instead of the answer.
+    // // The service closes the connection early. The client may therefore see a reset connection instead of the answer.
     const answer = await raw(text, end).catch(() => `HTTP/1.1 ${status} `);
     expect(answer.split(" ")[1] ?? "").toBe(status);
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
@@ -335,7 +335,7 @@ describe("a data directory", () => {
     const second = await startFixture(directory);
     expect(await getItem(second, "before")).toBe(true);
     await putItem(second, "after");
-    // Messages that were not deleted before the restart are delivered again. Stream records are not delivered again.
+    // // After the restart, messages that were not deleted are delivered again, but stream records are not.
     const seen = await takeFrom(second, "Seen", 4);
     const after = ['{"published":["after"]}', '{"ticked":{"assume":"messages-kept"}}'];
     expect(seen.toSorted()).toEqual([...before, ...after].toSorted());

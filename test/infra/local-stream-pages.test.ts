@@ -1,4 +1,4 @@
-/** Tests that the local event sources read a whole stream in order, and fetch a record only once while it is cached. */
+/** Tests that the local event sources read a stream completely and in order, and that a cached record is fetched only once. */
 import type { _Record as StreamRecord } from "@aws-sdk/client-dynamodb-streams";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -28,7 +28,7 @@ const isEven = (record: StreamRecord): boolean => Number(record.dynamodb?.Sequen
 
 test("in any order of reads, each source sees every position once and in order, and no record is fetched twice", async () => {
   const step = fc.record({
-    // Numbers of the event sources that read concurrently.
+    // // The numbers of the event sources that read at the same time.
     readers: fc.uniqueArray(fc.nat({ max: 2 }), { minLength: 1 }),
     grows: fc.nat({ max: 30 }),
     answered: fc.integer({ min: 1, max: 20 }),

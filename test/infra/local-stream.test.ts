@@ -1,4 +1,4 @@
-/** Tests that an event source on a stream follows Lambda's rules for retrying, splitting, skipping and giving up records. */
+/** Tests an event source on a stream. It must follow Lambda's rules for retrying, splitting, skipping and giving up records. */
 import { describe, expect, test } from "vitest";
 import { type BatchRules, batchesOf, processBatch } from "../../infra/local/stream-batch.ts";
 
@@ -15,7 +15,7 @@ interface Story {
   readonly givenUp: [number[], string, number][];
 }
 
-/** Processes a batch of records. `answer` simulates the function: it throws or returns the function's answer. */
+/** Passes the records to an event source as one batch. `answer` simulates the function: it returns the function's answer or throws. */
 async function run(
   records: readonly ReturnType<typeof record>[],
   answer: (batch: number[]) => unknown,

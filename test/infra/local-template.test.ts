@@ -1,4 +1,4 @@
-/** Tests that the local runtime refuses templates with settings that it does not support, and names these settings in the error. */
+/** Tests that the local runtime refuses a template with an unsupported setting, and names the setting in the error. */
 import { describe, expect, test } from "vitest";
 import { describeStack } from "../../infra/local/control.ts";
 import { readStack } from "../../infra/local/stack.ts";
@@ -57,7 +57,7 @@ describe("refuses", () => {
   });
 });
 
-/** Replaces a value in the API definition of the fixture. `path` is the list of names that lead to the value. */
+/** Returns a template in which one value of the API definition is replaced. `path` contains the names that lead to the value. */
 function defined(value: unknown, ...path: readonly string[]): () => unknown {
   return changed(({ Api }) => {
     const body: unknown = Api?.Properties.Body;

@@ -1,9 +1,9 @@
-/** Tests that log lines have Lambda's JSON format, and which fields the service's own log writes. */
+/** Tests that log lines have Lambda's JSON format and contain the expected fields. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 import { logLine, replaceConsole } from "../../infra/local/console.ts";
 
-/** CloudWatch truncates a larger log event. */
+/** CloudWatch's maximum size of a log event. It truncates larger ones. */
 const EVENT_BYTES = 256 * 1_024;
 
 describe("Lambda's line", () => {

@@ -1,6 +1,6 @@
 /**
- * Tests that each metric filter of the template matches a line that a function really wrote, with the value and the dimensions of the
- * metric.
+ * Tests the metric filters of the template. Each filter must match a line that a function has really written, and must get the metric's
+ * value and dimensions from it.
  */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -76,7 +76,7 @@ async function loseDelivery(): Promise<void> {
   await until(() => written("events/deliver", "delivery missing"));
 }
 
-/** Stores a company index whose format this version cannot read, and then calls every function that reads the index. */
+/** Stores a search index in a format that this version cannot read, and then calls every function that reads the index. */
 async function damageIndex(): Promise<void> {
   const { api, token } = await as("owner@globex.test");
   const me = await api.GET("/api/me");
@@ -98,7 +98,7 @@ async function damageIndex(): Promise<void> {
     headers: upload.headers,
     body: "name,lat,lng\nImported,33.4,-112\n",
   });
-  // This create adds an unflushed entry to the company index, which triggers a flush.
+  // // This prospect adds an unflushed entry to the company's search index. The entry starts a flush.
   await api.POST("/api/prospects", { body: { name: "Unflushed" } });
   await until(() => written("index/flush", "index not flushed"));
   await until(() => written("jobs/export", "message failed"));

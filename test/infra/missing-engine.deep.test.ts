@@ -1,4 +1,7 @@
-/** Tests `npm start` without the optional package of the table engine, as on a platform for which npm has no such package. */
+/**
+ * Tests `npm start` without the npm package of the table engine. npm does not install this optional package on platforms that it does not
+ * support.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
@@ -12,7 +15,7 @@ import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 const folder = mkdtempSync(join(tmpdir(), "canvassing-no-engine-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A checkout whose `node_modules` has links to all packages except the table engine. */
+/** Makes a checkout whose `node_modules` contains links to all packages except the table engine. */
 beforeAll(() => {
   for (const name of ["infra", "functions", "shared", "docs", "package.json", "cdk.json"]) {
     cpSync(join(root, name), join(folder, name), { recursive: true });

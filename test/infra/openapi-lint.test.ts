@@ -9,7 +9,7 @@ import { OPENAPI_FILE, root } from "../../infra/build/bundle.ts";
 const folder = mkdtempSync(join(tmpdir(), "openapi-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Lints all files in one process, because starting a process takes longer than linting. */
+/** Lints all files in one process, because starting a process takes longer than the linting itself. */
 function lint(files: readonly string[]): { status: number | null; words: string } {
   const command = ["lint", "--config", "infra/openapi/redocly.yaml", "--format", "checkstyle", ...files];
   const { status, stdout, stderr } = spawnSync(join(root, "node_modules/.bin/redocly"), command, {

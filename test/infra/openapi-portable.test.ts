@@ -1,6 +1,6 @@
 /**
- * Tests that the OpenAPI documents 3.1 and 3.0 suit client generators: bodies have named schemas, numbers have 64 bits, and positions are
- * plain arrays.
+ * Tests that the OpenAPI documents 3.1 and 3.0 suit client generators: bodies have named schemas, numbers have 64 bits, and geographic
+ * positions are plain arrays.
  */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ interface Found {
 
 const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
 
-/** All objects below a value, with their places. Examples are left out, because they are data. */
+/** Returns all objects within a value, each with its place. Examples are left out, because they are data and not schemas. */
 function objects(value: unknown, place = ""): Found[] {
   if (!isObject(value)) return [];
   const inner = Object.entries(value).filter(([name]) => name !== "example");

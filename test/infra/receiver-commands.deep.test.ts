@@ -1,4 +1,4 @@
-/** Tests that the commands of docs/receivers work as written, beside a service from `npm start`, under several versions of Node.js. */
+/** Tests the commands of docs/receivers under several versions of Node.js. They must work as written while `npm start` runs. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -18,13 +18,13 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-/** The PATH of a new terminal, which has no folder of this test run. */
+/** The PATH of a new terminal. It contains no folder of this test run. */
 const PATH = (process.env.PATH ?? "")
   .split(":")
   .filter((folder) => !folder.includes("node_modules"))
   .join(":");
 
-/** Returns a PATH that begins with this version of Node.js, or undefined if the npm registry cannot be reached. */
+/** Returns a PATH that begins with this version of Node.js. Returns undefined if the npm registry cannot be reached. */
 function pathWith(version: string): string | undefined {
   const command = ["exec", "--yes", `--package=node@${version}`, "--", "sh", "-c", "command -v node"];
   const { status, stdout } = spawnSync("npm", command, {
@@ -36,14 +36,13 @@ function pathWith(version: string): string | undefined {
 }
 
 interface Running {
-  /** The lines of output so far. */
   readonly lines: readonly string[];
-  /** Resolves when the command and its output have ended. */
+  /** Resolves when the command has ended and its output is complete. */
   readonly ended: Promise<unknown>;
   hasEnded(): boolean;
 }
 
-/** Runs a shell command in a separate process group, which ends with the test. */
+/** Runs a shell command in a separate process group. The test ends the group. */
 function run(command: string, env: Record<string, string>): Running {
   const { HOME = "", TMPDIR = "" } = process.env;
   const child = spawn("sh", ["-euc", command], {
@@ -63,7 +62,6 @@ function run(command: string, env: Record<string, string>): Running {
   return { lines, ended, hasEnded };
 }
 
-/** Waits for a line of output that matches, and returns the match. */
 async function untilLine({ lines, hasEnded }: Running, pattern: RegExp): Promise<RegExpExecArray> {
   for (;;) {
     const match = lines.map((line) => pattern.exec(line)).find((found) => found !== null);
@@ -86,7 +84,7 @@ test("the guide has the two blocks of commands that this file runs", () => {
   expect(use).toContain("/api/webhooks");
 });
 
-/** Long enough for a start of the service on a busy machine. */
+/** Milliseconds. The start of the service can take minutes on a busy machine. */
 const TIMEOUT_MS = 300_000;
 
 test.for(["the installed version", "20", "22"])(
@@ -103,7 +101,7 @@ test.for(["the installed version", "20", "22"])(
     const receiverPort = await freePort();
     const inbox = mkdtempSync(join(tmpdir(), "canvassing-inbox-"));
     cleanUps.push(() => rmSync(inbox, { recursive: true, force: true }));
-    // Only the receiver's port differs from the guide, because another program may use port 8080.
+    // // The commands differ from the guide only in the receiver's port, because another program may use port 8080.
     const here = (command: string): string => command.replaceAll("8080", receiverPort);
     const receiver = run(here(receive), { PATH: path, INBOX: inbox });
     await untilLine(receiver, /^listening on /);

@@ -41,8 +41,8 @@ const accessByFile: readonly { file: string; access: Access }[] = [
 ];
 
 /**
- * Returns the rights on the table that the function's role grants, each as `action family`. A family is a group of keys, such as the keys
- * of prospects.
+ * Returns the rights on the table that the function's role has, each as `action family`. A family is a group of keys, for example the
+ * keys of prospects.
  */
 function grantedOnTable(file: string): string[] {
   const names = Object.entries(families);
@@ -76,7 +76,7 @@ describe("rights", () => {
       for (const { actions, resources } of statementsOf(properties)) {
         for (const action of actions) expect(action, id).not.toContain("*");
         for (const resource of resources) {
-          // `folder/*` is allowed for S3, because the names of objects in the folder are chosen at run time.
+          // // `folder/*` is allowed for S3, because the service chooses the names of objects at run time.
           const inFolder = actions.every((action) => action.startsWith("s3:"))
             ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports)\/\*"/, "")
             : JSON.stringify(resource);

@@ -1,6 +1,6 @@
 /**
- * Tests the division into a data stack and a service stack. The data stack is protected and its resources keep their ids. The service stack
- * has room for more routes.
+ * Tests how resources are divided between the data stack and the service stack. The data stack must be protected, and its resources must
+ * keep their ids. The service stack must have room for more routes.
  */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,10 +23,10 @@ beforeAll(async () => {
 /** CloudFormation's limits for one stack: resources, and bytes of the template. */
 const MAX_RESOURCES = 500;
 const MAX_TEMPLATE_BYTES = 1_000_000;
-/** API Gateway's quota for the resources of one API. A resource is one part of a path. */
+/** API Gateway's maximum number of resources in one API. Each distinct path, including each parent path, is a resource. */
 const MAX_API_RESOURCES = 300;
 
-/** Skips CloudFormation's rules, which app.deep.test.ts applies, and does not copy the bundles, so that synthesis is fast. */
+/** These options make the synthesis fast. They skip CloudFormation's rules, which app.deep.test.ts applies, and do not copy the bundles. */
 const quick = {
   treeMetadata: false,
   builtinCloudFormationValidation: false,
@@ -43,7 +43,7 @@ function templateOf({ templateFile }: Stack, directory: string): Written {
 }
 
 /**
- * Logical ids of the resources that hold data. They must never change: under a new id, CloudFormation creates an empty resource and
+ * The logical ids of the resources that contain data. They must never change: for a new id, CloudFormation creates an empty resource and
  * abandons the old one with its data.
  */
 const keepers: Readonly<Record<string, string>> = {
@@ -56,7 +56,7 @@ const keepers: Readonly<Record<string, string>> = {
   ImportsDeadLetters741CB14C: "AWS::SQS::Queue",
 };
 
-/** What is lost if the id of a resource changes, for the message of a failed test. */
+/** What would be lost if the id of such a resource changed. The message of a failed test contains it. */
 const lost: Readonly<Record<string, string>> = {
   "AWS::DynamoDB::Table": "the service would begin with an empty table: every company would be gone",
   "AWS::S3::Bucket": "the service would begin with an empty bucket: uploads and exports would be gone",
@@ -74,7 +74,7 @@ const withoutData = new Set([
   "AWS::SNS::TopicPolicy",
   "AWS::SQS::QueuePolicy",
 ]);
-/** This key may get a new id. It encrypts alarms in transit and no stored data. */
+/** This key may get a new id, because it encrypts only alarms in transit and no stored data. */
 const ALARM_KEY = "AlarmKeyE05DE300";
 
 describe("the data stack", () => {
@@ -157,7 +157,7 @@ describe("the service stack", () => {
 
 const ENDPOINTS = 150;
 
-/** Returns `ENDPOINTS` routes. It repeats the real routes with their rights under other paths. */
+/** Returns `ENDPOINTS` routes: the real routes, and copies of them with other paths. */
 function manyRoutes(): Route[] {
   const more = Array.from({ length: ENDPOINTS - routes.length }, (_, i) => {
     const route = routes[i % routes.length];
@@ -180,7 +180,7 @@ function synthesizedFor(table: readonly Route[]) {
   return { data: templateOf(data, outdir), service: templateOf(service, outdir), warnings };
 }
 
-/** Returns the parts of all paths. API Gateway counts each part as one resource. */
+/** Returns all paths and their parent paths. API Gateway counts each of them as one resource. */
 function partsOf({ Resources }: CloudFormationTemplate): Set<string> {
   const api = Object.values(Resources).find(({ Type }) => Type === "AWS::ApiGateway::RestApi");
   const paths = Object.keys(z.parse(Paths, at(api, "Properties", "Body")).paths);

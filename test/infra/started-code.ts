@@ -1,11 +1,11 @@
 /**
- * Loads the bundles that its arguments name, and prints the work of each load: bytes of executed code, and function calls. Unlike times,
- * these counts do not vary between runs of one Node.js version.
+ * Loads the bundles that its arguments name, and prints the work of each load: bytes of executed code, and number of function calls.
+ * These counts are equal in every run of one Node.js version, unlike times.
  */
 import { Session } from "node:inspector/promises";
 
 export interface Started {
-  /** Executed bytes of the bundle's own code, without the functions that are not called. */
+  /** Bytes of the bundle's own code that are executed. Functions that are not called do not count. */
   readonly bytes: number;
   readonly calls: number;
 }
@@ -32,8 +32,8 @@ interface Range {
 }
 
 /**
- * Counts executed bytes. The range of an inner function must overwrite the range of its outer function, so outer functions are processed
- * first.
+ * Returns the number of executed bytes. The range of an inner function must overwrite the range of its outer function, so outer functions
+ * are processed first.
  */
 function bytesRun(ranges: readonly Range[]): number {
   const runs = new Uint8Array(Math.max(0, ...ranges.map(({ endOffset }) => endOffset)));

@@ -1,6 +1,6 @@
 /**
- * Tests that the admin commands print one sentence if they reach neither a local service nor AWS. The sentence says what is missing and
- * what to do.
+ * Tests the message of the admin commands when they reach neither a local service nor AWS. It must be one sentence that says what is
+ * missing and what to do.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-/** Tests rules of the deployed service that hold for all resources of a kind, such as all queues. */
+/** Tests rules of the CloudFormation template that hold for all resources of a kind, for example for all queues. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
@@ -10,7 +10,7 @@ import { functionFiles } from "../../infra/synth.ts";
 import { at, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 
 const DAY_SECONDS = 86_400;
-/** In a new AWS account, a function may have at most this much memory. */
+/** Maximum memory of a function in a new AWS account, in megabytes. */
 const NEW_ACCOUNT_MB = 3_008;
 
 let template: Template;
@@ -263,7 +263,7 @@ describe("functions", () => {
         .flatMap((statement) => listed(at(statement, "Resource")).map(target));
     };
     const consumers = template.all("AWS::Lambda::EventSourceMapping").map(({ properties }) => properties);
-    /** Returns the ids of the functions that a function can start by sending a message to their queue. */
+    /** Returns the ids of the functions that a function starts when it sends a message to their queue. */
     const wakes = (id: string): string[] =>
       sends(id).flatMap((queue) =>
         consumers

@@ -1,4 +1,4 @@
-/** The synthesized CloudFormation templates for the tests of this folder, with functions that search them. */
+/** The synthesized CloudFormation templates for the tests of this folder, and functions that search them. */
 import { mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,13 +19,13 @@ export const ownIdentity: DeployConfig = {
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Template {
-  /** The resources of both stacks. Imports from the other stack are replaced by the exported values. */
+  /** The resources of both stacks by logical id. A reference from one stack to the other is replaced by the value. */
   readonly resources: Readonly<Record<string, TemplateResource>>;
   /** The outputs of the service stack, which clients and operators read. */
   readonly outputs: CloudFormationTemplate["Outputs"];
   readonly stacks: Templates;
   readonly directory: string;
-  /** Returns logical id and properties of all resources of a type. */
+  /** Returns the logical ids and properties of all resources of a type. */
   all(type: string): { id: string; properties: Fields; resource: TemplateResource }[];
   /** Returns the Lambda function whose bundle is built from this source file. */
   functionOf(file: string): { id: string; properties: Fields };
@@ -47,7 +47,10 @@ export async function synthesized(config: DeployConfig = ownIdentity): Promise<T
   return { resources, outputs: stacks.service.Outputs, stacks, directory, all, functionOf };
 }
 
-/** Creates an empty directory for each function. The CDK requires that a bundle exists, but the templates do not depend on its content. */
+/**
+ * Creates an empty directory for each function. The CDK requires that the bundles exist, but the templates do not depend on their
+ * content.
+ */
 async function emptyBundles(files: readonly string[], outDir: string): Promise<void> {
   for (const file of files) mkdirSync(join(outDir, file), { recursive: true });
 }
@@ -63,7 +66,7 @@ function withImports({ data, service }: Templates): CloudFormationTemplate["Reso
   return CloudFormationTemplate.shape.Resources.parse(JSON.parse(text));
 }
 
-/** Returns the value at a path of names and positions, or undefined if there is none. */
+/** Returns the value at a path of names and positions, or undefined if it does not exist. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>((place, step) => (isFields(place) ? place[step] : undefined), value);
 }

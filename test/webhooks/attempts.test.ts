@@ -1,6 +1,6 @@
 /**
- * Tests that the delivery log shows every attempt. The delivery's row holds successful attempts with short answers, and separate rows hold
- * the others.
+ * Tests that the delivery log shows every attempt to send a delivery. The row of the delivery contains the successful attempts with short
+ * answers, and separate rows contain the other attempts.
  */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";

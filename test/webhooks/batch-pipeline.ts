@@ -1,4 +1,7 @@
-/** Extends the simulated delivery pipeline to stream batches of several events and to function calls with several messages. */
+/**
+ * Extends the simulated webhook pipeline (delivery-pipeline.ts) to stream batches with several events, and to function calls with several
+ * queue messages.
+ */
 import { setImmediate as turn } from "node:timers/promises";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
@@ -6,7 +9,7 @@ import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { Killed, killable } from "../harness/killable.ts";
 import { createdProspect, type Pipeline } from "./delivery-pipeline.ts";
 
-/** SQS passes at most this many messages to one call of the function. */
+/** Maximum number of messages that SQS passes to one call of the function. */
 const BATCH = 10;
 const VISIBILITY_MS = 90_000;
 
@@ -16,15 +19,18 @@ export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<
   await publishChanges(context, batchReads(context), changes);
 }
 
-/** Makes the limiter of concurrent requests treat the receiver as quick, so that one slot is enough for a whole batch. */
+/**
+ * Writes a limiter row that describes the receiver as quick. The limiter bounds the concurrent requests to a receiver, and it lets a
+ * sender with one slot send a whole batch to a quick receiver.
+ */
 export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
   const quick = { type: "gate", companyId, webhookId, used: 0, fails: 0, slow: false };
   await db.direct.write({ put: { ...limiterKeys.limiter(companyId, webhookId), ...quick } });
 }
 
 /**
- * Simulates one call of the function and returns the number of failed messages, which return to the queue. After a kill, all messages count
- * as failed.
+ * Simulates one call of the deliver function with several messages. Returns the number of failed messages, which the queue delivers
+ * again. If the call is killed, all its messages fail.
  */
 export async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Promise<number> {
   const ends = await consume(killable(at.context), entries);
@@ -34,7 +40,7 @@ export async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Pro
   return back.length;
 }
 
-/** Passes visible messages to the function, up to ten at a time, until the queue is empty. */
+/** Passes the queue's visible messages to the deliver function, up to ten at a time, until the queue is empty. */
 export async function drainBatches(at: Pipeline): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > 200) throw new Error("the queue does not come to rest");
@@ -43,6 +49,6 @@ export async function drainBatches(at: Pipeline): Promise<void> {
     const visible = at.queue.findIndex((entry) => entry.at > at.clock);
     await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
   }
-  // Concurrent work of a killed call must end first, because it would disturb the next step.
+  // // Work of the killed call that is still running must end first. Otherwise it would disturb the next call.
   await turn();
 }

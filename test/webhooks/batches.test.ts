@@ -1,4 +1,7 @@
-/** Tests that a fault of one event or message does not affect the others of its stream batch or of its function call. */
+/**
+ * Tests that a fault of one event does not affect the other events of its stream batch, and that a fault of one queue message does not
+ * affect the other messages of the same function call.
+ */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -41,7 +44,7 @@ async function expectReconciled(at: Pipeline, matched: number): Promise<void> {
   expect(books).toMatchObject({ matched, delivered: matched, faults: [] });
 }
 
-/** Repeats the whole batch until it is published, as Lambda does with a stream. */
+/** Publishes the whole batch again after each kill, as Lambda does with a batch of stream records. */
 async function publishUntilDone(at: Pipeline, ids: readonly number[]): Promise<void> {
   for (;;) {
     try {
@@ -61,7 +64,7 @@ describe("killed at each call of a batch, before and after it takes effect", () 
       const run = async (at: Pipeline): Promise<void> => {
         if (isQuick) await beQuick(at);
         await publishUntilDone(at, IDS);
-        // The sweeper, which runs every minute, queues deliveries whose message a killed publisher did not send.
+        // // The sweeper runs every minute. It sends queue messages for the deliveries whose message the killed publisher did not send.
         await settleFor(at, 2, drainBatches);
       };
       const undisturbed = await newPipeline(db);
@@ -76,8 +79,8 @@ describe("killed at each call of a batch, before and after it takes effect", () 
         const place = `${when} ${calls[number - 1]} (${number})`;
         const posted = timesPosted(at.posts);
         expect(posted, place).toHaveLength(IDS.length);
-        // The deliveries of a batch are sent concurrently. When a kill stops one of them, another may have been posted while its result is
-        // not recorded yet. This other delivery is then posted again.
+        // // The deliveries of a batch are sent concurrently. A kill during one of them can come after another has been posted and before
+        // its result is recorded. That other delivery is posted again later.
         expect(Math.max(...posted), place).toBeLessThanOrEqual(at.postsWhenKilled === 0 ? 1 : 2);
         await expectReconciled(at, IDS.length);
       }
@@ -100,7 +103,7 @@ test("each delivery is posted once, although stream batches overlap and messages
 test("no delivery is lost or sent twice if calls of the table take effect in part or lose their replies", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
-  // Every second answer is too long for the delivery's row, so half of the attempts need separate rows.
+  // // Every second answer of the receiver is too long for the row of its delivery. Half of the attempts therefore need separate rows.
   at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
   const disturbed: Pipeline = { ...at, context: { ...at.context, table: db.table } };
   const struck = new Map<string, number>();
@@ -122,7 +125,7 @@ test("no delivery is lost or sent twice if calls of the table take effect in par
   await expectReconciled(at, 10);
 });
 
-/** Makes the receiver hang on some posts until `answer` is resolved. */
+/** Makes the receiver answer some posts only after `answer` is resolved. */
 function hanging(at: Pipeline, isHanging: (post: Post) => boolean) {
   const answer = Promise.withResolvers<void>();
   const post = async (sent: Post): Promise<Exchange> => {
@@ -181,8 +184,8 @@ test("a delivery in the throttled backlog is sent even if its limiter does not k
   const { companyId, webhookId } = at;
   await publishIds(at, [1]);
   const [{ id } = expect.fail("no delivery")] = await deliveries(at);
-  // The delivery joined the backlog, but its sender died before it recorded this in the limiter. Other senders use all slots of the
-  // limiter.
+  // // The state after a sender died: it marked the delivery as part of the webhook's throttled backlog, but did not record the backlog
+  // in the limiter's row. All slots (permissions to send) belong to other senders.
   const dueShard = keys.throttledBacklogShard(companyId, webhookId);
   await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
   const slots = Array.from({ length: slotLimit(at.context.senders, false) }, (_, i) => [
@@ -211,8 +214,8 @@ test("an unreadable row fails its own message only", async () => {
   const failed = batch.filter((_, i) => ends[i]?.status === "rejected");
   expect(failed.map(({ message }) => "deliveryId" in message && message.deliveryId)).toEqual([bad.id]);
   expect(timesPosted(at.posts)).toEqual(TEN.slice(1).map(() => 1));
-  // The sweeper must queue the ten readable rows even though it reads many unreadable ones. Its call then fails, so that the unreadable
-  // rows are noticed.
+  // // The sweeper reads many unreadable rows here and must still queue the ten readable ones. Afterwards its call must fail, so that
+  // operators notice the unreadable rows.
   await publishIds(
     at,
     Array.from({ length: 50 }, (_, i) => 11 + i),
@@ -255,8 +258,8 @@ test("ten events of one webhook cost less than six write units each", async () =
     await drainBatches(at);
   });
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  // The batch costs 1 unit for the entry that reconciliation checks, and 2 for the limiter of concurrent requests. Each delivery costs 2
-  // units to create, and 3 to settle with its attempt.
+  // // Write units of the batch: 1 for the row with which reconciliation later checks that no delivery is lost, and 2 for the limiter's
+  // row. Each delivery needs 2 to be created, and 3 to record its result.
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 

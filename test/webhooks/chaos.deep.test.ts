@@ -1,6 +1,6 @@
 /**
- * Tests the whole service on a DynamoDB that throttles, conflicts and loses replies. It must keep every accepted write and deliver every
- * event once.
+ * Tests the whole service while DynamoDB throttles calls, reports conflicts and loses replies. The service must keep every accepted
+ * write, and must deliver every event once.
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
@@ -16,7 +16,7 @@ import { checkIndex } from "../harness/index-oracle.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { sized } from "../harness/tier.ts";
 
-/** So many writes that the company index is flushed, under the same faults. */
+/** Number of writes. They are enough to start a flush, which moves new entries into the company's search index. */
 const WRITES = sized({ short: 140, wide: 1_000 });
 const AT_ONCE = 8;
 const SETTLED_MS = 120_000;
@@ -136,7 +136,10 @@ function serviceTable(): Table {
   return openTable(service.outputs.TableName, client);
 }
 
-/** Expects that reconciliation finds this many deliveries, all of them delivered, and no fault. */
+/**
+ * Expects that reconciliation (the check that no delivery is lost) counts this many deliveries, that all are delivered, and that it finds
+ * no fault.
+ */
 async function expectDelivered(companyId: number, expected: number): Promise<void> {
   const table = serviceTable();
   const looks = { again: 20, wait: () => new Promise((resolve) => setTimeout(resolve, 1_000)) };
@@ -145,11 +148,15 @@ async function expectDelivered(companyId: number, expected: number): Promise<voi
   await expectIndexed(companyId);
 }
 
-/** Expects that the company index agrees with the records, although it was flushed under the same faults. */
+/**
+ * Expects that the company's search index agrees with the rows of prospects and notes. A flush must have changed the index while DynamoDB
+ * was faulty.
+ */
 async function expectIndexed(companyId: number): Promise<void> {
   const table = serviceTable();
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
-  // The check is repeated, because a check during a flush can see an entry twice, before and after the flush moved it.
+  // // The check is repeated, because a concurrent flush moves entries into the index. A check during the move can see an entry in both
+  // places.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 20_000 });
 }

@@ -1,4 +1,7 @@
-/** Tests that all events of a record within a debounce window arrive in one delivery, despite races, kills, repeats and size limits. */
+/**
+ * Tests webhooks with a delay (debounce window). All events of one record within the window must arrive in one delivery, even if
+ * functions are killed or repeated, run concurrently, or the body becomes too large.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { EventContext } from "#shared/context.ts";
@@ -27,7 +30,7 @@ const DELAY = 10;
 
 const pipeline = (delayMinutes = DELAY): Promise<Pipeline> => newPipeline(db, "prospect.updated", delayMinutes);
 
-/** Returns the change of a prospect to this version. It happens `minutes` minutes after the start. */
+/** Returns the change of a prospect to this version, `minutes` minutes after the start of the test. */
 function change({ companyId }: Pipeline, version: number, minutes: number, id = 1, filler?: string): RowChange {
   const row = (v: number) => ({
     ...createdProspect(companyId, id),
@@ -69,7 +72,7 @@ const Body = z.object({
   ),
 });
 
-/** Returns the body of each delivery. Fails if two posts of one delivery differ. */
+/** Returns the body of each delivery. Fails the test if a repeated post of a delivery has another body. */
 function bodies(at: Pipeline): z.infer<typeof Body>[] {
   const byId = new Map<string, string>();
   for (const { headers, body } of at.posts) {
@@ -222,12 +225,13 @@ describe("a kill at each call", () => {
           (await deliveries(at)).map(({ state }) => state),
           label,
         ).toEqual(["delivered", "delivered"]);
-        // A post may be repeated only if the kill came between the post and the record of its result.
+        // // A post may be repeated only if the sender was killed after the post and before it had recorded the result.
         expect(at.posts.length, label).toBeGreaterThanOrEqual(3);
         expect(at.posts.length, label).toBeLessThanOrEqual(4);
         doubled += at.posts.length - 3;
       }
-      // The result of a post is recorded with one or two writes, so a kill at up to three calls can repeat the post.
+      // // Recording the result of a post takes one or two writes. Up to three different calls can therefore be the last one before the
+      // result is recorded, and a kill at each of them repeats the post.
       const isCutOff = (number: number) => calm.calls[number - (when === "before" ? 2 : 1)] === "post";
       expect(doubled).toBeGreaterThanOrEqual(struck.filter(isCutOff).length);
       expect(doubled).toBeLessThanOrEqual(3 * 3);
@@ -245,7 +249,7 @@ describe("a kill at each call", () => {
     at.clock += MINUTE;
     await sweep(at.context, { assume: "messages-kept" });
     expect(own()).toHaveLength(1);
-    // The sweeper also queues deliveries of other tests. They are removed, because this test cannot process them.
+    // // The sweeper also sends messages for deliveries of other tests. This test cannot process them, so it removes them from the queue.
     at.queue.splice(0, at.queue.length, ...own());
     await drain(at);
     await expectEachOnce(at, [2, 3]);

@@ -1,4 +1,4 @@
-/** Tests that a request that runs while its webhook is deleted is answered with not_found and leaves no row of the webhook. */
+/** Tests requests that run while their webhook is being deleted. They must answer not_found and must leave no row of the webhook. */
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -95,11 +95,14 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof ApiError ? error.code : String(error)),
   );
 
-/** Returns the rows that the webhook has left, without the row that counts the company's webhooks. */
+/** Returns the keys of the webhook's remaining rows. The row that counts the company's webhooks is left out. */
 const rowsOf = async ({ companyId }: Setup): Promise<string[]> =>
   (await db.keysOf(keys.webhooks(companyId).pk)).map(({ sk }) => sk).filter((sk) => sk.startsWith("W#"));
 
-/** The last call of a request commits it. A deletion that comes before any of its calls therefore comes before the commit. */
+/**
+ * A request is committed by its last call to the table. If the deletion comes before any of the request's calls, it also comes before the
+ * commit.
+ */
 describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_, ask) => {
   test("is not found and leaves no row if the deletion comes before any call of the request", async () => {
     const calm = await setUp();
@@ -129,7 +132,7 @@ describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_
 
 test("deliveries and registrations of a deleted webhook are not found", async () => {
   const { at, context, companyId, webhookId, deliveryId, registrationId, remove } = await setUp();
-  // Earlier versions of the service could leave a registration of a deleted webhook. The API must not find it.
+  // // Earlier versions of the service could leave the registration of a deleted webhook in the table. The API must not show it.
   const key = keys.registration(companyId, webhookId, registrationId);
   const registration = await db.direct.get(key);
   await remove();

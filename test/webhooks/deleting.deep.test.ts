@@ -1,5 +1,6 @@
 /**
- * Tests that deleting a webhook or registration cancels each waiting delivery once, and that the log shows the cancellation immediately.
+ * Tests that deleting a webhook or one of its registrations cancels each waiting delivery once, and that the delivery log shows the
+ * cancellation immediately.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
@@ -45,7 +46,7 @@ async function publish(at: Pipeline): Promise<void> {
   }
 }
 
-/** Each function creates deliveries that wait. The name says what they wait for. */
+/** Each function creates waiting deliveries. Its name says what the deliveries wait for. */
 const waits = {
   "their first attempt": async () => {
     const at = await newPipeline(db);
@@ -89,7 +90,9 @@ const kinds = Object.entries(waits);
 
 interface Deletion {
   readonly at: Pipeline;
-  /** Repeats the request until it is answered. If a killed request has already deleted the record, the repeated one gets not_found. */
+  /**
+   * Repeats the request until it is answered. If a killed request has already deleted the record, the next request is answered not_found.
+   */
   readonly remove: () => Promise<void>;
 }
 
@@ -118,8 +121,8 @@ async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registrat
 }
 
 /**
- * Deletes the record and processes the queue. If `isKept`, it also resumes the webhook, because a paused webhook cancels its waiting
- * deliveries only on resumption.
+ * Deletes the webhook or the registration and processes the queue. If `isKept`, the webhook still exists and is resumed afterwards,
+ * because a paused webhook cancels the deliveries of its backlog only when it is resumed.
  */
 async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await remove();
@@ -135,7 +138,7 @@ async function expectCancelled(at: Pipeline, label: string): Promise<void> {
   ).toEqual(Array.from({ length: COUNT }, () => "cancelled"));
   expect(at.posts, label).toEqual([]);
   expect(await expectReconciled(at, label), label).toMatchObject({ matched: COUNT, cancelled: COUNT, waiting: 0 });
-  // SQS may deliver a message twice, so repeated messages must change nothing.
+  // // SQS may deliver a message twice. The second message must change nothing.
   for (const { id, companyId, webhookId, attempt } of rows) {
     await consume(at, { v: 1, companyId, webhookId, deliveryId: id, attempt }, true);
   }
@@ -228,7 +231,7 @@ describe("a deleted registration", () => {
     const input = { event: "prospect.created", filter: null, delayMinutes: 60, manualTriggerButtonText: null } as const;
     const other = await createRegistration(api(at), companyId, webhookId, { ...input, triggerMode: "automatic" });
     await publish(at);
-    // SQS delays a message by at most 15 minutes, so each delivery here needs several messages until it is due. This loop processes the
+    // // SQS delays a message by at most 15 minutes, so a delivery that is due later needs several messages. This loop processes the
     // first message of each delivery.
     at.clock += 15 * MINUTE;
     for (const { message } of at.queue.splice(0, 2 * COUNT)) await consume(at, message, false);

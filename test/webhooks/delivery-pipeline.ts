@@ -1,6 +1,6 @@
 /**
- * Runs the webhook publisher, the sender and the sweeper in one process. The table is real. The queue, the receiver and the clock are
- * simulated, and a test can kill the process at any of its calls.
+ * Simulates the delivery of webhook events in one process: publisher, sender and sweeper run on a real table. The queue, the receiver and
+ * the clock are simulated. A test can kill the process at any of its calls to them or to the table.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -29,14 +29,17 @@ import { newOwner } from "../harness/warm-function.ts";
 export { Killed };
 
 export const START = Date.UTC(2026, 5, 1);
-/** After this time SQS makes a failed message visible again. It is six times the time-out of the deliver function. */
+/** Milliseconds until SQS makes a failed message visible again: six times the time-out of the deliver function. */
 const VISIBILITY_MS = 90_000;
 
-/** Where to kill the process: at call number `at` to the table, the queue or the receiver, before or after the call takes effect. */
+/**
+ * A kill of the process. It happens at call number `at` to the table, the queue or the receiver, either before or after this call takes
+ * effect.
+ */
 export interface Kill {
   readonly at: number;
   readonly when: "before" | "after";
-  /** If set, the queue also loses all its messages at the kill. */
+  /** If true, the queue loses all its messages when the process is killed. */
   readonly withQueue?: true;
 }
 
@@ -46,21 +49,24 @@ export interface Pipeline {
   readonly webhookId: number;
   readonly change: RowChange;
   readonly context: EventContext;
-  /** Waiting messages. A message becomes visible at the time `at`. `isRepeat` tells that it was received before. */
+  /** The waiting messages. `at` is the time at which a message becomes visible. `isRepeat` is true if the message was received before. */
   readonly queue: { message: QueueMessage; at: number; isRepeat: boolean }[];
   readonly posts: Post[];
-  /** Names of the calls at which a kill is possible, in order. */
+  /** Names of the calls so far. A test can kill the process at each of these calls. */
   readonly calls: string[];
   clock: number;
   kill: Kill | undefined;
-  /** Posts that had begun before the kill. Their results may be unrecorded, so they may be repeated. */
+  /**
+   * Number of posts that had begun when the process was killed. Only these posts may be repeated, because their results may not be
+   * recorded.
+   */
   postsWhenKilled: number;
-  /** `work` runs once, just before call number `at` to the table or a queue. It simulates a concurrent request. */
+  /** A concurrent request for the test. `work` runs once, just before call number `at` to the table or the queue. */
   meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
   answers: (post: Post, number: number) => Partial<Exchange>;
 }
 
-/** Creates a company whose webhook has one registration, and a change of a prospect that matches the registration. */
+/** Creates a company with a webhook and one registration. Also creates a change of a prospect that matches this registration. */
 export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Pipeline> {
   const time = { now: () => made.clock };
   const plain = contextOn(db.direct, { now: () => START });
@@ -78,7 +84,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   const calls: string[] = [];
   const context: EventContext = {
     table: calledBy((work, name) => strike(name, work), db.direct),
-    // A test cannot kill the process at calls for secrets, because secrets.test.ts tests such kills.
+    // // Calls to the key service are no points for a kill here, because secrets.test.ts tests kills at these calls.
     secrets: secretsOn(db.direct),
     clock: time,
     wait: () => turn(),
@@ -140,7 +146,6 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   }
 }
 
-/** Returns a prospect that was created through the API at the start of the test. */
 export const createdProspect = (companyId: number, id: number): StoredProspect =>
   prospectRow({ companyId, id, name: "Ada", source: "api", createdAt: iso(START), updatedAt: iso(START) });
 
@@ -149,7 +154,7 @@ export async function publish(at: Pipeline): Promise<void> {
   await publishChanges(context, batchReads(context), [at.change]);
 }
 
-/** Repeats the stream record until it is published, as Lambda does. */
+/** Publishes the change again after each kill, as Lambda does with a stream record. */
 export async function publishUntilDone(at: Pipeline): Promise<void> {
   for (;;) {
     try {
@@ -165,7 +170,10 @@ export async function consume(at: Pick<Pipeline, "context">, message: QueueMessa
   if (end?.status === "rejected") throw end.reason;
 }
 
-/** Processes messages one after the other as they become visible, until the queue is empty. The clock advances to each message. */
+/**
+ * Processes the messages one after the other until the queue is empty. The clock advances to the time at which each message becomes
+ * visible.
+ */
 export async function drain(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
@@ -183,7 +191,7 @@ export async function drain(at: Pipeline, maxSteps = 1_000): Promise<void> {
   }
 }
 
-/** Processes all visible messages concurrently, until the queue is empty. The message of a killed sender returns to the queue. */
+/** Processes all visible messages concurrently, until the queue is empty. If a sender is killed, its message returns to the queue. */
 export async function drainTogether(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
@@ -200,7 +208,7 @@ export async function drainTogether(at: Pipeline, maxSteps = 1_000): Promise<voi
   }
 }
 
-/** Processes the queue and runs the sweeper once a minute, for this many minutes. */
+/** Lets `minutes` minutes pass. In each minute it processes the queue and runs the sweeper once. */
 export async function settleFor(at: Pipeline, minutes: number, empty = drain): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     await empty(at);
@@ -208,7 +216,7 @@ export async function settleFor(at: Pipeline, minutes: number, empty = drain): P
     await sweep(at.context, { assume: "messages-kept" }).catch((error: unknown) => {
       if (!(error instanceof Killed)) throw error;
     });
-    // The sweeper also queues deliveries of other tests. They are removed, because this test cannot process them.
+    // // The sweeper also sends messages for deliveries of other tests. This test cannot process them, so it removes them from the queue.
     at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
   }
   await empty(at);

@@ -1,4 +1,7 @@
-/** Tests the write units of a delivered event and of a failed attempt, and the compression of stored bodies. */
+/**
+ * Tests the write units of a delivered event and of a failed attempt. Also tests that stored bodies are compressed and read back
+ * unchanged.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { metered } from "#shared/db/meter.ts";
 import { deliveryItem, packedBody, unpackedBody } from "#shared/webhooks/delivery.ts";
@@ -52,8 +55,8 @@ test("a failed attempt costs eight more write units, including two for the healt
     await drain(at);
   });
   expect(at.posts).toHaveLength(2);
-  // The failed attempt adds 2 units for the limiter of concurrent requests, 1 for its row, and 3 to schedule the next attempt. The
-  // webhook's state adds 2 for its failure and its recovery.
+  // // A failed attempt adds 6 write units: 2 for the row of the concurrency limiter, 1 for its own row, and 3 to schedule the next
+  // attempt. The webhook's state adds 2, for the failure and for the recovery.
   expect(usage.writeUnits).toBe(7 + 6 + 2);
 });
 

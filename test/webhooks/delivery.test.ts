@@ -1,4 +1,7 @@
-/** Tests the retry plan, delivery ids, the delays of queue messages, and event filters. */
+/**
+ * Tests when a failed delivery is retried, how delivery ids are made, how long queue messages are delayed, and which events a filter
+ * matches.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -1,6 +1,6 @@
 /**
- * Tests the drain of a backlog, which sends kept deliveries in steps. Only one step runs at a time, and each step sends exactly one message
- * to start the next.
+ * Tests the drain, which sends a webhook's backlog in steps. Only one step may run at a time, and each step must send exactly one message
+ * that starts the next step.
  */
 import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";

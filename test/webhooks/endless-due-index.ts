@@ -1,5 +1,6 @@
 /**
- * Simulates the index of due deliveries with any number of entries. Each entry is generated when it is read, so the entries need no memory.
+ * Simulates the secondary index of due deliveries with any number of entries. It generates each entry when the entry is read, so that the
+ * entries need no memory.
  */
 import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -7,7 +8,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { START } from "./delivery-pipeline.ts";
 
-/** Returns the table with additional paused webhooks of one company. Each has a backlog of `each` deliveries. */
+/** Returns the table with additional paused webhooks of one company. Each of them has a backlog of `each` deliveries. */
 export function withKept(table: Table, companyId: number, webhooks: number, each: number): Table {
   const dueAt = iso(START);
   const shard = keys.pausedBacklogShard(companyId, 0).slice(0, -1);
@@ -27,8 +28,8 @@ export function withKept(table: Table, companyId: number, webhooks: number, each
 }
 
 /**
- * Returns the table with `count` additional overdue deliveries. They exist only in the index, so every conditional write to one of them
- * fails.
+ * Returns the table with `count` additional overdue deliveries. Only the index contains them and they have no rows, so every conditional
+ * write to them fails.
  */
 export function withOverdue(table: Table, companyId: number, count: number): Table {
   const shards = keys.dueShards();

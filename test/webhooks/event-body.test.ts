@@ -1,6 +1,6 @@
 /**
- * Tests that the first publication of an event fixes the body of its delivery. A repeated publication may read newer rows but must change
- * nothing.
+ * Tests that the body of a delivery does not change after the event's first publication. A repeated publication may read newer rows, but
+ * must not change the body.
  */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -27,7 +27,7 @@ beforeAll(async () => {
 const NOW = Date.UTC(2030, 0, 1);
 const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
 
-/** Renames a prospect that has an appointment, and returns the change as the stream would report it. */
+/** Renames a prospect that has an appointment, and returns this change as a stream record. */
 async function renamedProspect() {
   let now = NOW;
   const context: ApiContext = contextOn(db.direct, { now: () => now });
@@ -70,14 +70,14 @@ test("neither the first nor a repeated publication of an event contains a later 
     post: () => Promise.reject(new Error("this test posts nothing")),
     park: () => Promise.reject(new Error("this test has no poison record")),
   };
-  // This appointment is created between the change and its publication. It starts before the first one, so a body with newer data would
-  // show it.
+  // // This appointment is created after the change and before its publication. It starts before the other one, so it would appear as the
+  // next appointment in a body that is made from newer rows.
   await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);
   const { usage } = await metered(() => publishChanges(events, reads, [change]));
-  // One request writes the entry of expected deliveries, which reconciliation checks, and one writes the delivery. No further read is
-  // needed, because the changed row contains all other data.
+  // // One request writes the row with which reconciliation checks that the delivery is not lost, and one request writes the delivery.
+  // The changed row contains all data for the body, so no read is needed.
   expect(usage.requests).toBe(2);
   const [delivery, ...more] = await deliveriesOf(caller);
   expect(more).toEqual([]);

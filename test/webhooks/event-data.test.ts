@@ -1,4 +1,7 @@
-/** Tests that a warm function reads the stored data of each event once and then caches it, and that the cache is bounded. */
+/**
+ * Tests that a warm function (one that has already handled other calls) reads the stored data of an event only once, and that its cache
+ * of this data is bounded.
+ */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -11,7 +14,7 @@ const db = faultyDynamoDb();
 
 const COMPANY = 1;
 
-/** Simulates a newly started function with an empty cache. `reads` counts its reads of the table. */
+/** Simulates a newly started function, whose cache is empty. `reads` returns how often it has read the table. */
 function warm(): { table: Table; reads: () => number } {
   let reads = 0;
   const batchGet: Table["batchGet"] = (keys, how) => {

@@ -1,4 +1,4 @@
-/** Tests that the prospect in an event equals the prospect in the list, including its next appointment. */
+/** Tests that the prospect in the body of an event equals the same prospect in the list of the API, including its next appointment. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { startReceiver } from "../harness/receiver.ts";

@@ -1,4 +1,4 @@
-/** Tests over HTTP that changes of prospects reach the subscribed receivers with a signature, and reach no other receiver. */
+/** Tests over HTTP that changes of prospects are sent with a signature to the subscribed receivers, and to no other receiver. */
 import { createHmac } from "node:crypto";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { afterEach, describe, expect, test } from "vitest";
@@ -154,8 +154,8 @@ describe("events", () => {
     await as.rep.POST("/api/prospects", { body: {} });
     await receiver.until(1);
     await as.admin.DELETE("/api/webhooks/{id}", at(webhook.id));
-    // The first delivery of this second webhook fails. Its retry comes later than a retry of the deleted webhook would, so after this retry
-    // the test need not wait longer.
+    // // The first delivery of the second webhook fails, and its retry would come later than a retry for the deleted webhook. The test
+    // therefore needs to wait only for this retry.
     const later = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response, count) => {
       response.writeHead(count === 1 ? 500 : 200).end();
     });

@@ -1,6 +1,6 @@
 /**
- * Tests that no event is lost between its change and the receiver if functions are killed at any call. A post is repeated only if its
- * result was not recorded.
+ * Tests that every event arrives although functions are killed at any of their calls. A post may be repeated only if its result was not
+ * recorded before the kill.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
@@ -34,7 +34,10 @@ function expectSame(posts: readonly Post[]): void {
   expect(new Set(posts.map(({ headers }) => headers["X-Service-Delivery"])).size).toBe(1);
 }
 
-/** Returns the calls that publishing and sending make without a fault, so that a test can kill at each of them. */
+/**
+ * Returns the names of the calls that publishing and sending an event make without a fault. A test then kills the process at each of
+ * these calls.
+ */
 async function callsOf(prepare: (at: Pipeline) => void = () => undefined): Promise<string[]> {
   const at = await pipeline();
   prepare(at);
@@ -73,8 +76,8 @@ describe("a kill at each call", () => {
         expect(delivery?.state, label).toBe("delivered");
         expect(await expectReconciled(at, label), label).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
         expectSame(at.posts);
-        // A kill may come after the post and before its result is recorded. The service then cannot know whether the post arrived, so it
-        // repeats the post.
+        // // A kill can come after the post and before its result is recorded. The service then does not know whether the post arrived,
+        // and posts again.
         const cutOff = number > calls.indexOf("post") || (number === calls.indexOf("post") + 1 && when === "after");
         expect(at.posts.length, label).toBeLessThanOrEqual(cutOff ? 2 : 1);
         expect(at.posts.length, label).toBeGreaterThanOrEqual(1);
@@ -139,8 +142,8 @@ describe("repeats and reordering", () => {
     let reads = 0;
     const batchGet: typeof table.batchGet = async (keys) => {
       const items = await table.batchGet(keys);
-      // The other sender does all its work after this sender has read the delivery, but before this sender asks the limiter for permission
-      // to send.
+      // // This sender has read the delivery, but has not yet asked the limiter for a slot. At this point another sender does all its
+      // work.
       if (++reads === 2) await consume(at, message, false);
       return items;
     };
@@ -179,7 +182,7 @@ describe("time", () => {
     const at = await pipeline();
     at.answers = () => ({ status: 500 });
     await publish(at);
-    // A message waits at most 15 minutes in SQS, so a delivery needs many messages until it is due.
+    // // SQS delays a message by at most 15 minutes, so a delivery that is due later needs several messages.
     for (let i = 0; i < 5 && at.queue.length > 0; i++) await drain(at).catch(() => undefined);
     expect((await deliveries(at))[0]).toMatchObject({ state: "exhausted", attempt: 10 });
     expect(at.posts).toHaveLength(10);

@@ -1,4 +1,6 @@
-/** Extends the simulated delivery pipeline to many registrations for one event, and to territories of any size. */
+/**
+ * Extends the simulated webhook pipeline (delivery-pipeline.ts) to events that match many registrations, and to territories of any size.
+ */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
@@ -20,7 +22,7 @@ export interface Subscribers {
   readonly webhooks: number;
   readonly each: number;
   readonly delayMinutes?: number;
-  /** The filter of each registration, as JSON text. */
+  /** The JSON text of the filter that all registrations have. */
   readonly filter?: string;
 }
 
@@ -30,7 +32,10 @@ export interface FanOutPipeline extends Pipeline {
 
 let nextId = 5_000_000;
 
-/** All registrations are for `territory.updated`. The registration that `newPipeline` creates is for an event that no test publishes. */
+/**
+ * Creates webhooks with many registrations for `territory.updated`. The registration that `newPipeline` creates is for another event,
+ * which no test publishes.
+ */
 export async function newFanOutPipeline(
   db: FaultyDynamoDb,
   { webhooks, each, delayMinutes = 0, filter }: Subscribers,
@@ -44,7 +49,7 @@ export async function newFanOutPipeline(
   for (let i = 0; i < webhooks; i++) {
     const webhookId = nextId++;
     webhookIds.push(webhookId);
-    // A secret is encrypted for its row, so each copied webhook needs a new one.
+    // // A secret is encrypted for one row, so each webhook needs a separate secret.
     const secret = await sealedSecret(context.secrets, { companyId, id: webhookId }, `secret of ${webhookId}`);
     const hook = { ...webhook, ...secret, id: webhookId, url: `http://127.0.0.1:1/${webhookId}` };
     rows.push({ ...keys.webhook(companyId, webhookId), ...hook });
@@ -71,10 +76,7 @@ function registrationRow(companyId: number, webhookId: number, delayMinutes: num
   return { ...keys.registration(companyId, webhookId, id), ...row };
 }
 
-/**
- * Returns the change of a territory to this version. Its polygon has `points` points, and the change happens `seconds` seconds after the
- * start.
- */
+/** Returns the change of a territory to this version, `seconds` seconds after the start of the test. The polygon has `points` points. */
 export function territoryChange(companyId: number, version: number, points = 3, seconds = 0): RowChange {
   const polygon = Array.from({ length: points }, (_, i): [number, number] => [-104 - noise(i), 39 + noise(i + 0.5)]);
   const row = (v: number): StoredTerritory & Item => ({
@@ -94,12 +96,12 @@ export function territoryChange(companyId: number, version: number, points = 3, 
   return { before: row(version - 1), after: row(version) };
 }
 
-/** Returns a fraction whose digits compress badly, so that polygons have a realistic size. */
+/** Returns a pseudo-random fraction. Its digits compress as badly as real coordinates, so that polygons have a realistic size. */
 const noise = (i: number): number => Math.abs(Math.sin(i * 12.9898 + 78.233) * 43_758.5453) % 1;
 
 /**
- * Processes the messages of fan-outs (events with many matching registrations) until the queue is empty. Returns the ids of the deliveries
- * that were queued.
+ * Processes the messages of fan-outs until the queue is empty. A fan-out is an event with many matches; each of its messages creates some
+ * of the deliveries. Returns the ids of the deliveries that were queued.
  */
 export async function expandAll(at: Pipeline): Promise<string[]> {
   const queued: string[] = [];
@@ -126,7 +128,7 @@ export async function expandAll(at: Pipeline): Promise<string[]> {
 export interface Written {
   rows: number;
   bytes: number;
-  /** Bytes of the largest call that writes rows. */
+  /** Bytes of the largest of the calls that write rows. */
   mostBytes: number;
 }
 

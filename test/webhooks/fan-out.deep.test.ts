@@ -1,6 +1,6 @@
 /**
- * Tests that a fan-out (an event with many matching registrations) makes one delivery for each match, with the publisher and the sender
- * killed at each call. Also tests the memory of the publisher.
+ * Tests that an event with many matching registrations (a fan-out) makes one delivery for each match, even if the publisher and the
+ * sender are killed at their calls. Also tests the memory of the publisher.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -29,7 +29,7 @@ const MATCHES = WEBHOOKS * EACH;
 const pipeline = (delayMinutes = 0): Promise<FanOutPipeline> =>
   newFanOutPipeline(db, { webhooks: WEBHOOKS, each: EACH, delayMinutes });
 
-/** Repeats each stream record until it is published, as Lambda does. */
+/** Publishes each change again after each kill, as Lambda does with a stream record. */
 async function publish(at: FanOutPipeline, ...versions: number[]): Promise<void> {
   for (const version of versions) {
     for (;;) {
@@ -49,7 +49,7 @@ async function idsOf({ companyId, webhookIds }: FanOutPipeline): Promise<string[
   return found.flat().map(({ id }) => id);
 }
 
-/** Expects that each match has one delivery and that each delivery has a message. */
+/** Expects that each match of the event has one delivery, and that each delivery has a queue message. */
 async function expectAll(at: FanOutPipeline, queued: readonly string[], label: string): Promise<void> {
   const ids = await idsOf(at);
   expect(ids, label).toHaveLength(MATCHES);
@@ -112,7 +112,7 @@ describe("a kill at each call", () => {
   });
 });
 
-/** Hides the due deliveries of other tests from the sweeper. */
+/** Returns a table whose index of due deliveries does not show the deliveries of other tests to the sweeper. */
 function ownIndex({ companyId }: FanOutPipeline): Table {
   return {
     ...db.direct,
@@ -125,8 +125,8 @@ function ownIndex({ companyId }: FanOutPipeline): Table {
 }
 
 /**
- * Processes the messages of fan-outs (events with many matching registrations). A kill loses all remaining messages, so that only the
- * sweeper can continue.
+ * Processes the messages of fan-outs, which create the deliveries of events with many matches. After a kill the queue loses its messages,
+ * so only the sweeper can continue the work.
  */
 async function expandOnce(at: FanOutPipeline): Promise<string[]> {
   const queued: string[] = [];
@@ -196,9 +196,10 @@ test("a heap of 256 MB suffices to publish full batches of the largest event for
   const [published] = await once(worker, "message");
   const { messages, failed, bytes } = Published.parse(published);
   expect(failed).toBe(0);
-  // Lambda passes at most 6 MB of records in one batch, so this batch is full.
+  // // Lambda passes at most 6 MB of records in one batch, so this batch is nearly as large as possible.
   expect(bytes).toBeGreaterThan(5_500_000);
-  // The publisher publishes at most 25 events together and sends one message for them, so each batch of 41 records needs two messages.
+  // // The publisher publishes at most 25 events together and sends one message for them. Each of the three batches has 41 records and
+  // therefore needs two messages.
   expect(messages).toBe(3 * 2);
   expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 3 * 41 * 2_000 });
 });

@@ -1,4 +1,4 @@
-/** Tests that a waiting sender keeps its process alive. Lambda treats an empty event loop as finished. */
+/** Tests that a sender that waits keeps its process alive. Lambda treats a process with an empty event loop as finished. */
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";

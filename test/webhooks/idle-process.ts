@@ -1,4 +1,4 @@
-/** Runs as a separate process that only waits, as a sender does. */
+/** Runs as a separate process that waits in the same way as a sender and does nothing else. */
 import { eventContext } from "#shared/webhooks/context.ts";
 
 await eventContext().wait(20);

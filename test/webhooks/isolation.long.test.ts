@@ -1,4 +1,4 @@
-/** Tests that 10 000 events for a slow or failing receiver do not delay another company's steady events. */
+/** Tests that a company's steady events are not delayed while 10 000 events of another company wait for a slow or failing receiver. */
 import { beforeEach, expect, test } from "vitest";
 import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";

@@ -1,4 +1,4 @@
-/** Tests the log lines from which CloudWatch makes metrics: how late deliveries are, the result of each attempt, and missing deliveries. */
+/** Tests the log lines from which CloudWatch makes metrics: the delay of deliveries, the result of each attempt, and missing deliveries. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";

@@ -1,5 +1,6 @@
 /**
- * Tests that the code samples of docs/receivers verify real deliveries with the libraries of Standard Webhooks and Svix.
+ * Tests that the sample code of docs/receivers accepts real deliveries. The sample code uses the libraries of Standard Webhooks and Svix
+ * to verify signatures.
  */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -33,8 +34,8 @@ interface Trial {
 }
 
 /**
- * Runs the verification code of docs/receivers for each trial (a request and a secret), in a separate process. Returns the event or the
- * error of each trial.
+ * Runs the sample code of docs/receivers in a separate process, for several requests and secrets. Returns the event or the error for each
+ * of them.
  */
 async function verify({ importLine, lines }: (typeof libraries)[number], trials: readonly Trial[]) {
   const program = `${importLine}

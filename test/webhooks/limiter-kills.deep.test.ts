@@ -1,6 +1,6 @@
 /**
- * Tests kills at each call of the limiter of concurrent requests, its circuit breaker and the drain of its backlog. Every delivery must
- * arrive, and no slot for a request may stay in use.
+ * Tests kills at the calls of the concurrency limiter, of its circuit breaker and of the drain, which sends the backlog. Every delivery
+ * must arrive, and no slot (permission to send) may stay in use.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -29,12 +29,15 @@ beforeAll(async () => {
 });
 
 const COUNT = 3;
-/** The receiver fails for this long. The breaker opens for 10 s and then for 20 s, so the first probe fails and the second one succeeds. */
+/**
+ * Milliseconds for which the receiver fails. The breaker opens for 10 s and then for 20 s, so the first probe fails and the second one
+ * succeeds.
+ */
 const DOWN_MS = 25_000;
 
 const gateOf = ({ companyId, webhookId }: Pipeline) => db.direct.get(limiterKeys.limiter(companyId, webhookId));
 
-/** Publishes events for a receiver whose next failure opens its circuit breaker. */
+/** Publishes events for a receiver that has failed several times. Its next failure opens the circuit breaker. */
 async function troubled(): Promise<Pipeline> {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
@@ -53,8 +56,8 @@ type Empty = (at: Pipeline) => Promise<void>;
 const run = (at: Pipeline, empty: Empty): Promise<void> => settleFor(at, 4, empty);
 
 /**
- * Expects that all events are delivered. At most `cutOff` attempts may be posted twice, because a kill came after the post and before its
- * result was recorded.
+ * Expects that all events are delivered. At most `cutOff` attempts may be posted twice, because the kill came before their result was
+ * recorded.
  */
 async function expectArrived(at: Pipeline, place: string, cutOff: number): Promise<void> {
   const states = (await deliveries(at)).map(({ state }) => state);
@@ -64,7 +67,7 @@ async function expectArrived(at: Pipeline, place: string, cutOff: number): Promi
   expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(COUNT);
   expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, throttled: 0 });
   const gate = (await gateOf(at)) ?? {};
-  // The breaker is closed, no delivery waits in the backlog, and no slot for a request is in use.
+  // // Expects a closed breaker, an empty backlog, and no slot in use.
   expect(gate, place).toMatchObject({ fails: 0 });
   for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(gate, place).not.toHaveProperty(mark);
   expect(
@@ -99,7 +102,7 @@ describe("killed at each call, before and after it takes effect", () => {
     await run(calm, drain);
     const first = calm.calls.indexOf("post") + 1;
     for (const number of killPointsOf(calm.calls.length, turn)) {
-      // Only a kill from the first post on can come after a post and before its result is recorded.
+      // // A kill at an earlier call comes before any post, so it cannot cause a second post.
       const cutOff = number > first || (number === first && when === "after") ? 1 : 0;
       await struck({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
     }
@@ -137,8 +140,8 @@ describe("a sender that dies with its slot", () => {
     const [failed, died, ...later] = secondsOf(at);
     expect([failed, died]).toEqual([0, 10]);
     expect(Math.min(...later)).toBeGreaterThanOrEqual(28);
-    // SQS hands out the dead sender's message again after 90 s. The sweeper, which runs every minute, may need another 60 s to start the
-    // drain of the backlog.
+    // // SQS delivers the dead sender's message again after 90 s. The sweeper runs every minute, so the drain of the backlog may start 60
+    // s later.
     expect(Math.max(...later)).toBeLessThanOrEqual(28 + 90 + 60);
     expect(later).toHaveLength(COUNT);
   });

@@ -1,4 +1,7 @@
-/** Tests over HTTP which actions a user sees. Also tests that a repeated trigger makes one delivery, and that a test delivery is sent. */
+/**
+ * Tests over HTTP which manual triggers (actions) a user sees, that a repeated trigger makes only one delivery, and that a test delivery
+ * is sent.
+ */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterEach, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Tests that a manual trigger makes one delivery, which arrives, even if its request is killed at any call and repeated. */
+/** Tests that a manual trigger makes exactly one delivery, which arrives, although its request is killed at any call and then repeated. */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";

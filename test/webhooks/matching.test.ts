@@ -1,4 +1,7 @@
-/** Tests that the publisher's cache of webhook subscriptions finds the same matches as an uncached read, and that its memory is bounded. */
+/**
+ * Tests that the publisher finds the same matching subscriptions with its cache as without it, and that the memory of the cache is
+ * bounded.
+ */
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -69,7 +72,7 @@ async function setUp(): Promise<Setup> {
   return { companyId, context, time, settle };
 }
 
-/** Simulates a newly started function. Caches belong to a table object, so a new object has an empty cache. */
+/** Simulates a newly started function. Each table object has a separate cache, so the cache of the copy is empty. */
 const warmFunction = (table: Table = db.direct): Table => ({ ...table });
 
 const events = ["prospect.created", "prospect.updated"] as const;
@@ -89,7 +92,7 @@ async function found({ companyId, context: { clock } }: Setup, table: Table): Pr
   return eventsIn(companyId).map((event) => matchingSubscriptions(event, subscriptions).map(shown));
 }
 
-/** Returns the expected matches, computed without the cache. */
+/** Returns the matches that a computation without the cache finds. */
 async function expected({ companyId }: Setup): Promise<string[][]> {
   const webhooks = await readWebhooks(db.direct, companyId);
   return eventsIn(companyId).map((event) => {
@@ -146,7 +149,7 @@ async function execute({ companyId, context }: Setup, what: Step): Promise<void>
 }
 
 const waitMs = fc.constantFrom(0, 1_000, limits.subscriptionsSettleMs - 1, limits.subscriptionsSettleMs, 6_000, 61_000);
-/** Two bits. Each tells whether one of the two functions publishes in this step. */
+/** A number of two bits. Each bit tells whether one of the two functions publishes in this step. */
 const publishing = fc.nat(3);
 
 test("two warm functions find the subscriptions of an uncached read after any sequence of writes and batches", async () => {
@@ -264,7 +267,8 @@ describe("a warm function finds", () => {
   test("a registration whose row became visible after its new version, although one transaction wrote both", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
-    // DynamoDB isolates a Query from a transaction only row by row. A Query can therefore see the transaction as these two separate writes.
+    // // DynamoDB does not isolate a Query from a transaction. A Query can see one row before and another row after the transaction, as
+    // if there were two separate writes.
     await db.direct.write(registrationsChange(companyId, on.time.now));
     expect((await found(on, on.table))[0]).toHaveLength(1);
     const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), input, iso(on.time.now));

@@ -1,14 +1,14 @@
-/** Measures how late another company's deliveries are while many events wait for a slow or failing receiver. */
+/** Measures how late the deliveries of one company are while many events of another company wait for a slow or failing receiver. */
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { type Answer, type Hook, Senders } from "./simulated-senders.ts";
 
 export interface Trouble {
-  /** Events for the slow or failing receiver, which are published together. */
+  /** Number of events for the slow or failing receiver. They are published together. */
   readonly events: number;
-  /** Events for the other company, which are published at ten a second. */
+  /** Number of events for the other company. They are published at a rate of ten per second. */
   readonly others: number;
   readonly trouble: Answer;
-  /** Whether the receiver answered quickly before. The limiter then allows more concurrent requests at the beginning. */
+  /** True if the slow or failing receiver answered quickly before. The limiter then allows it more concurrent requests at the beginning. */
   readonly wasQuick: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface Found {
   readonly troubled: Hook;
   readonly good: Hook;
   readonly worstLatenessMs: number;
-  /** The largest number of concurrent requests to the slow or failing receiver. */
+  /** Maximum number of concurrent requests to the slow or failing receiver. */
   readonly sendersHeld: number;
 }
 

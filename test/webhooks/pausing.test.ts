@@ -1,4 +1,4 @@
-/** Tests that a paused webhook sends nothing and loses nothing, and that its backlog is sent in order of time after the resumption. */
+/** Tests that a paused webhook sends nothing and loses nothing. After the resumption, its backlog must be sent in order of time. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -25,7 +25,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-/** Returns a context for API calls, which a planned kill does not affect. */
+/** Returns a context for requests of the API. Planned kills do not affect it. */
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 const pause = (at: Pipeline) => pauseWebhook(api(at), at.companyId, at.webhookId);
 const resume = (at: Pipeline) => resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
@@ -87,7 +87,7 @@ test("a pause during the drain keeps the rest; pausing and resuming twice change
   await drain(at);
   await resume(at);
   await resume(at);
-  // Keep only the message that starts the next step of the drain.
+  // // Only the message that starts the next step of the drain remains in the queue.
   const step = at.queue.findIndex(({ message }) => "release" in message);
   const [first] = at.queue.splice(step, 1);
   at.queue.length = 0;
@@ -142,8 +142,8 @@ test("a delivery that joins the paused backlog after the drain is sent without a
   await pause(at);
   await publishUntilDone(at);
   const { table } = at.context;
-  // The webhook is resumed and its backlog drained after this sender has read the webhook as paused, but before it adds its delivery to the
-  // backlog.
+  // // This sender has read that the webhook is paused, but has not yet added its delivery to the backlog. At this point the webhook is
+  // resumed and its backlog is sent.
   let isResumed = false;
   const context = {
     ...at.context,
@@ -192,7 +192,7 @@ describe("a receiver", () => {
       for (let i = 0; i < days; i++) {
         at.clock = Math.max(at.clock, START + (first + i) * day + 1);
         await change(at, 1 + first + i, 1);
-        // Each delivery gets only one attempt, because waiting for retries would advance the clock too far.
+        // // Each delivery gets only one attempt, because waiting for retries would advance the clock too far.
         const next = at.queue.shift();
         if (next !== undefined) await drain({ ...at, queue: [next] }).catch(() => undefined);
         at.queue.length = 0;

@@ -1,4 +1,7 @@
-/** Tests that unreadable messages reach the dead-letter queue unchanged, and that the readable messages among them are delivered once. */
+/**
+ * Tests that unreadable queue messages arrive unchanged in the dead-letter queue, and that the readable messages among them are processed
+ * once.
+ */
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -1,4 +1,4 @@
-/** Runs as a thread with a small heap that publishes full stream batches with the largest territory. */
+/** Runs as a thread with a small heap. It publishes stream batches of the maximum size, with changes of the largest territory. */
 import { parentPort, workerData } from "node:worker_threads";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";

@@ -1,6 +1,6 @@
 /**
- * Tests that reconciliation reports each kind of damage to manual deliveries, test deliveries and debounce windows, and a webhook whose
- * backlog is no longer sent.
+ * Tests that reconciliation (the check that no delivery is lost) reports each kind of damage to manual deliveries, test deliveries and
+ * delayed deliveries, and a webhook whose backlog is no longer sent.
  */
 import { beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -36,11 +36,11 @@ async function callerOf({ companyId }: Pipeline): Promise<Caller> {
 
 interface Staged {
   readonly at: Pipeline;
-  /** The waiting delivery of a manual trigger. */
+  /** The delivery of a manual trigger. It is waiting. */
   readonly pressed: StoredDelivery;
-  /** The waiting test delivery. */
+  /** The test delivery. It is waiting. */
   readonly tried: StoredDelivery;
-  /** The waiting delivery of a debounce window with three events. */
+  /** The delivery of a debounce window, which collects events of one record. It has three events and is waiting. */
   readonly window: StoredDelivery;
 }
 
@@ -91,7 +91,7 @@ async function eventRows({ companyId, webhookId }: Pipeline) {
   return found.filter(({ sk }) => sk.startsWith("V#"));
 }
 
-/** Each function damages the table in one way and returns the fault that reconciliation must report. */
+/** Each function damages the table in one way. It returns the fault that reconciliation must report. */
 const damages: Record<string, (staged: Staged) => Promise<string>> = {
   "the delivery of a manual trigger is lost": async ({ pressed }) => {
     await db.direct.batchRemove([keyOf(pressed)]);

@@ -1,4 +1,4 @@
-/** Tests that reconciliation of deliveries finds no fault in undamaged data and reports each kind of damage. */
+/** Tests that reconciliation (the check that no delivery is lost) finds no fault in undamaged data, and reports each kind of damage. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -24,7 +24,7 @@ const db = faultyDynamoDb();
 let senders: Senders;
 let hook: Hook;
 
-/** All rows of the table, from which the table is restored after each damage. */
+/** All rows of the undamaged table, with which each test restores the table. */
 let rows: Item[];
 
 /** Makes six delivered deliveries, two exhausted ones, and four that wait for their first attempt. */
@@ -39,7 +39,7 @@ beforeAll(async () => {
   senders.answers = () => ({ ms: 10, status: 500 });
   await senders.publish(hook, 10, 2);
   await senders.runUntil(START + HOUR / 5);
-  // These four keep waiting, because the test hands out no more messages.
+  // // These four deliveries keep waiting, because the simulated senders do not run again.
   await senders.publish(hook, 20, 4);
   staged = { clock: senders.clock, queue: [...senders.queue] };
   rows = await db.direct.batchGet(await db.keysOf(""));
@@ -97,7 +97,7 @@ test("reconciliation finds no fault after successes, failures and an open breake
 const waiting = () => one("waiting");
 const delivered = () => one("delivered");
 
-/** Each function damages the table in one way and returns the fault that reconciliation must report. */
+/** Each function damages the table in one way. It returns the fault that reconciliation must report. */
 const damages: Record<string, () => Promise<string>> = {
   "the row of a waiting delivery is lost": async () => {
     const delivery = await waiting();
@@ -237,7 +237,7 @@ test("the command prints the counts, and exits with 1 if it finds a fault", asyn
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
     return { stdout, stderr, code };
   };
-  // The command uses the real clock, so its deliveries must have the real time.
+  // // The reconcile command reads the real clock, so the deliveries must have real times.
   const now = new Senders(db, 10);
   now.clock = Date.now();
   const fresh = await now.hook();

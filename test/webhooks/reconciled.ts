@@ -1,4 +1,4 @@
-/** Reconciles a company in a test and expects no fault. */
+/** Runs reconciliation (the check that no delivery of a company is lost) in a test, and expects no fault. */
 import { expect } from "vitest";
 import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
@@ -9,11 +9,14 @@ interface Kept {
   readonly clock: number;
 }
 
-/** Reconciles with one check instead of several, because no write runs concurrently. */
+/**
+ * Checks each difference only once. Reconciliation normally repeats a check, because a concurrent write can cause a difference. Here
+ * nothing writes concurrently.
+ */
 export const reconcileNow = ({ db, companyId, clock }: Kept): Promise<Reconciliation> =>
   reconcile({ table: db.direct, clock: { now: () => clock } }, companyId, { again: 0, wait: () => Promise.resolve() });
 
-/** Expects no fault and returns the counts. `place` names the kill in the message of a failed test. */
+/** Expects no fault and returns the counts. The message of a failed test contains `place`, for example the point of the kill. */
 export async function expectReconciled(at: Kept, place?: string): Promise<Omit<Reconciliation, "faults">> {
   const { faults, ...counts } = await reconcileNow(at);
   expect(faults, place).toEqual([]);

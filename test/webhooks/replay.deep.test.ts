@@ -1,5 +1,6 @@
 /**
- * Tests that a replay sends each failed delivery once, oldest first and at a bounded rate, and that a kill loses or doubles no delivery.
+ * Tests that a replay sends each failed delivery once, from the oldest to the newest and at a bounded rate. A kill must neither lose nor
+ * repeat a delivery.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -25,7 +26,7 @@ beforeAll(async () => {
 });
 
 const HOUR = 3_600_000;
-/** An hour after the start, when every delivery has had one attempt. */
+/** One hour after the start. Every delivery has had one attempt at this time. */
 const LATER = START + HOUR;
 
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
@@ -35,7 +36,7 @@ const replay = (at: Pipeline, range: Partial<ReplayRange> = {}) =>
 
 type Fate = "delivered" | "exhausted" | "failing";
 
-/** Makes one delivery for each of the given states, a second apart. Each has had one attempt and has no message in the queue. */
+/** Makes one delivery for each given state, one second apart. Each delivery has had one attempt, and the queue has no messages for them. */
 async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
   const at = await newPipeline(db);
   at.answers = (post) => ({ status: fates[prospectIn(post.body) - 1] === "delivered" ? 200 : 500 });
@@ -59,7 +60,7 @@ async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
     }));
     await db.direct.batchPut(attempts);
   }
-  // Deletes the limiter's row, so that no delivery waits for the limiter.
+  // // Without the row of the concurrency limiter, each delivery can be sent at once.
   await db.direct.batchRemove([limiterKeys.limiter(at.companyId, at.webhookId)]);
   at.posts.length = 0;
   at.queue.length = 0;
@@ -143,12 +144,12 @@ test("a replay skips deliveries that had no attempt, are in a paused backlog, or
   expect(await replay(at, { deliveries: "all" })).toEqual({ count: 0 });
 });
 
-/** Ignores a kill, because the next call of the sweeper continues the work. */
+/** Ignores the error of a planned kill. The next run of the sweeper continues the work. */
 function unlessKilled(error: unknown): void {
   if (!(error instanceof Killed)) throw error;
 }
 
-/** Repeats the request until it is answered, as a client does. */
+/** Repeats the request for a replay until it is answered, as a client does. */
 async function startUntilAnswered(at: Pipeline): Promise<void> {
   const context = { ...api(at), table: at.context.table, commit: at.context.table.transact };
   for (;;) {

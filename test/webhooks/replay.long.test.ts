@@ -1,4 +1,7 @@
-/** Tests a replay of more deliveries than one request can send. It must count them exactly, work in steps and send ten a second. */
+/**
+ * Tests a replay of more deliveries than one request can send. The replay must count them exactly, send them in several steps, and send
+ * ten per second.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";

@@ -1,6 +1,6 @@
 /**
- * Tests a local service that is killed under load and started again. It must have kept every acknowledged write and deliver every waiting
- * event.
+ * Tests a local service that is killed under load and then started again. It must have kept every acknowledged write, and must deliver
+ * every waiting event.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -49,7 +49,10 @@ async function kill(child: ChildProcess): Promise<void> {
 
 const tokens = new Map<string, Promise<string>>();
 
-/** Returns a token of this service. A token contains the issuer's URL, which changes at each start, so tokens are cached by URL. */
+/**
+ * Returns a token that this service accepts. A token contains the issuer's URL, which changes at each start, so the cache of tokens uses
+ * the URL in its keys.
+ */
 function tokenOf(url: string, email: string): Promise<string> {
   const known = tokens.get(`${url} ${email}`);
   if (known !== undefined) return known;

@@ -1,4 +1,7 @@
-/** Tests that the next attempt comes when the receiver asked for it with Retry-After, within limits. Tests every form of the header. */
+/**
+ * Tests that a delivery's next attempt comes at the time that the receiver requests in the header Retry-After, within limits. Tests every
+ * form of this header.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
@@ -16,8 +19,8 @@ const httpDate = (ms: number): string => new Date(ms).toUTCString();
 const DAY = 86_400_000;
 
 /**
- * Values of the header, with the milliseconds from the failure to the next attempt. Undefined means that the header is ignored and the
- * retry plan applies.
+ * Values of the header, each with the expected milliseconds from the failure to the next attempt. Undefined means that the header is
+ * invalid and the normal retry plan applies.
  */
 const forms: readonly (readonly [string | undefined, number | undefined])[] = [
   ["120", 120_000],
@@ -43,7 +46,7 @@ const forms: readonly (readonly [string | undefined, number | undefined])[] = [
   ["Mon, 01 Jun 2026 25:00:00 GMT", undefined],
 ];
 
-/** Statuses other than 410 and 429 are treated alike, so each is tested with every sixth value only. */
+/** Statuses other than 410 and 429 are treated alike, so each of them is tested with only every sixth value of the header. */
 const FEW = 6;
 
 test.each([
@@ -57,7 +60,7 @@ test.each([
     await publish(at);
     const [first] = at.queue;
     if (first === undefined) throw new Error("no message");
-    // Only the first attempt is made, because its result holds the time of the next one.
+    // // Only the first attempt is made. Its result contains the time of the next attempt.
     await drain({ ...at, queue: at.queue.splice(0, 1) }, 0).catch(() => undefined);
     const [delivery] = await deliveries(at);
     const place = `${status} ${JSON.stringify(retryAfter)}`;

@@ -1,4 +1,7 @@
-/** Tests that independent verifiers accept the signature of a delivery for its exact bytes only, also during a rotation of the secret. */
+/**
+ * Tests that independent verifiers accept the signature of a delivery, and only for its exact bytes. This must also hold while a secret
+ * is being replaced (rotation).
+ */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import fc from "fast-check";
 import { Webhook as StandardWebhook } from "standardwebhooks";
@@ -10,7 +13,7 @@ import { maskOf } from "#shared/webhooks/subscriptions/secret.ts";
 
 const DAY = 86_400_000;
 
-/** The checks that docs/webhooks.md recommends to receivers, written without code of the service. */
+/** The checks that docs/webhooks.md recommends to receivers. They use no code of the service. */
 const independent = {
   own(headers: SignatureHeaders, body: Buffer, secret: string): boolean {
     const digest = createHmac("sha256", Buffer.from(secret, "utf8")).update(body).digest();
@@ -48,7 +51,7 @@ const plain = fc.string({ unit: "grapheme", minLength: 1, maxLength: 60 }).filte
 const standard = fc
   .uint8Array({ minLength: 1, maxLength: 64 })
   .map((bytes) => `whsec_${Buffer.from(bytes).toString("base64")}`);
-/** Returns the key without zero bytes at its end. HMAC pads keys with zeros, so keys that differ only there are the same key. */
+/** Returns the key without zero bytes at its end. HMAC pads keys with zeros, so keys that differ only in these zeros are equal. */
 const keyOf = (secret: string): string =>
   Buffer.from(secret.replace(/^whsec_/, ""), secret.startsWith("whsec_") ? "base64" : "utf8")
     .toString("hex")
@@ -105,7 +108,7 @@ describe("the old secret", () => {
   const body = Buffer.from("{}");
 
   test("signs until the end of its day and not afterwards", () => {
-    // The clock is simulated, because the npm package standardwebhooks compares the timestamp of the signature with it.
+    // // The npm package standardwebhooks compares the signature's timestamp with the clock, so the clock is simulated.
     vi.useFakeTimers({ now: until - 1 });
     const last = signatureHeaders(rotated, "dlv_1", "{}", until - 1);
     expect(verdicts(last, body, "old")).toEqual(yes);

@@ -1,6 +1,6 @@
 /**
- * Simulates parallel sender functions with a fair queue and slow receivers. The clock advances only while all functions wait, so hours pass
- * in seconds.
+ * Simulates sender functions that run in parallel, with a fair queue and slow receivers. The simulated clock advances only while all
+ * functions wait, so that hours pass in seconds.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import type { Queued } from "#shared/aws/sqs.ts";
@@ -20,7 +20,7 @@ import { calledBy } from "../harness/killable.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { consume, createdProspect, START } from "./delivery-pipeline.ts";
 
-/** A receiver's answer, with its latency in milliseconds. */
+/** The answer of a receiver. `ms` is its latency in milliseconds. */
 export type Answer = Partial<Exchange> & { readonly ms: number };
 
 export interface Hook {
@@ -47,12 +47,12 @@ export class Senders {
   readonly sent: Sent[] = [];
   readonly hooks: Hook[] = [];
   readonly queue: Waiting[] = [];
-  /** Messages that were sent to the queue. */
+  /** Number of messages that were sent to the queue so far. */
   queued = 0;
-  /** The largest number of simultaneously busy senders, by company. */
+  /** Maximum number of senders that were busy at the same time, by company. */
   readonly busiest = new Map<number, number>();
   readonly inFlight = new Map<string, number>();
-  /** The largest number of concurrent requests, by receiver. */
+  /** Maximum number of concurrent requests, by receiver. */
   readonly mostInFlight = new Map<string, number>();
   readonly context: EventContext;
   sweeps = true;
@@ -72,7 +72,7 @@ export class Senders {
     const table = calledBy((work) => this.#counted(work), db.direct);
     this.context = {
       table,
-      // Calls of the key service are counted, because the clock must not advance during such a call.
+      // // Calls to the key service are counted, because the clock must not advance while such a call runs.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       clock: { now: () => this.clock },
       wait: (ms) => this.#rest(ms),
@@ -119,14 +119,14 @@ export class Senders {
     }
   }
 
-  /** Runs the senders until this time, and the sweeper once a minute. */
+  /** Runs the senders until this time. The sweeper runs once a minute. */
   async runUntil(end: number): Promise<void> {
     for (;;) {
       this.#dispatch();
       await this.#quiet();
       if (this.#running < this.#count && this.queue.some(({ at }) => at <= this.clock)) continue;
       const sweepAt = this.sweeps ? (Math.floor(this.clock / 60_000) + 1) * 60_000 : Number.POSITIVE_INFINITY;
-      // Messages that are already due wait for a free sender, so the clock need not advance to them.
+      // // Only later messages count. A message that is already due waits for a free sender, not for the clock.
       const messages = this.queue.map(({ at }) => at).filter((at) => at > this.clock);
       const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...messages);
       if (next > end) break;
@@ -141,7 +141,7 @@ export class Senders {
     this.clock = Math.max(this.clock, end);
   }
 
-  /** Hands out messages as SQS does with message groups. The company with the fewest busy senders comes first. */
+  /** Gives messages to free senders. The company with the fewest busy senders comes first, as in SQS queues with message groups. */
   #dispatch(): void {
     while (this.#running < this.#count) {
       let best = -1;
@@ -183,7 +183,7 @@ export class Senders {
     return new Promise((ring) => this.#timers.push({ at: this.clock + ms, ring }));
   }
 
-  /** Waits until no call of the table or key service is under way. */
+  /** Waits until no call to the table or to the key service is running. */
   async #quiet(): Promise<void> {
     for (let calm = 0; calm < 3; ) {
       await turn();

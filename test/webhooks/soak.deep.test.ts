@@ -1,9 +1,9 @@
-/** Tests that about eighty events arrive with and without faults. soak.long.test.ts tests ten thousand events. */
+/** Tests that about eighty events arrive, both with and without faults. soak.long.test.ts tests ten thousand events. */
 import { beforeAll, expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { soak } from "./soak.ts";
 
-/** Milliseconds. Some thousand calls of the table need minutes on a busy machine. */
+/** Time limit of a test in milliseconds. A test makes thousands of calls to the table, which can take minutes on a busy machine. */
 const LONG_MS = 600_000;
 
 const db = faultyDynamoDb();

@@ -1,4 +1,7 @@
-/** Sends many events through the simulated delivery pipeline while a share of all calls fails, before or after the call takes effect. */
+/**
+ * Sends many events through the simulated webhook pipeline (delivery-pipeline.ts). A share of all calls fails, either before or after the
+ * call takes effect.
+ */
 import { createHmac } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod/mini";
@@ -23,25 +26,25 @@ import { createdProspect, deliveries, newPipeline, type Pipeline, START } from "
 import { reconcileNow } from "./reconciled.ts";
 
 const PROSPECTS = 100;
-/** All prospects match two registrations with a delay. This many prospects also match a registration without a delay. */
+/** All prospects match two registrations that delay events. This many prospects also match a registration without a delay. */
 const AT_ONCE_PROSPECTS = 20;
 const MINUTE = 60_000;
 const VISIBILITY_MS = 90_000;
-/** Messages that are processed concurrently. */
+/** Number of messages that are processed concurrently. */
 const AT_ONCE = 8;
-/** A user triggers one action after this many changes. */
+/** After this many changes, a user triggers one event manually. */
 const PRESS_EVERY = 20;
 const BATCH = 25;
 
 export interface Soak {
   readonly changes: number;
-  /** The share of calls that fail, and of messages and batches that are repeated. Half of the failing calls take effect. */
+  /** The probability that a call fails, and that a message or batch is repeated. Half of the failing calls take effect. */
   readonly faults: number;
   readonly seed: number;
 }
 
 export interface Outcome {
-  /** Events to deliver: matches of registrations and manual triggers. */
+  /** Number of events to deliver: matches of registrations, and manual triggers. */
   readonly events: number;
   readonly calls: number;
   readonly failed: number;
@@ -49,9 +52,9 @@ export interface Outcome {
   readonly posts: number;
   readonly lost: number;
   readonly falsified: number;
-  /** Successful posts in addition to the first one of each delivery. */
+  /** Number of successful posts beyond the first one of each delivery. */
   readonly duplicates: number;
-  /** Deliveries with more duplicates than the planned faults explain. There must be none. */
+  /** Number of deliveries with more duplicates than the planned faults explain. It must be 0. */
   readonly unforced: number;
   readonly faults: readonly string[];
   readonly matched: number;
@@ -72,7 +75,7 @@ interface Stage extends Soak {
   readonly secret: string;
   readonly random: () => number;
   readonly count: { calls: number; failed: number };
-  /** How often the sender of each delivery failed after the receiver had accepted the post. Each such failure may cause one duplicate. */
+  /** For each delivery, how often its sender failed after the receiver had accepted the post. Each such failure may cause one duplicate. */
   readonly cutOff: Map<string, number>;
   readonly presses: Map<string, number>;
   readonly received: Post[];
@@ -120,7 +123,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   const context: EventContext = {
     ...at.context,
     table: calledBy(call, db.direct),
-    // The sweeper also queues deliveries of other tests. They are left out, because this test cannot process them.
+    // // The sweeper also sends messages for deliveries of other tests. This test cannot process them, so they are left out.
     queue: {
       ...at.context.queue,
       send: (entries) =>
@@ -137,7 +140,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   return { ...given, at, context, registered, secret, random, ...kept };
 }
 
-/** Returns the nth change, one second after the previous one. The changes cycle through the prospects. */
+/** Returns change number `n`. It comes one second after the previous change, and the changes take all prospects in turn. */
 function changeOf({ companyId }: Pipeline, n: number): RowChange & { readonly id: number; readonly version: number } {
   const id = (n % PROSPECTS) + 1;
   const version = Math.floor(n / PROSPECTS) + 2;
@@ -156,13 +159,13 @@ async function run(stage: Stage): Promise<void> {
     const batch = Array.from({ length: Math.min(BATCH, changes - first) }, (_, i) => changeOf(at, first + i));
     at.clock = Math.max(at.clock, START + (first + BATCH) * 1_000);
     await publishBatch(stage, batch);
-    // Lambda may repeat a whole batch. After a failure it may also repeat only the end of a batch.
+    // // Lambda may repeat a batch that it has already passed, and after a failure it may repeat only the end of a batch.
     if (random() < faults) await publishBatch(stage, batch);
     if (random() < faults) await publishBatch(stage, batch.slice(Math.floor(random() * BATCH)));
     for (let n = first; n < first + batch.length; n += 1) if (n % PRESS_EVERY === 0) await press(stage, n);
     await consumeUntil(stage, at.clock);
     if (first % (4 * BATCH) === 0) await sweepOnce(stage);
-    // Half-way through, the queue loses all messages once.
+    // // In the middle of the test, the queue loses all its messages once.
     if (faults > 0 && first === BATCH * Math.floor(changes / BATCH / 2)) {
       at.queue.length = 0;
       await sweep({ ...stage.context, table: at.db.direct }, { assume: "messages-lost" }).catch(() => undefined);
@@ -174,7 +177,7 @@ async function run(stage: Stage): Promise<void> {
   }
 }
 
-/** Publishes a batch as the publisher's function does: all records together, and one by one after a fault. */
+/** Publishes a batch as the publish function does: all changes together, and after a fault one after the other. */
 async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Promise<void> {
   let left = [...batch];
   await untilDone(async () => {
@@ -193,7 +196,8 @@ async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Pr
 }
 
 /**
- * Triggers an action and repeats the request until it is answered. The service treats a repetition within ten seconds as the same trigger.
+ * Triggers an event manually, and repeats the request until it is answered. Within ten seconds the service treats a repeated request as
+ * the same trigger.
  */
 async function press(stage: Stage, n: number): Promise<void> {
   const { at, context, registered } = stage;
@@ -208,7 +212,7 @@ async function press(stage: Stage, n: number): Promise<void> {
   at.clock += 10_000;
 }
 
-/** Runs the sweeper and ignores a planned fault, because the next call continues the work. */
+/** Runs the sweeper. A planned fault is ignored, because the next run continues the work. */
 async function sweepOnce({ context }: Stage): Promise<void> {
   await sweep(context, { assume: "messages-kept" }).catch((error: unknown) => {
     if (!(error instanceof Failed)) throw error;
@@ -226,8 +230,8 @@ async function untilDone<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Processes the messages that are visible until this time, several at once. Failed messages return to the queue, and some messages are
- * repeated.
+ * Processes the messages that become visible until this time, several at once. Failed messages return to the queue, and some messages are
+ * processed twice.
  */
 async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
   const { at, random, faults } = stage;
@@ -245,8 +249,8 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
 }
 
 /**
- * Processes a batch of messages. It counts the deliveries that the receiver accepted although their sender failed, because only these may
- * be sent again. One message of a drain, which sends a backlog, sends many deliveries.
+ * Processes several messages in one call. It counts the deliveries that the receiver accepted although their sender failed, because only
+ * they may be sent again. A message of a drain sends many deliveries of a backlog.
  */
 async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
   const { at, context, cutOff, received } = stage;
@@ -280,7 +284,7 @@ const Body = z.object({
   events: z.optional(z.array(z.object({ id: z.string(), data: OfProspect }))),
 });
 
-/** Compares the received events with the changes and returns the differences. */
+/** Compares the received events with the changes, and returns the counts and the differences. */
 async function outcomeOf(stage: Stage): Promise<Outcome> {
   const { at, changes, received, registered, presses, count, cutOff } = stage;
   const told = new Map<string, string[]>();
@@ -328,8 +332,8 @@ function isSigned({ secret }: Stage, { body, headers }: Post): boolean {
 }
 
 /**
- * Returns a name for each event in a body. It consists of the registration's id and the prospect's id and name. For a manual trigger it
- * consists of the registration's id and the delivery's id.
+ * Returns a name for each event of a body. The name consists of the ids of the registration and of the prospect, and the prospect's name.
+ * The name of a manual trigger consists of the ids of the registration and of the delivery.
  */
 function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.infer<typeof Body>): string[] {
   if (trigger === "manual") return [`${registrationId} ${id}`];

@@ -1,6 +1,6 @@
 /**
- * Tests requests that cannot be sent, for example because DNS fails. They use up no attempt, open no circuit breaker and pause no webhook.
- * They are retried with a backoff for a limited time.
+ * Tests requests that cannot be sent, for example because DNS fails. They do not count as attempts, do not open the circuit breaker, and
+ * do not pause the webhook. The sender repeats them with a backoff for a limited time.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
@@ -48,7 +48,7 @@ const gateOf = ({ companyId, webhookId }: Pick<Pipeline, "companyId" | "webhookI
   db.direct.get(limiterKeys.limiter(companyId, webhookId));
 const api = (at: Pick<Pipeline, "clock">) => contextOn(db.direct, { now: () => at.clock });
 
-/** Expects that the failures do not count as failures of the receiver. */
+/** Expects that the delivery, the circuit breaker and the webhook do not count the failures as failures of the receiver. */
 async function expectNoBlame(at: Pick<Pipeline, "companyId" | "webhookId" | "clock">): Promise<void> {
   const [shown] = (await listDeliveries(api(at), at.companyId, at.webhookId, { limit: 9 })).items;
   expect(shown).toMatchObject({ status: "waiting", attemptCount: 0, heldBy: "limit" });
@@ -67,7 +67,7 @@ test("a day without sending uses up no attempt, and the first attempt follows wh
   await senders.publish(hook, 1, 1);
   await senders.runUntil(START + HOUR);
   await expectNoBlame({ ...hook, clock: senders.clock });
-  // The backoff doubles from 10 s up to 5 minutes, so the first hour has at most 18 requests.
+  // // The wait doubles from 10 s up to 5 minutes, so the first hour contains at most 18 requests.
   expect(senders.sent.length).toBeGreaterThan(HOUR / (5.5 * MINUTE));
   expect(senders.sent.length).toBeLessThanOrEqual(6 + HOUR / (5 * MINUTE));
   senders.clock = START + 24 * HOUR;
@@ -87,7 +87,7 @@ test("a delivery that cannot be sent during the whole retry plan is exhausted, a
   await senders.publish(hook, 1, 40);
   await senders.runUntil(START + 30 * MINUTE);
   const early = senders.sent.length;
-  // Each of the concurrent senders may send a request before the first backoff. Afterwards there is one request after each backoff.
+  // // Each of the concurrent senders may send one request before the first wait. Afterwards there is only one request after each wait.
   expect(early).toBeLessThanOrEqual(20);
   senders.clock = START + UNSENT_MS - 10 * MINUTE;
   await senders.runUntil(START + UNSENT_MS - MINUTE);

@@ -1,4 +1,4 @@
-/** Tests the endpoints of webhooks and registrations, including secrets, rights, validation errors and limits. */
+/** Tests the endpoints of webhooks and registrations: secrets, rights, validation errors and limits. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterEach, describe, expect, test } from "vitest";
 import type { NewRegistration } from "../../docs/client/api.ts";
