@@ -64,6 +64,7 @@ const rooms = [
   "infra/settings",
   "infra/stack",
   "infra",
+  "infra/release",
   "infra/openapi",
   "infra/local",
   "infra/cli/csv",

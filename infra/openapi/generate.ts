@@ -1,6 +1,6 @@
 /**
  * Makes the OpenAPI documents of versions 3.1 and 3.0 from the route table and the contracts. `npm run openapi` writes them; with `--check`
- * the command fails if a committed document differs.
+ * the command fails if a committed document differs, or if a change since the last release breaks clients.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -9,8 +9,10 @@ import type { Contract } from "#shared/http/contract.ts";
 import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
 import { OPENAPI_30_FILE, OPENAPI_FILE, root } from "../build/bundle.ts";
+import { contractOfRelease, lastRelease, packageVersion } from "../release/releases.ts";
 import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";
+import { breakingChanges } from "./breaking.ts";
 import { DocumentInfo, documentOperation, operation } from "./operation.ts";
 import type { JsonSchema } from "./portable.ts";
 import { headers, problemResponses } from "./problems.ts";
@@ -69,7 +71,13 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Canvassing", version: "1", description: introduction, contact, "x-webhook-url-policy": "public" },
+    info: {
+      title: "Canvassing",
+      version: packageVersion(),
+      description: introduction,
+      contact,
+      "x-webhook-url-policy": "public",
+    },
     servers: [{ url: "/" }],
     security: [{ accessToken: [] }],
     tags: [...tags].map((name) => ({ name, description: sections[name] ?? "" })),
@@ -143,6 +151,16 @@ if (import.meta.main) {
     if (process.argv.includes("--check")) check(file, asText(content));
     else writeFileSync(file, asText(content));
   }
+  if (process.argv.includes("--check")) refuseBreakingChanges(document);
+}
+
+function refuseBreakingChanges(document: OpenApiDocument): void {
+  const release = lastRelease();
+  const problems = breakingChanges(contractOfRelease(release), document);
+  if (problems.length === 0) return;
+  console.error(`clients of release ${release.version} break, because the API may only grow (docs/releasing.md):`);
+  for (const problem of problems) console.error(`  ${problem}`);
+  process.exitCode = 1;
 }
 
 function check(file: string, generated: string): void {

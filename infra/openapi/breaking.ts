@@ -1,0 +1,186 @@
+/** Finds the changes between two OpenAPI documents that break a client of the earlier one. */
+import * as z from "zod/mini";
+import { isSchema, type JsonSchema } from "./portable.ts";
+import { compare, type Direction } from "./subset.ts";
+
+const Fields = z.record(z.string(), z.unknown());
+const Parameter = z.looseObject({
+  name: z.string(),
+  in: z.string(),
+  required: z._default(z.boolean(), false),
+  schema: z._default(Fields, {}),
+});
+const Content = z._default(z.record(z.string(), z.looseObject({ schema: z._default(Fields, {}) })), {});
+const Response = z.looseObject({ headers: z._default(Fields, {}), content: Content });
+const Operation = z.looseObject({
+  operationId: z.string(),
+  security: z.optional(z.array(z.unknown())),
+  parameters: z._default(z.array(Fields), []),
+  requestBody: z.optional(z.looseObject({ required: z._default(z.boolean(), false), content: Content })),
+  responses: z.record(z.string(), Fields),
+});
+type Operation = z.infer<typeof Operation>;
+
+const Document = z.looseObject({
+  paths: z.record(z.string(), z.record(z.string(), Operation)),
+  components: z._default(z.record(z.string(), z.record(z.string(), Fields)), {}),
+});
+type Document = z.infer<typeof Document>;
+
+/** Returns one line for each breaking change. The later document must accept each request of the earlier one, and keep its answers. */
+export function breakingChanges(earlier: unknown, later: unknown): string[] {
+  const [before, after] = [Document.parse(earlier), Document.parse(later)];
+  const found: string[] = [];
+  for (const [path, methods] of Object.entries(before.paths)) {
+    for (const [method, operation] of Object.entries(methods)) {
+      const name = `${method.toUpperCase()} ${path}`;
+      const next = after.paths[path]?.[method];
+      if (next === undefined) found.push(`${name} is gone`);
+      else
+        compareOperations({ document: before, operation }, { document: after, operation: next }, (problem) =>
+          found.push(`${name}: ${problem}`),
+        );
+    }
+  }
+  return [...new Set(found)];
+}
+
+interface Described {
+  readonly document: Document;
+  readonly operation: Operation;
+}
+
+type Tell = (problem: string) => void;
+
+function compareOperations(before: Described, after: Described, tell: Tell): void {
+  const { operationId } = before.operation;
+  if (after.operation.operationId !== operationId)
+    tell(`its operationId is ${after.operation.operationId}, not ${operationId}`);
+  if (before.operation.security?.length === 0 && after.operation.security?.length !== 0) tell("it needs a token now");
+  compareParameters(before, after, tell);
+  compareBodies(before, after, tell);
+  compareAnswers(before, after, tell);
+}
+
+function compareParameters(before: Described, after: Described, tell: Tell): void {
+  const [known, now] = [parametersOf(before), parametersOf(after)];
+  for (const [name, parameter] of now) {
+    if (parameter.required && known.get(name)?.required !== true) tell(`${name} is required now`);
+  }
+  for (const [name, parameter] of known) {
+    const next = now.get(name);
+    if (next === undefined) tell(`${name} is gone`);
+    else
+      compareSchemas(
+        "request",
+        { document: before.document, schema: parameter.schema },
+        { document: after.document, schema: next.schema },
+        name,
+        tell,
+      );
+  }
+}
+
+const parametersOf = ({ document, operation }: Described) =>
+  new Map(
+    operation.parameters.map((entry) => {
+      const parameter = Parameter.parse(target(document, entry));
+      return [`the ${parameter.in} parameter ${parameter.name}`, parameter] as const;
+    }),
+  );
+
+function compareBodies(before: Described, after: Described, tell: Tell): void {
+  const [body, next] = [before.operation.requestBody, after.operation.requestBody];
+  if (next?.required === true && body?.required !== true) tell("the request body is required now");
+  for (const [type, { schema }] of Object.entries(body?.content ?? {})) {
+    const taken = next?.content[type];
+    const place = `the request body (${type})`;
+    if (taken === undefined) tell(`${place} is not accepted any more`);
+    else
+      compareSchemas(
+        "request",
+        { document: before.document, schema },
+        { document: after.document, schema: taken.schema },
+        place,
+        tell,
+      );
+  }
+}
+
+function compareAnswers(before: Described, after: Described, tell: Tell): void {
+  for (const [status, entry] of Object.entries(before.operation.responses)) {
+    const next = after.operation.responses[status];
+    // A client must handle each error by its problem body, so an error that does not occur any more breaks nobody.
+    if (next === undefined && !status.startsWith("2")) continue;
+    if (next === undefined) {
+      tell(`the answer ${status} is gone`);
+      continue;
+    }
+    const [answer, later] = [
+      Response.parse(target(before.document, entry)),
+      Response.parse(target(after.document, next)),
+    ];
+    for (const header of Object.keys(answer.headers)) {
+      if (!(header in later.headers)) tell(`the header ${header} of the answer ${status} is gone`);
+    }
+    for (const [type, { schema }] of Object.entries(answer.content)) {
+      const sent = later.content[type];
+      const place = `the answer ${status} (${type})`;
+      if (sent === undefined) tell(`${place} is gone`);
+      else
+        compareSchemas(
+          "answer",
+          { document: before.document, schema },
+          { document: after.document, schema: sent.schema },
+          place,
+          tell,
+        );
+    }
+  }
+}
+
+interface Placed {
+  readonly document: Document;
+  readonly schema: JsonSchema;
+}
+
+function compareSchemas(direction: Direction, before: Placed, after: Placed, place: string, tell: Tell): void {
+  const side = ({ document, schema }: Placed) => ({ schema, resolve: ($ref: string) => target(document, { $ref }) });
+  const [written, read] = direction === "request" ? [before, after] : [after, before];
+  compare(side(written), side(read), direction, (field, problem) =>
+    tell(`${place}${field === "" ? "" : ` at ${field.replace(/^\./, "")}`} ${problem}`),
+  );
+}
+
+/** Returns the component to which a reference points, or the value itself. */
+function target({ components }: Document, value: JsonSchema): JsonSchema {
+  if (typeof value.$ref !== "string") return value;
+  const [, kind = "", name = ""] = /^#\/components\/([^/]+)\/(.+)$/.exec(value.$ref) ?? [];
+  const found = components[kind]?.[name];
+  if (found === undefined) throw new Error(`the document has no ${value.$ref}`);
+  return found;
+}
+
+/** The keywords that no client depends on. A recorded document does not need them. */
+const texts: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
+
+/** Returns the parts of a document that `breakingChanges` reads, without texts and examples. */
+export const contractOf = (document: object): unknown => {
+  const { openapi, info, paths, components } = Document.parse(document);
+  return {
+    openapi,
+    info: z.looseObject({ version: z.string() }).parse(withoutTexts(info)),
+    paths: withoutTexts(paths),
+    components: withoutTexts(components),
+  };
+};
+
+/** In `properties` and in lists of components, the names are not keywords. */
+const maps: ReadonlySet<string> = new Set(["properties", "schemas", "headers", "responses", "parameters", "content"]);
+
+function withoutTexts(part: unknown, isMap = false): unknown {
+  if (Array.isArray(part)) return part.map((one) => withoutTexts(one));
+  if (!isSchema(part)) return part;
+  const kept = Object.entries(part).filter(([name]) => isMap || !texts.has(name));
+  return Object.fromEntries(kept.map(([name, value]) => [name, withoutTexts(value, maps.has(name) && !isMap)]));
+}

@@ -1,0 +1,160 @@
+/** Compares two JSON Schemas: finds the values of one schema that the other one does not allow. */
+import { isSchema, type JsonSchema, typesOf } from "./portable.ts";
+
+/** A request is written by clients and read by the service. An answer is written by the service and read by clients. */
+export type Direction = "request" | "answer";
+
+/** What the writer's schema allows and the reader's schema does not. The place is a path of fields in the value. */
+export type Report = (place: string, problem: string) => void;
+
+/** A schema with the document that resolves its references. */
+export interface Side {
+  readonly schema: JsonSchema;
+  readonly resolve: (reference: string) => JsonSchema;
+}
+
+type Keyword = readonly [keyword: string, isNarrower: (written: unknown, read: unknown) => boolean];
+
+const above = (written: unknown, read: unknown): boolean =>
+  !(Number(written ?? Number.NEGATIVE_INFINITY) >= Number(read));
+const below = (written: unknown, read: unknown): boolean =>
+  !(Number(written ?? Number.POSITIVE_INFINITY) <= Number(read));
+const different = (written: unknown, read: unknown): boolean => JSON.stringify(written) !== JSON.stringify(read);
+
+/** The limits of values. A client checks none of them in an answer, so they matter only in a request. */
+const limits: readonly Keyword[] = [
+  ["minimum", above],
+  ["minLength", above],
+  ["minItems", above],
+  ["maximum", below],
+  ["maxLength", below],
+  ["maxItems", below],
+  ["maxProperties", below],
+  ["pattern", different],
+  ["propertyNames", different],
+  ["uniqueItems", different],
+];
+
+/** The keywords that this comparison understands. The others would be ignored silently, so they are reported. */
+const known: ReadonlySet<string> = new Set([
+  ...limits.map(([keyword]) => keyword),
+  ...["$ref", "type", "anyOf", "enum", "const", "format", "items", "properties", "required", "additionalProperties"],
+  ...["description", "default", "example", "examples"],
+]);
+
+/** Reports each reason why a value that `written` allows can break a reader who knows only `read`. */
+export function compare(written: Side, read: Side, direction: Direction, report: Report): void {
+  const open = new Set<string>();
+
+  function within(a: JsonSchema, b: JsonSchema, place: string, tell: Report): void {
+    // A component may contain itself. It is then not compared again inside itself.
+    const pair = a.$ref === undefined || b.$ref === undefined ? undefined : `${String(a.$ref)} ${String(b.$ref)}`;
+    if (pair !== undefined && open.has(pair)) return;
+    if (pair !== undefined) open.add(pair);
+    between(a, b, place, tell);
+    if (pair !== undefined) open.delete(pair);
+  }
+
+  function between(a: JsonSchema, b: JsonSchema, place: string, tell: Report): void {
+    const [writes, reads] = [resolved(a, written), resolved(b, read)];
+    for (const keyword of [...Object.keys(writes), ...Object.keys(reads)]) {
+      if (!known.has(keyword)) tell(place, `uses the keyword ${keyword}, which this comparison does not know`);
+    }
+    const choices = listOf(writes.anyOf);
+    if (choices !== undefined) {
+      for (const choice of choices) within(choice, b, place, tell);
+      return;
+    }
+    const readable = listOf(reads.anyOf);
+    if (readable !== undefined) {
+      if (!readable.some((choice) => fits(writes, choice, place))) tell(place, "has no matching choice");
+      return;
+    }
+    plain(writes, reads, place, tell);
+  }
+
+  function fits(a: JsonSchema, b: JsonSchema, place: string): boolean {
+    let isFitting = true;
+    within(a, b, place, () => {
+      isFitting = false;
+    });
+    return isFitting;
+  }
+
+  function plain(writes: JsonSchema, reads: JsonSchema, place: string, tell: Report): void {
+    const extra = namesOf(writes).filter((type) => !allows(reads, type));
+    if (extra.length > 0) {
+      tell(place, `may be ${extra.join(" or ")}, not only ${namesOf(reads).join(" or ")}`);
+      return;
+    }
+    const [values, readable] = [valuesOf(writes), valuesOf(reads)];
+    if (readable !== undefined) {
+      const more = values?.filter((value) => !readable.includes(value)).map((value) => JSON.stringify(value));
+      if (more === undefined) tell(place, "may have any value, not only those of a list");
+      else if (more.length > 0) tell(place, `may be ${more.join(" or ")}`);
+    }
+    if (reads.format !== undefined && different(writes.format, reads.format)) {
+      tell(place, `has the format ${String(writes.format ?? "of any text")}, not ${String(reads.format)}`);
+    }
+    for (const [keyword, isNarrower] of direction === "request" ? limits : []) {
+      if (reads[keyword] !== undefined && isNarrower(writes[keyword], reads[keyword])) {
+        const limit = `${keyword} ${JSON.stringify(reads[keyword])}`;
+        tell(place, `is limited to ${limit}, instead of ${JSON.stringify(writes[keyword] ?? "none")}`);
+      }
+    }
+    inner(writes, reads, place, tell);
+  }
+
+  function inner(writes: JsonSchema, reads: JsonSchema, place: string, tell: Report): void {
+    if (isSchema(writes.items) && isSchema(reads.items)) within(writes.items, reads.items, `${place}[]`, tell);
+    if (isSchema(writes.additionalProperties) && isSchema(reads.additionalProperties)) {
+      within(writes.additionalProperties, reads.additionalProperties, `${place}.*`, tell);
+    }
+    const [fields, readFields] = [fieldsOf(writes), fieldsOf(reads)];
+    const always = new Set(textsOf(writes.required));
+    for (const name of textsOf(reads.required)) {
+      if (!always.has(name) && (direction === "request" || name in fields)) {
+        tell(`${place}.${name}`, direction === "request" ? "is required now" : "may be missing now");
+      }
+    }
+    // A client sends or expects the fields of the earlier document. A field that is only in the later document breaks nobody.
+    const [earlier, later] = direction === "request" ? [fields, readFields] : [readFields, fields];
+    for (const name of Object.keys(earlier)) {
+      const [a, b] = [fields[name], readFields[name]];
+      if (!(name in later)) tell(`${place}.${name}`, "is gone");
+      else if (a !== undefined && b !== undefined) within(a, b, `${place}.${name}`, tell);
+    }
+  }
+
+  within(written.schema, read.schema, "", report);
+}
+
+function resolved(schema: JsonSchema, { resolve }: Side): JsonSchema {
+  return typeof schema.$ref === "string" ? resolve(schema.$ref) : schema;
+}
+
+const listOf = (value: unknown): readonly JsonSchema[] | undefined =>
+  Array.isArray(value) ? value.filter(isSchema) : undefined;
+const textsOf = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+
+function fieldsOf({ properties }: JsonSchema): Readonly<Record<string, JsonSchema>> {
+  if (!isSchema(properties)) return {};
+  return Object.fromEntries(
+    Object.entries(properties).flatMap(([name, value]) => (isSchema(value) ? [[name, value]] : [])),
+  );
+}
+
+function valuesOf({ enum: values, const: value }: JsonSchema): readonly unknown[] | undefined {
+  if (value !== undefined) return [value];
+  return Array.isArray(values) ? values : undefined;
+}
+
+/** The names of the types. A schema without a type allows every type. */
+const namesOf = (schema: JsonSchema): readonly string[] =>
+  schema.type === undefined ? ["of any type"] : typesOf(schema).map(String);
+
+function allows(schema: JsonSchema, type: string): boolean {
+  const names = namesOf(schema);
+  return names.includes("of any type") || names.includes(type) || (type === "integer" && names.includes("number"));
+}
