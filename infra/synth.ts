@@ -5,6 +5,7 @@ import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
 import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with { type: "json" };
 import * as z from "zod/mini";
 import { bundle } from "./build/bundle.ts";
+import { cachedBundle } from "./build/bundle-cache.ts";
 import type { Route } from "./routes/route.ts";
 import { authorizer, eventFunctions, methodNotAllowed, routes } from "./routes/routes.ts";
 import { assertConsistent, type DeployConfig } from "./settings/config.ts";
@@ -80,9 +81,9 @@ export async function synthesize(
 export async function templatesInOrder(
   config: DeployConfig,
   outDir: string,
-  options: Parameters<typeof bundle>[2] = {},
+  options: Parameters<typeof cachedBundle>[2] = {},
 ): Promise<CloudFormationTemplate[]> {
-  const { data, service } = await synthesize(config, outDir, (files, bundles) => bundle(files, bundles, options));
+  const { data, service } = await synthesize(config, outDir, (files, bundles) => cachedBundle(files, bundles, options));
   return [data, service];
 }
 
