@@ -1,8 +1,9 @@
-/** Runs an operator's command on one company: `npm run … -- COMMAND --company N [--stack NAME]`. */
+/** Runs an operator's command on one company: `npm run … -- COMMAND --company N [--stage NAME] [--stack NAME]`. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { chosenStack, stackOptions } from "./chosen-stack.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /** The work of a command. It returns the exit code: 0, or 1 if it found faults. */
@@ -11,6 +12,7 @@ export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) =
 const Input = z.object({
   command: z.string(),
   company: z.string().check(z.regex(/^[1-9]\d{0,15}$/)),
+  stage: z.optional(z.string()),
   stack: z.optional(z.string()),
 });
 
@@ -38,12 +40,12 @@ export async function companyCommand(usage: string, commands: Readonly<Record<st
 
 function readInput(usage: string, commands: Readonly<Record<string, CompanyWork>>) {
   try {
-    const options = { company: { type: "string" as const }, stack: { type: "string" as const } };
+    const options = { company: { type: "string" }, ...stackOptions } as const;
     const { positionals, values } = parseArgs({ allowPositionals: true, options });
     const input = Input.parse({ ...values, command: positionals.join(" ") });
     const work = Object.hasOwn(commands, input.command) ? commands[input.command] : undefined;
     if (work === undefined) throw new WrongUsage();
-    return { ...input, work };
+    return { company: input.company, stack: chosenStack(input), work };
   } catch {
     throw new WrongUsage(`usage: ${usage}`);
   }

@@ -7,13 +7,13 @@ import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
-import { STACK_NAME } from "../settings/names.ts";
+import { stackUsage } from "./chosen-stack.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
 
 const usage = `npm run index -- verify|rebuild --company N
     verify   compares the company's index with its rows, while both are in use
     rebuild  builds the index again from the rows, while both are in use
-    [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
+${stackUsage}
 exit code 0: success, 1: faults or a refused rebuild, 2: wrong usage or unknown company, 3: any other error`;
 
 const PROGRESS_EVERY_MS = 2_000;

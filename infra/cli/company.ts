@@ -12,12 +12,13 @@ import { ApiError } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { Email, text } from "#shared/schema.ts";
-import { STACK_NAME } from "../settings/names.ts";
+import { stackNameOf } from "../settings/names.ts";
+import { chosenStack, stackUsage } from "./chosen-stack.ts";
 import { deployedTable, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL
     [--first-name TEXT] [--last-name TEXT]
-    [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
+${stackUsage}
     [--sub SUBJECT]  the owner's subject at an external identity provider`;
 
 const Input = z.object({
@@ -25,6 +26,7 @@ const Input = z.object({
   owner: Email,
   "first-name": z._default(text(limits.name), ""),
   "last-name": z._default(text(limits.name), ""),
+  stage: z.optional(z.string()),
   stack: z.optional(z.string()),
   sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
 });
@@ -40,7 +42,7 @@ interface Target {
 async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
   if (sub !== undefined) {
     const identities = { ...directoryOnly, invite: async () => ({ sub }) };
-    return { ...(await deployedTable(stack ?? STACK_NAME)), identities };
+    return { ...(await deployedTable(stack ?? stackNameOf(undefined))), identities };
   }
   const found = await tableInUse(stack);
   return { ...found, identities: identitiesOf(found) };
@@ -59,7 +61,10 @@ async function main(): Promise<void> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
     options: Object.fromEntries(
-      ["name", "owner", "first-name", "last-name", "stack", "sub"].map((name) => [name, { type: "string" as const }]),
+      ["name", "owner", "first-name", "last-name", "stage", "stack", "sub"].map((name) => [
+        name,
+        { type: "string" as const },
+      ]),
     ),
   });
   if (positionals.join(" ") !== "create") throw new Error(`usage: ${usage}`);
@@ -68,8 +73,8 @@ async function main(): Promise<void> {
     const faults = input.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
     throw new Error(`${faults.join("\n")}\nusage: ${usage}`);
   }
-  const { name, owner: email, stack, sub } = input.data;
-  const target = await targetOf(stack, sub);
+  const { name, owner: email, sub } = input.data;
+  const target = await targetOf(chosenStack(input.data), sub);
   const { table } = target;
   const owner = { email, firstName: input.data["first-name"], lastName: input.data["last-name"] };
   const made = await createCompany(contextOn(table), {

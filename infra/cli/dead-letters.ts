@@ -22,7 +22,7 @@ import { flushStream } from "#shared/company-index/write/flush.ts";
 import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
-import { STACK_NAME } from "../settings/names.ts";
+import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
 import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
@@ -40,7 +40,7 @@ const usage = `npm run dead-letters -- list
 npm run dead-letters -- redrive QUEUE
     repeats the work of each message; a message that fails again stays in the queue, with the reason on stderr
     QUEUE is one of ${Object.keys(queues).join(", ")}
-    [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
+${stackUsage}
 exit code 0: done, 1: some messages failed again, 2: wrong usage, 3: any other error`;
 
 const Command = z.union([
@@ -73,9 +73,9 @@ async function main(): Promise<number> {
 
 function readInput(): { queue: string | undefined; stack: string | undefined } | undefined {
   try {
-    const { positionals, values } = parseArgs({ allowPositionals: true, options: { stack: { type: "string" } } });
+    const { positionals, values } = parseArgs({ allowPositionals: true, options: stackOptions });
     const [, queue] = z.parse(Command, positionals);
-    return { queue, stack: values.stack };
+    return { queue, stack: chosenStack(values) };
   } catch {
     return undefined;
   }

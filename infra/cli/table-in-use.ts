@@ -8,7 +8,7 @@ import { openTable, type Table } from "#shared/db/table.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { serviceUrl } from "../local/address.ts";
-import { STACK_NAME } from "../settings/names.ts";
+import { stackNameOf } from "../settings/names.ts";
 
 export interface TableInUse {
   readonly label: string;
@@ -34,7 +34,7 @@ const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
   try {
-    return local ?? (await deployedTable(stackName ?? STACK_NAME));
+    return local ?? (await deployedTable(stackName ?? stackNameOf(undefined)));
   } catch (error) {
     if (stackName !== undefined || !(error instanceof NoWayToAws)) throw error;
     throw new Error(`no local service answers at ${serviceUrl()}: start it with npm start; and ${error.message}`);

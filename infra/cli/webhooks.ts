@@ -7,7 +7,7 @@ import { systemClock } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { encryptSecrets } from "#shared/webhooks/subscriptions/write.ts";
-import { STACK_NAME } from "../settings/names.ts";
+import { stackUsage } from "./chosen-stack.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
 import type { TableInUse } from "./table-in-use.ts";
 
@@ -15,7 +15,7 @@ const usage = `npm run webhooks -- reconcile --company N
     compares the expected deliveries with the stored ones, their attempts, the due index and the limiters, while all are in use
 npm run webhooks -- encrypt-secrets --company N
     encrypts webhook secrets that were stored as plain text; safe to repeat
-    [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
+${stackUsage}
 exit code 0: no faults, 1: faults, 2: wrong usage or no such company, 3: any other error`;
 
 /** A change in progress looks like a fault for a moment, so a fault counts only after this many further checks. */

@@ -4,6 +4,8 @@ import { type Capacity, capacityOf } from "./capacity.ts";
 import { Context, MAIL_FROM, SES_IDENTITY } from "./context.ts";
 
 export interface DeployConfig {
+  /** Distinguishes deployments in one account. Undefined: the only deployment, or the main one. */
+  readonly stage?: string;
   /** The URL of the OpenID Connect issuer. Undefined: the stack makes a Cognito user pool. */
   readonly issuer?: string;
   /** The URL of the issuer's public keys. Undefined: the authorizer finds it in the issuer's discovery document. */
@@ -58,12 +60,13 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
   if (!parsed.success || faults.length > 0) throw new Error(faults.join("\n"));
   const { issuer, jwksUri, mailFrom, sesIdentity, table, bucket, secretsKey, userPool, userPoolClient, ...others } =
     parsed.data;
-  const { preset, accountConcurrency, deliverySenders, alarmEmail, ...rest } = others;
+  const { stage, preset, accountConcurrency, deliverySenders, alarmEmail, ...rest } = others;
   const mail = mailOf(mailFrom, sesIdentity);
   const adopted = adoptedOf({ table, bucket, secretsKey }, userPool, userPoolClient);
   const config: DeployConfig = {
     ...rest,
     capacity: capacityOf({ preset, accountConcurrency, deliverySenders }),
+    ...(stage !== undefined && { stage }),
     ...(alarmEmail !== undefined && { alarmEmail }),
     ...(issuer !== undefined && { issuer }),
     ...(jwksUri !== undefined && { jwksUri }),

@@ -4,9 +4,11 @@
  */
 import * as z from "zod/mini";
 import { presets } from "./capacity.ts";
+import { STAGE_NAME } from "./names.ts";
 
 /** The headings of docs/deploy.md under which the settings are listed, in their order. */
 export const topics = [
+  "Name and address",
   "Size",
   "Users and their mail",
   "Clients and webhooks",
@@ -64,6 +66,17 @@ const count = (least: number, most: number) =>
 
 const Flag = z.union([z.boolean(), z.stringbool()]);
 
+const address = {
+  stage: matching(STAGE_NAME, "2 to 20 lower-case letters, digits and hyphens, such as test").register(settingTexts, {
+    topic: "Name and address",
+    description: "name of this deployment, such as `test`",
+    default: "none",
+    effect:
+      "several deployments in one account: the stacks are `Canvassing-test` and `Canvassing-test-Data`, and admin commands choose them by `--stage test`. Another name means another, empty deployment",
+    cost: "each deployment costs its own requests, storage, keys and alarms",
+  }),
+};
+
 const size = {
   preset: z._default(z.enum(presets), "small").register(settingTexts, {
     topic: "Size",
@@ -75,7 +88,8 @@ const size = {
     topic: "Size",
     description: "the account's quota of concurrent executions",
     default: "10; 1000 with the preset `production`",
-    effect: "an alarm goes off at 80 % of it. `cdk synth` refuses reservations that do not fit in it",
+    effect:
+      "an alarm goes off at 80 % of it. `cdk synth` refuses reservations that do not fit in it. Give each deployment in the account its part",
     cost: "none",
   }),
   deliverySenders: count(2, 1_000).register(settingTexts, {
@@ -223,4 +237,4 @@ const rehearsal = {
   }),
 };
 
-export const Context = z.object({ ...size, ...users, ...clients, ...existing, ...alarms, ...rehearsal });
+export const Context = z.object({ ...address, ...size, ...users, ...clients, ...existing, ...alarms, ...rehearsal });

@@ -22,7 +22,7 @@ import { DUE_INDEX } from "#shared/db/keys.ts";
 import * as limits from "#shared/limits.ts";
 import type { Folder } from "../routes/route.ts";
 import type { DeployConfig } from "../settings/config.ts";
-import { dataStackName, STACK_NAME } from "../settings/names.ts";
+import { dataStackName, stackNameOf } from "../settings/names.ts";
 import { createAlarmTopic, sendAlarms } from "./alarms.ts";
 import { createIdentity, type Identity } from "./identity.ts";
 import { createImportQueue } from "./queues.ts";
@@ -44,7 +44,7 @@ export interface Data {
 }
 
 export function createDataStack(scope: Construct, config: DeployConfig): Data {
-  const stack = new Stack(scope, dataStackName(STACK_NAME), {
+  const stack = new Stack(scope, dataStackName(stackNameOf(config.stage)), {
     description: "Data of the multi-tenant canvassing backend",
     terminationProtection: true,
   });

@@ -6,7 +6,7 @@ import type { Construct } from "constructs";
 import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";
 import type { DeployConfig } from "../settings/config.ts";
-import { STACK_NAME } from "../settings/names.ts";
+import { stackNameOf } from "../settings/names.ts";
 import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
 import { createApi } from "./api.ts";
 import { createDataStack } from "./data-stack.ts";
@@ -28,7 +28,7 @@ export function createStacks(
 ): Stacks {
   const data = createDataStack(scope, config);
   const { bucket, importQueue, secretsKey, identity } = data;
-  const service = new Stack(scope, STACK_NAME, {
+  const service = new Stack(scope, stackNameOf(config.stage), {
     description: "Multi-tenant canvassing backend",
     // CloudFormation accepts a template of at most one megabyte, indentation included.
     suppressTemplateIndentation: true,

@@ -132,6 +132,47 @@ describe("the data stack", () => {
   });
 });
 
+describe("a deployment with a stage", () => {
+  let staged: Template;
+  beforeAll(async () => {
+    staged = await synthesized({ ...ownIdentity, stage: "test" });
+  });
+
+  it("has stacks, exports, metrics and an API of its own name, and the same logical ids", () => {
+    const manifest: unknown = JSON.parse(readFileSync(join(staged.directory, "manifest.json"), "utf8"));
+    expect(at(manifest, "artifacts", "Canvassing-test", "dependencies")).toContain("Canvassing-test-Data");
+    expect(at(manifest, "artifacts", "Canvassing-test-Data", "properties", "terminationProtection")).toBe(true);
+    // The id of a deployment contains a hash of the API's document, and the key of an asset contains a hash of its path.
+    const plain = (text: string) =>
+      text.replace(/(?<=ApiDeployment[0-9A-F]{8})[0-9a-f]{32}|[0-9a-f]{64}(?=\.zip)/g, "");
+    const lines = (from: Template, stack: "data" | "service") =>
+      plain(JSON.stringify(from.stacks[stack], null, 1))
+        .replaceAll(from.directory, "")
+        .split("\n");
+    for (const stack of ["data", "service"] as const) {
+      const expected = lines(template, stack);
+      const differing = lines(staged, stack).filter(
+        (line, i) => line.replaceAll("Canvassing-test", "Canvassing") !== expected[i],
+      );
+      expect(differing).toEqual([]);
+      expect(lines(staged, stack).some((line) => line.includes('"Canvassing-test'))).toBe(true);
+    }
+  });
+
+  it("names no resource that another deployment in the account names too", () => {
+    const names = (from: Template) =>
+      Object.entries(from.resources).flatMap(([id, { Properties }]) =>
+        Object.entries(Properties).flatMap(([name, value]) =>
+          /Name$/.test(name) && typeof value === "string" ? [`${id}.${name}: ${value}`] : [],
+        ),
+      );
+    // A metric, a stage of an API and the rule of a bucket belong to another resource, so their names may repeat.
+    const own = /\.(?:MetricName|StageName|Namespace|HandlerName): /;
+    const taken = new Set(names(template));
+    expect(names(staged).filter((name) => taken.has(name) && !own.test(name))).toEqual([]);
+  });
+});
+
 describe("the service stack", () => {
   it("retains nothing when it is destroyed, except the account's role for logs", () => {
     const kept = Object.values(template.stacks.service.Resources).filter(

@@ -26,6 +26,8 @@ const NO_CREDENTIALS =
 test.each([
   ["infra/cli/company-index.ts verify --company 1", {}, 3, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
   ["infra/cli/company-index.ts rebuild --company 1 --stack Other", {}, 3, `the stack Other ${NO_REGION}`],
+  ["infra/cli/company-index.ts verify --company 1 --stage test", {}, 3, `the stack Canvassing-test ${NO_REGION}`],
+  ["infra/cli/dead-letters.ts list --stage test", {}, 3, `the stack Canvassing-test ${NO_REGION}`],
   ["infra/cli/webhooks.ts reconcile --company 1", {}, 3, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
   [
     "infra/cli/webhooks.ts reconcile --company 1",
@@ -35,6 +37,18 @@ test.each([
   ],
   ["infra/cli/company.ts create --name A --owner a@b.test", {}, 1, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
   ["infra/cli/company.ts create --name A --owner a@b.test --sub x", {}, 1, `the stack Canvassing ${NO_REGION}`],
+  [
+    "infra/cli/company.ts create --name A --owner a@b.test --stage test",
+    {},
+    1,
+    `the stack Canvassing-test ${NO_REGION}`,
+  ],
+  [
+    "infra/cli/company.ts create --name A --owner a@b.test --stage test --stack Other",
+    {},
+    1,
+    "--stage and --stack cannot be combined: --stage test means --stack Canvassing-test\n",
+  ],
 ])("%s with %j", (command, env, status, stderr) => {
   expect(run(command, env)).toMatchObject({ status, stdout: "", stderr });
 });

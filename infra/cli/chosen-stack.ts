@@ -1,0 +1,21 @@
+/** The options `--stage` and `--stack`, by which an admin command chooses a deployment. */
+import { STAGE_NAME, stackNameOf } from "../settings/names.ts";
+
+export const stackOptions = { stage: { type: "string" }, stack: { type: "string" } } as const;
+
+export const stackUsage = `    [--stage NAME]   the deployment of this stage, even while a local service runs
+    [--stack NAME]   the deployment with this stack, even while a local service runs (default ${stackNameOf(undefined)})`;
+
+export interface ChosenStack {
+  readonly stage?: string | undefined;
+  readonly stack?: string | undefined;
+}
+
+/** Returns the name of the chosen stack, or undefined without a choice. Throws if the options are wrong. */
+export function chosenStack({ stage, stack }: ChosenStack): string | undefined {
+  if (stage === undefined) return stack;
+  if (stack !== undefined)
+    throw new Error("--stage and --stack cannot be combined: --stage test means --stack Canvassing-test");
+  if (!STAGE_NAME.test(stage)) throw new Error(`--stage ${stage}: no deployment can have this name`);
+  return stackNameOf(stage);
+}
