@@ -1,6 +1,6 @@
 /**
- * Tests the rules of the source tree: the order of imports between folders, the first line, name and length of files, and the targets of
- * links.
+ * Tests rules of the source tree: the order of imports between folders, the first line, name and length of each file, and the targets of
+ * links in documents.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
@@ -26,8 +26,8 @@ const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const all = ["infra", "functions", "shared"].flatMap(sources);
 
 /**
- * The rooms (source folders) from the lowest to the highest. A file may import only from its own room and from the rooms listed before it.
- * Type imports count as imports.
+ * The rooms (source folders) from the lowest to the highest. A file may import only from its own room and from lower rooms. This also
+ * holds for imports of types.
  */
 const rooms = [
   "shared",
@@ -72,8 +72,8 @@ const rooms = [
 ];
 
 /**
- * Returns the room of a file: its folder without subfolders, or the file itself if `rooms` lists it. functions/ and its subfolders are one
- * room.
+ * Returns the room of a file: the file itself if `rooms` lists it, or else its folder. The whole folder functions/ with its subfolders is
+ * one room.
  */
 function roomOf(file: string): string {
   if (rooms.includes(file)) return file;

@@ -1,12 +1,13 @@
 /**
- * Does what the documents tell a newcomer, in a fresh clone: runs every shell block of README.md and docs/ as written, compares the answers
- * that they show, and then runs the tests of receivers, spreadsheets and client tools. It ends at the first false claim.
+ * Does what README.md and docs/ tell a newcomer, in a fresh clone. It runs every shell block as written, compares the answers that the
+ * documents show, and then runs the tests of receivers, spreadsheets and client tools. It stops at the first false claim.
  *
- * The fence of a block says what happens with it:
- * - `sh` runs. A block that prints `ready` or `listening on` goes on running, and the next blocks run in a new terminal in the clone.
+ * The words after the three backticks of a block say what happens with it:
+ * - `sh` runs. If the block prints `ready` or `listening on`, it serves requests. It then keeps running, and the next blocks run in a new
+ * terminal.
  * - `sh aws` needs an AWS account and does not run.
  * - `ts FILE` is appended to this file of the clone.
- * - `json` after a block that ran is compared with the last line of its output. `"…"` stands for any value, and as a key for other fields.
+ * - `json` is compared with the last line that the block before it has printed. `"…"` matches any value, and as a key any other fields.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +21,10 @@ const temporary = realpathSync(mkdtempSync(join(tmpdir(), "newcomer-")));
 const clone = join(temporary, "canvassing");
 const { PORT } = process.env;
 
-/** A new terminal has nothing of the npm script that runs this file. The packages come from npm's cache if it has them. */
+/**
+ * The environment variables of a new terminal. They contain nothing of the npm script that runs this file. The packages come from npm's
+ * cache if it contains them.
+ */
 const { HOME = "", PATH = "" } = process.env;
 const env = {
   HOME,
@@ -35,7 +39,7 @@ const env = {
 const BLOCK_LIMIT_MS = 900_000;
 const terminals: Terminal[] = [];
 
-/** A shell that keeps its variables and its folder from block to block, and ends at the first command that fails. */
+/** A shell that keeps its variables and its working folder between blocks, and ends at the first command that fails. */
 class Terminal {
   readonly #shell: ChildProcess;
   #output = "";
@@ -51,7 +55,7 @@ class Terminal {
     terminals.push(this);
   }
 
-  /** Runs a block until its end, or until it serves. Rejects if a command fails. */
+  /** Runs a block until it ends, or until it prints that it serves requests. Rejects if a command fails. */
   async run(code: string): Promise<{ output: string; serves: boolean }> {
     const file = join(temporary, `block-${terminals.length}-${++this.#blocks}.sh`);
     const mark = `@@ end of block ${this.#blocks}`;
@@ -71,7 +75,7 @@ class Terminal {
     const { pid, exitCode, signalCode } = this.#shell;
     if (pid === undefined || exitCode !== null || signalCode !== null) return;
     const ended = once(this.#shell, "exit");
-    // The shell and everything that it has started.
+    // // The negative id means the process group: the shell and all processes that it has started.
     process.kill(-pid, "SIGTERM");
     await ended;
   }
@@ -88,7 +92,7 @@ async function step(name: string, work: () => unknown): Promise<void> {
   console.log(`ok     ${name} (${((Date.now() - started) / 1_000).toFixed(1)} s)`);
 }
 
-/** Compares the JSON of a document with an answer. */
+/** Compares the JSON of a document with a real answer. */
 function matches(shown: unknown, actual: unknown): boolean {
   if (shown === "…") return actual !== undefined;
   if (typeof shown !== "object" || shown === null) return shown === actual;
@@ -98,7 +102,7 @@ function matches(shown: unknown, actual: unknown): boolean {
   return Object.entries(shown).every(([name, value]) => name === "…" || matches(value, fields.get(name)));
 }
 
-/** Puts the reader's own choices into the text: the URL of the repository, and the port if 3000 is in use. */
+/** Replaces the values that a newcomer would choose: the URL of the repository, and the port if 3000 is in use. */
 const asTyped = (code: string): string =>
   code.replaceAll("REPOSITORY", root).replaceAll("127.0.0.1:3000", `127.0.0.1:${PORT ?? 3000}`);
 
@@ -138,7 +142,9 @@ const documents = (): string[] => [
     .sort(),
 ];
 
-/** Tests that run in the clone, with vitest's project and files. CI runs them in its deep tests, and leaves them out here. */
+/**
+ * The tests that run in the clone, each with vitest's project and files. CI runs them as part of its deep tests and leaves them out here.
+ */
 const suites = [
   ["receivers in each installed language", "api", "test/infra/receivers.api.test.ts"],
   ["CSV files as spreadsheet programs save them", "api", "test/jobs/spreadsheets.api.test.ts"],

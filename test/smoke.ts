@@ -1,6 +1,6 @@
 /**
  * `npm run smoke -- [--base URL]` checks a running service over HTTP, as a client that shares no code with the functions. A rep works on
- * prospects, a receiver gets signed webhooks, and another company sees none of it.
+ * prospects, a receiver gets signed webhooks, and another company sees none of this.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
@@ -191,8 +191,8 @@ async function story(): Promise<void> {
   for (let i = 0; i < CHANGES; i++) {
     const id = prospectIds[i % prospectIds.length];
     const isEvenRound = Math.floor(i / prospectIds.length) % 2 === 0;
-    // Each round sets the other status, so that each PATCH is a change. The chosen prospect begins with the second status, unlike the
-    // others.
+    // // The rounds alternate between two statuses, so that each PATCH is a change. The chosen prospect begins with the second status,
+    // and the others with the first.
     const status = (id === chosen) === isEvenRound ? first : second;
     const answer = await rep("PATCH", `/api/prospects/${id}`, { currentStatusId: status.id });
     assert(answer.status === 200, `patch: ${answer.status}`);

@@ -1,4 +1,6 @@
-/** Tests that a test run leaves no file in the temporary directory, and that a run removes the files of an earlier run that was killed. */
+/**
+ * Tests that a test run leaves no file in the temporary directory, and that it removes the files of an earlier test run that was killed.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -13,8 +15,8 @@ const TEST = "test/infra/adopted.test.ts";
 const root = resolve(import.meta.dirname, "..");
 
 /**
- * Starts a run of a test file that makes temporary folders. The test runner is a direct child, because the system may keep the entry of a
- * killed grandchild, which then looks like a running process.
+ * Runs a test file that makes temporary folders. The test runner is a direct child process. A killed grandchild could remain in the list
+ * of processes and look as if it were running.
  */
 const run = () =>
   spawn(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run", "--project", "direct", TEST], {

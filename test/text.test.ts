@@ -1,6 +1,6 @@
 /**
- * Tests the schemas of scalars such as text, ids, times and colours. They return an accepted value unchanged and reject every other value
- * with a reason.
+ * Tests the schemas of single values such as text, ids, times and colours. A schema must return an accepted value unchanged, and must
+ * reject any other value with a reason.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -87,7 +87,7 @@ test.each([
   expect(z.safeParse(schema, value).error?.issues).toEqual([expect.objectContaining({ code, message })]);
 });
 
-/** The schemas that accept a time. `dateBound` returns milliseconds. */
+/** The schemas that accept a time. */
 const takers = [InstantInput, dateBound("start"), dateBound("end")];
 
 test.each([

@@ -1,4 +1,7 @@
-/** Tests that a function decodes the caller that the authorizer encoded, and which Authorization headers the gateway's pattern accepts. */
+/**
+ * Tests that a function decodes the caller exactly as the authorizer encoded it. Also tests which Authorization headers the gateway's
+ * pattern accepts.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -21,7 +24,7 @@ describe("the caller's context", () => {
       fc.property(caller, (given) => {
         const context = contextOf(given);
         for (const value of Object.values(context)) expect(value).toMatch(/^.+$/);
-        // API Gateway adds its own fields to the authorizer's context, and decoding must ignore them.
+        // // API Gateway adds fields to the authorizer's context. Decoding must ignore them.
         expect(CallerContext.parse({ ...context, principalId: "x", integrationLatency: 1 })).toEqual(given);
       }),
     );
@@ -94,7 +97,7 @@ describe("the pattern that the gateway checks", () => {
   });
 
   test("takes time linear in the length of any header", () => {
-    // A pattern with backtracking would not finish on headers of this length.
+    // // On headers of this length, a pattern that backtracks would not finish.
     for (const part of ["a", "Bearer ", "a.", ".", " "])
       expect(pattern.test(`Bearer ${part.repeat(200_000)}`)).toBe(false);
   });

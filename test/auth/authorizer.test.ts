@@ -1,6 +1,6 @@
 /**
- * Tests that requests with bad tokens do not start the function of a route, and that requests fail with a server error while the authorizer
- * cannot read the table.
+ * Tests that a request with a bad token does not start the function of its route, and that requests fail with a server error while the
+ * authorizer cannot read the table.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -37,8 +37,8 @@ const guarded = routes.filter((route) => !route.public);
 const files = new Set(["authorize", ...routes.map(({ file }) => file)]);
 
 /**
- * Counts the calls of the authorizer and of the functions behind API routes during `work`. Functions behind queues and streams are left
- * out, because they may run at any time.
+ * Returns how often `work` calls the authorizer and each function behind an API route. Functions behind queues and streams are not
+ * counted, because they may run at any time.
  */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
@@ -101,7 +101,7 @@ test("an unknown user is logged without a stack", async () => {
   const entries = await loggedFor(`Bearer ${await service.mint({ sub: "nobody" })}`);
   expect(entries).toMatchObject([
     { level: "INFO", message: { event: "unauthorized", reason: "The user is unknown." } },
-    // Lambda itself writes this second line for each error that a function throws.
+    // // Lambda writes this second line for each error that a function throws.
     { level: "ERROR", message: { errorMessage: "Unauthorized", stackTrace: ["Error: Unauthorized"] } },
   ]);
 });

@@ -1,4 +1,4 @@
-/** Tests that each look-up of a caller reads the user's current rights from the table instead of a cache. */
+/** Tests that each look-up of a caller reads the user's current role and permissions from the table and never from a cache. */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";

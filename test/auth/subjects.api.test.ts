@@ -1,6 +1,6 @@
 /**
- * Tests that an inviter can set the subject (the `sub` of tokens) of a new user. The service allows this only with an external issuer of
- * tokens, and the local issuer counts as external.
+ * Tests that an inviter can choose the subject (the `sub` of access tokens) of a new user. The service allows this only if an external
+ * issuer makes the tokens. The local issuer counts as external.
  */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";

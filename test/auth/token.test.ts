@@ -1,4 +1,4 @@
-/** Tests which requests the token verifier sends for the issuer's public keys, and which error a caller gets while the issuer fails. */
+/** Tests how the token verifier fetches the issuer's public keys, and which error a caller gets while the issuer fails. */
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -17,7 +17,7 @@ afterEach(() => {
 interface Running {
   readonly issuer: string;
   readonly asked: string[];
-  /** If set, the issuer gives this answer to every request. If undefined, the issuer answers correctly. */
+  /** If defined, the issuer sends this answer to every request. Otherwise it answers correctly. */
   fault: { status: number; body: string } | undefined;
 }
 

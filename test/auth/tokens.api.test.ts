@@ -1,4 +1,4 @@
-/** Tests that bad tokens get 401 on every route, and that the service requests no URL that a token names. */
+/** Tests that every route answers 401 to a bad token, and that the service never requests a URL that a token contains. */
 import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -15,8 +15,8 @@ const as = await newTeam();
 
 const now = Math.floor(Date.now() / 1_000);
 /**
- * Seconds that the tests may take until they send a token. A claim about the future, such as `nbf`, is later than this. It therefore stays
- * invalid in a slow test.
+ * Seconds that the tests may need before they send a token. A time in a token that must be in the future (such as `nbf`) is later than
+ * this, so that the token is still invalid in a slow test.
  */
 const WAIT_SECONDS = 600;
 const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
@@ -27,9 +27,11 @@ const encode = (part: unknown): string =>
   Buffer.from(typeof part === "string" ? part : JSON.stringify(part)).toString("base64url");
 const decode = (part: string | undefined): unknown => JSON.parse(Buffer.from(part ?? "", "base64url").toString());
 
-/** All that the test needs to forge tokens: the issuer's keys, the parts of a valid token, and a key pair that the issuer does not know. */
+/**
+ * What the test needs to forge tokens: the issuer's keys, the parts of a valid token, and a key pair that does not belong to the issuer.
+ */
 interface Forge {
-  /** Undefined if the service under test keeps its private key secret. Forgeries that need the key are then skipped. */
+  /** Undefined if the tested service keeps its private key secret. Forgeries that need this key are then skipped. */
   readonly privateKey: KeyObject | undefined;
   readonly publicKey: KeyObject;
   readonly ownKey: KeyObject;
@@ -39,7 +41,7 @@ interface Forge {
 }
 let forge: Forge;
 
-/** A server that forged tokens name in `jku` or `x5u` (URLs of keys). The service must never request it. */
+/** A server whose URL the forged tokens contain as the place of their key (`jku` or `x5u`). The service must never send a request to it. */
 const lure = { url: "", visits: 0, close: (): void => undefined };
 
 beforeAll(async () => {
@@ -150,7 +152,7 @@ const bad: Record<string, () => string | undefined> = {
   "a huge token": () => `Bearer ${withClaims({ padding: "x".repeat(9_000) })}`,
 };
 
-/** Returns undefined if the forgery needs the issuer's private key and the test does not have it. */
+/** Makes the forged token. Returns undefined if this needs the issuer's private key and the test does not have it. */
 function forged(make: (() => string | undefined) | undefined): { value: string | undefined } | undefined {
   try {
     return { value: make?.() };
@@ -167,15 +169,12 @@ test("a forged token without a fault is accepted, so only their faults make the 
 });
 
 /**
- * The reasons in the answer to a token whose key the issuer does not have. The verifier fetches the issuer's keys only every few seconds,
- * and between two fetches it states no reason.
+ * The reasons that the service may state for a token with an unknown key. It fetches the issuer's keys only every few seconds, and in
+ * between it states no reason.
  */
 const UNKNOWN_KEY = ["signature not verified", undefined];
 
-/**
- * The reasons that the WWW-Authenticate challenge may state for each bad token. For a token that is not listed, the challenge states no
- * reason.
- */
+/** The reasons that the header WWW-Authenticate may state for each bad token. It states no reason for tokens that are not listed. */
 const reasons: Readonly<Record<string, string | readonly (string | undefined)[]>> = {
   "an unknown kid": UNKNOWN_KEY,
   "kid as a path": UNKNOWN_KEY,
@@ -221,7 +220,7 @@ test.for(Object.keys(bad))("%s gets 401", async (name, { skip }) => {
 
 const describedBy = (reason: string): string => `Bearer error="invalid_token", error_description="${reason}"`;
 
-/** Expects the gateway's answer to a bad token, which is a 401 with a challenge and without a read of the table. */
+/** Expects the answer to a bad token: a 401 with the header WWW-Authenticate, without a read of the table. */
 function expectChallenge(answer: Answer, reason?: string | readonly (string | undefined)[]): void {
   problemOf(answer, 401, "unauthenticated");
   const allowed = [reason].flat().map((one) => (one === undefined ? "Bearer" : describedBy(one)));

@@ -1,4 +1,4 @@
-/** Tests which requests an invitation and a withdrawal send to a Cognito user pool. */
+/** Tests the requests that an invitation and its withdrawal send to a Cognito user pool. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
@@ -14,8 +14,8 @@ const attributes = [
 ];
 
 /**
- * Runs `work` against a simulated user pool. The pool knows the user with the status `known`, or knows no user if `known` is undefined.
- * Returns the result of `work` and the requests that the pool received.
+ * Runs `work` with a simulated user pool. The pool contains the user with the status `known`, or no user if `known` is undefined. Returns
+ * the result of `work` and the requests to the pool.
  */
 async function askPool<T extends object>(
   known: string | undefined,

@@ -1,4 +1,4 @@
-/** Tests which faults the AWS clients of the service retry, which limits each call has, and how the errors of S3 are classified. */
+/** Tests which faults the service's AWS clients retry, which time limits each call has, and how the errors of S3 are classified. */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";

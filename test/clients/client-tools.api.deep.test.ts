@@ -1,4 +1,6 @@
-/** Tests that the tools of other teams read the OpenAPI documents: Spectral lints both, and three generators make clients that work. */
+/**
+ * Tests that the OpenAPI documents work with public tools: Spectral finds no fault in them, and three generators make clients that work.
+ */
 import { join } from "node:path";
 import { build } from "esbuild";
 import { beforeAll, expect, test } from "vitest";
@@ -7,7 +9,7 @@ import { baseUrl, tokenOf } from "../harness/client.ts";
 import { callsIn, installedTools, run } from "../harness/client-tools.ts";
 import { newTeam } from "../harness/team.ts";
 
-/** The command of each generator that writes its client into the folder `generated`. */
+/** The command of each generator. It writes the client into the folder `generated`. */
 const generators = {
   "hey-api": ["openapi-ts", "--silent", "--input", OPENAPI_30_FILE, "--output", "generated/hey-api"],
   oazapfts: ["oazapfts", OPENAPI_30_FILE, "generated/oazapfts.ts"],

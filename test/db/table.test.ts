@@ -1,4 +1,4 @@
-/** Tests the client of the table against a DynamoDB that answers batches in part, throttles, fails and loses replies. */
+/** Tests the client of the table while DynamoDB executes batches only in part, throttles, fails and loses replies. */
 import { describe, expect, test } from "vitest";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -108,8 +108,8 @@ describe("writing", () => {
       status: 400,
     } as const;
     const put = row(partition(), 1);
-    // DynamoDB gives no reason for this cancellation. It is therefore neither a failed condition nor bad input, and the client must retry
-    // the transaction.
+    // // DynamoDB gives no reason for this cancelled transaction. The client must not treat it as a failed condition or as invalid input,
+    // and must retry it.
     db.plan((_, number) => (number < 3 ? cancelled : pass));
     await db.table.transact([{ put, when: absent }]);
     db.plan(() => cancelled);

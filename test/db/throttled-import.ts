@@ -1,4 +1,4 @@
-/** Imports rows into a table that throttles, and checks that every row is written exactly once. */
+/** Imports rows into a table whose partitions throttle writes, and checks that every row is written exactly once. */
 import { expect } from "vitest";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";
@@ -11,23 +11,23 @@ import { startThrottledDynamoDb, type ThrottledDynamoDb } from "../harness/throt
 import { newCompany } from "../harness/warm-function.ts";
 import { faultyJobs } from "../jobs/faulty-jobs.ts";
 
-/** Milliseconds after which Lambda stops an execution of the import job. */
+/** Milliseconds (15 minutes) after which Lambda stops one execution of the import job. */
 const RUN_MS = 900_000;
 
 const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
 
-/** Opens the table through the throttling proxy. `attempts` is the SDK's maximum number of attempts for one call. */
+/** Opens the table behind the throttling proxy. `attempts` is the SDK's maximum number of attempts for one call. */
 export const tableOn = ({ endpoint }: ThrottledDynamoDb, attempts = 5): Table =>
   openTable(TABLE, dynamoClient({ ...local, ...patient, endpoint, attempts }));
 
 export interface Throttled {
   readonly rows: number;
   readonly partitions: number;
-  /** Write units a second that each partition accepts. */
+  /** Write units that each partition accepts per second. */
   readonly rate: number;
 }
 
-/** Returns how often the import job was executed until the import ended, and how many calls the table refused. */
+/** Returns how often the job was executed until the import ended, and how many calls the table refused. */
 export async function importThrottled(
   db: FaultyDynamoDb,
   { rows, partitions, rate }: Throttled,

@@ -1,4 +1,6 @@
-/** Tests that writers on a table that throttles lose no row, write no row twice, and give up only at their deadline. */
+/**
+ * Tests writers on a table that throttles. They must not lose a row, must not write a row twice, and may give up only at their deadline.
+ */
 import { expect, test } from "vitest";
 import { withDeadline } from "#shared/deadline.ts";
 import { TableBusy } from "#shared/errors.ts";

@@ -1,4 +1,4 @@
-/** Tests that an exported file equals the streamed export, whichever call of the table or the bucket fails. */
+/** Tests that an exported file equals the streamed export, even if any call to the table or the bucket fails. */
 import { gunzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -29,7 +29,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** Each test has another number. The job is killed at other calls to the table or the bucket in each test. */
+/** The number of the test. Each test kills the job at other calls to the table or the bucket. */
 let turn = 0;
 
 async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage> {
@@ -92,8 +92,8 @@ test("gzip parts that are compressed separately form one gzip stream (member)", 
   }
   const whole = Buffer.concat(parts);
   expect(gunzipSync(whole).toString()).toBe(texts.join(""));
-  // A gzip file may consist of several streams (members), which begin with these bytes. Some decompressors stop at the end of the first
-  // member, so the file must have only one.
+  // // A gzip file may consist of several members, which all begin with these bytes. Some programs stop at the end of the first member,
+  // so the file must have only one.
   expect(whole.indexOf(Buffer.from([0x1f, 0x8b, 8]), 1)).toBe(-1);
 });
 
@@ -150,7 +150,7 @@ test("an export starts over if the bucket loses the stored order of the rows, or
   for (const isLost of [() => true, (key: string) => key.endsWith(".order")]) {
     const job = await begun(company.caller);
     const from = harness.bucket.calls;
-    // From its third call of the bucket on, this execution fails. It has then stored the order of the rows and begun the file.
+    // // This execution fails from its third call to the bucket on. Before, it has stored the order of the rows and begun the file.
     harness.bucket.plan = (number) => (number - from <= 2 ? undefined : "before");
     await harness.run(harness.sound(), job);
     harness.bucket.plan = () => undefined;
@@ -173,8 +173,8 @@ test("a rep's file contains what the rep may see; a user who may see less when t
   await harness.run(harness.sound(), all);
   expect(gunzipSync(fileOf(own) ?? Buffer.alloc(0)).toString()).toBe(await streamed({ caller: rep }));
   expect((await stored(own)).total).toBe(3);
-  // The job reads the user's permissions from the table. There the user lacks `canViewAllProspects`, which only the request's caller had,
-  // so the job must fail.
+  // // The request's caller has the permission `canViewAllProspects`, but the user in the table does not have it. The job uses the
+  // permissions in the table, so it must fail.
   expect(await stored(all)).toMatchObject({ state: "failed" });
   expect(fileOf(all)).toBeUndefined();
   const late = await begun(rep);

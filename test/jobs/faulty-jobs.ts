@@ -1,4 +1,7 @@
-/** Executes import and export jobs on a table and a bucket with planned faults. It simulates S3's notifications and the queue. */
+/**
+ * Executes import and export jobs on a table and a bucket with planned faults. It also simulates the queue, and S3's messages about
+ * uploads.
+ */
 import { createHash } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Links } from "#shared/aws/links.ts";
@@ -17,13 +20,13 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { type FaultyDynamoDb, pass } from "../harness/faulty-dynamodb.ts";
 import { warmFunction } from "../harness/warm-function.ts";
 
-/** A call of the bucket fails before or after it takes effect, or succeeds if undefined. */
+/** The fault of a call to the bucket: it fails before or after it takes effect. Undefined means that the call succeeds. */
 export type BucketFault = "before" | "after" | undefined;
 
 export interface MemoryBucket extends Objects {
   readonly files: Map<string, Uint8Array>;
   readonly uploads: Map<string, Map<number, Uint8Array>>;
-  /** Returns the fault of the call with this number. Numbers begin at 1. */
+  /** Returns the fault for the call with this number, counted from 1. */
   plan: (number: number) => BucketFault;
   calls: number;
 }
@@ -102,14 +105,14 @@ const links: Links = {
 
 export interface FaultyJobs {
   readonly bucket: MemoryBucket;
-  /** Messages that no execution of a job has received yet. */
+  /** Messages of jobs that have not been executed yet. */
   readonly queue: JobMessage[];
   faulty(): JobContext;
   sound(): JobContext;
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
-  /** Executes the job once. Returns false if the execution fails. Its message is then in the queue again. */
+  /** Executes the job once. If the execution fails, it returns false and puts the message back into the queue. */
   run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
-  /** Removes all faults, and executes queued jobs and the sweep (which restarts lost jobs) until no job is left. */
+  /** Removes all faults. Then executes the queued jobs, and the sweep that restarts lost jobs, until no job is left. */
   settle(): Promise<void>;
 }
 

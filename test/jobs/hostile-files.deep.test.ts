@@ -1,4 +1,4 @@
-/** Tests that malicious files are refused early, with a reason and in bounded memory. */
+/** Tests that malicious files are refused early and with a reason, and that reading them needs a bounded amount of memory. */
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { NewTags, readRows } from "#shared/jobs/import/read-file.ts";
@@ -10,7 +10,7 @@ const dictionary: Dictionary = { version: 1, statuses: new Map(), tags: new Map(
 
 const MB = 1_000_000;
 
-/** Reads a file and returns its rows, the bytes that were read, and the peak of additional memory. */
+/** Reads a file. Returns the number of its rows, the number of bytes that were read, and the maximum of additional memory in bytes. */
 async function read(file: () => Iterable<Uint8Array>) {
   let rows = 0;
   let taken = 0;
@@ -24,7 +24,7 @@ async function read(file: () => Iterable<Uint8Array>) {
     }
   }
   try {
-    // The beginning of each of these files shows its encoding.
+    // // The encoding is detected from the beginning of the file.
     const encoding = await encodingOf(beginningOf(file()));
     const reading = { encoding, dictionary, tags: new NewTags(dictionary) };
     for await (const _ of readRows(counted(), reading)) rows++;
@@ -48,7 +48,7 @@ function memory(): number {
   return heapUsed + external;
 }
 
-/** Yields `piece` repeatedly, about `total` bytes in chunks of a megabyte. */
+/** Yields `piece` again and again, about `total` bytes in chunks of one megabyte. */
 function* many(piece: string, total: number, first = ""): Generator<Uint8Array> {
   if (first !== "") yield Buffer.from(first);
   const chunk = Buffer.from(piece.repeat(Math.ceil(MB / piece.length)));

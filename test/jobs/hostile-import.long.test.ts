@@ -1,6 +1,6 @@
 /**
- * Tests that importing one extremely long line needs no more memory than a small file. One line is as long as the largest allowed file, and
- * another one has a gigabyte.
+ * Tests that importing a file with one extremely long line needs no more memory than importing a small file. One tested line is as long
+ * as the largest allowed file, and another one has a gigabyte.
  */
 import { expect, test } from "vitest";
 import { HEAP_MB, importOneLine } from "./one-line-import.ts";

@@ -1,4 +1,4 @@
-/** Tests that importing one very long line fails with a reason, leaves no data behind and needs little memory. */
+/** Tests the import of a file with one very long line. It must fail with a reason, leave no data behind and need little memory. */
 import { expect, test } from "vitest";
 import { HEAP_MB, importOneLine } from "./one-line-import.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Tests import jobs with faults of the table and the bucket. Between a kill and the next execution, no row is visible. Afterwards each row
- * exists once.
+ * Tests import jobs while the table and the bucket fail. No row may be visible between a kill and the next execution, and afterwards each
+ * row must exist once.
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -38,12 +38,13 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** The number of the test. It decides at which calls the test kills the job. */
+/** The number of the test. It determines at which calls the test kills the job. */
 let turn = 0;
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
 /**
- * Returns a CSV file. Each row has an address, a status and two tags, and every third row has a note. The last `faults` rows are invalid.
+ * Returns a CSV file with `count` valid rows. Each row has an address, a status and two tags, and every third row has a note. In
+ * addition, `faults` invalid rows follow.
  */
 const fileOf = (count: number, faults = 0): Buffer =>
   Buffer.from(
@@ -81,15 +82,15 @@ async function expectNothing(company: Company): Promise<void> {
 }
 
 /**
- * Returns the keys of a company's rows, to find rows that a killed import has left behind. Reference data, records of imports and unused
- * leases of ids are not listed.
+ * Returns the keys of the company's rows, so that a test finds rows that a killed import has left behind. The result does not contain the
+ * rows that an import may leave: reference data, records of imports, and leases of unused ids.
  */
 async function left({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);
   return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML|XM|X|[PA]R) /.test(key));
 }
 
-/** More rows than one batch of the import, which has 2 048 rows. */
+/** An import writes batches of 2 048 rows, so this number of rows needs several batches. */
 const MANY = sized({ short: 2_500, wide: 5_000 });
 
 test(`${MANY} rows become prospects in their order, for 1.1 write units each and one more for each note`, {
@@ -131,7 +132,7 @@ describe("killed", () => {
       for (const last of killPointsOf(all, turn++)) {
         const company = await newCompany(harness.sound());
         const job = await harness.uploaded(company.caller, fileOf(COUNT, 120));
-        // All later calls fail, as if the process had ended at this call.
+        // // Call number `last` and all later calls fail, as if the process had been killed at this call.
         db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
         await harness.run(harness.faulty(), job);
         db.plan(() => pass);
@@ -199,8 +200,8 @@ describe("hand-over", () => {
     let runs = 0;
     for (harness.queue.push(job); harness.queue.length > 0; runs++) {
       const [message = job] = harness.queue.splice(0, 1);
-      // Every execution has only a second left, so it must hand over to the next one after each batch. Only the last step (`publish`)
-      // cannot be divided.
+      // // Every execution has only one second left, so it must stop after each batch and leave the rest to the next execution. Only the
+      // last step (`publish`) cannot be divided.
       const { job: at } = await findImport(harness.sound(), job.companyId, job.id);
       const isLast = at?.progress.step === "publish";
       expect(await harness.run(harness.sound(), message, () => (isLast ? 900_000 : 1_000))).toBe(true);
@@ -238,7 +239,7 @@ test("after an execution dies with reported progress, the next one counts each r
   const company = await newCompany(harness.sound());
   const job = await harness.uploaded(company.caller, fileOf(5_000, 150), { dryRun: true });
   const context = harness.sound();
-  // The job reads the file first to find its encoding, and then again to check the rows. This second read fails.
+  // // The job reads the file twice: to find its encoding, and to check its rows. The second read fails.
   let readings = 0;
   const breaking = async function* (key: string, etag: string): AsyncGenerator<Uint8Array> {
     const isSecond = ++readings === 2;

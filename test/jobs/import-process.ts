@@ -1,4 +1,4 @@
-/** Runs as a separate process that calls the import function with S3's message of one upload, and prints its peak memory. */
+/** Runs as a separate process. It calls the import function with S3's message about one upload, and prints the peak of its memory. */
 import type { Context } from "aws-lambda";
 import { handler } from "../../functions/jobs/import.ts";
 
@@ -6,7 +6,7 @@ const [key = ""] = process.argv.slice(2);
 const RUN_MS = 900_000;
 const ends = Date.now() + RUN_MS;
 
-// The process samples its memory, because the maximum that the system reports includes the parent process before the fork.
+// // The process samples its memory, because the operating system's maximum also includes the memory of the parent process at the fork.
 let peakBytes = 0;
 const watch = setInterval(() => {
   peakBytes = Math.max(peakBytes, process.memoryUsage.rss());

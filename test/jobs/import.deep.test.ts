@@ -1,6 +1,6 @@
 /**
- * Tests the import within one request with faults of the table, and its cost. Between a kill and the retry, no row is visible. Afterwards
- * each row exists once.
+ * Tests the import within one request while calls to the table fail, and the cost of such an import. No row may be visible between a kill
+ * and the retry, and afterwards each row must exist once.
  */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
@@ -85,8 +85,8 @@ const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
 };
 
 /**
- * Returns the keys of a company's rows, to find rows that a killed import has left behind. Reference data, idempotency keys and records of
- * imports are not listed.
+ * Returns the keys of the company's rows, so that a test finds rows that a killed import has left behind. The result does not contain
+ * reference data, idempotency keys and records of imports.
  */
 async function rowsOf({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);
@@ -137,7 +137,7 @@ describe("killed", () => {
           await posted(newFunction(), company.caller, fileOf(COUNT));
         }
         await expectOnce(company, COUNT);
-        // The retry deletes the rows of the killed import. Only leases of unused ids may remain.
+        // // The retry deletes the rows of the killed import. Only leases of unused ids may remain.
         const left = (await rowsOf(company)).filter((key) => !/#[PA]R R/.test(key));
         const pure = (await rowsOf(counting)).filter((key) => !/#[PA]R R/.test(key));
         expect(left.length, `killed at call ${last}`).toBe(pure.length);
@@ -234,7 +234,7 @@ test("2 000 rows cost at most 1.1 write units each, plus one for each note", asy
   expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * 2_000 + Math.ceil(2_000 / 3));
 });
 
-/** Returns the rows of a CSV file without the columns that an import ignores. */
+/** Returns the rows of a CSV file without the columns id, author and time, which an import ignores. */
 function contentOf(text: string): Record<string, string>[] {
   const rows: Record<string, string>[] = parse(text, { columns: true, record_delimiter: "\r\n" });
   return rows.map(({ id: _, createdBy: __, createdAt: ___, ...row }) => row);
@@ -246,7 +246,7 @@ async function exportOf(context: ApiContext, { caller }: Company): Promise<strin
   return text;
 }
 
-/** Copies the users, so that their names in the file are known in both companies. */
+/** Copies the users of one company to another, so that both companies know the user names in the file. */
 async function copyNames(from: Company, to: Company): Promise<void> {
   const users: Item[] = [];
   for await (const item of db.direct.query(keys.reference(from.caller.companyId)))

@@ -1,4 +1,4 @@
-/** Tests that every endpoint reads and changes imported records like records that were created one by one. */
+/** Tests that every endpoint treats imported records like records that were created one by one. */
 import { expect, test } from "vitest";
 import { at, type Client, send, tokenOf } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
@@ -32,7 +32,7 @@ test.each([
   { way: "a request", bring: byRequest },
   { way: "an upload", bring: byUpload },
 ])("every endpoint works with a prospect from $way", async ({ bring }) => {
-  // In a new company no function has leased ids yet, so this also tests the first lease.
+  // // In a new company no function has reserved ids yet, so the test also covers the first reservation.
   const { owner } = await newTeam();
   const name = uniqueName();
   await bring(owner, name);

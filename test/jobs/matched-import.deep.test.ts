@@ -1,6 +1,6 @@
 /**
- * Kills imports that update prospects, at their calls. After the next run each prospect is changed once, each new row exists once, and the
- * counts of imported, updated and skipped rows are right.
+ * Tests imports that update prospects and are killed at their calls. After the next execution, each prospect must be changed once and
+ * each new row must exist once. The counts of imported, updated and skipped rows must be right.
  */
 import { beforeEach, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -69,7 +69,10 @@ interface Seeded {
 
 const importOf = ({ companyId, id }: JobMessage) => findImport(harness.sound(), companyId, id);
 
-/** `renamed` is the prospect that a user has renamed after the import changed it. */
+/**
+ * Expects that each prospect is changed once and each new row exists once. `renamed` is a prospect that a user has renamed after the
+ * import had changed it.
+ */
 async function expectOnce({ caller, ids }: Seeded, renamed?: number): Promise<void> {
   const context = harness.sound();
   for (const [i, id] of ids.entries()) {
@@ -124,7 +127,7 @@ test.each(deaths)(
     for (const last of killPointsOf(all, when === "before" ? 0 : 1)) {
       const company = await seeded();
       const job = await harness.uploaded(company.caller, file, update);
-      // The run counts as killed after this call, so no later call takes effect.
+      // // Call number `last` and all later calls fail, as if the process had been killed at this call.
       db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
       await harness.run(harness.faulty(), job);
       db.plan(() => pass);
@@ -188,7 +191,7 @@ test("after a killed request is repeated, each row is imported once", { tags: "s
     db.plan(() => pass);
     const created = (await readAllProspects(harness.sound().table, company.caller.companyId)).prospects.length;
     const result = await importFile(harness.sound(), company.caller, file, update);
-    // The killed request may have completed. Its rows then exist, and the repeated request may not create them again.
+    // // The killed request may have been complete. In this case its rows exist, and the repeated request must not create them again.
     if (created === UPDATED) expect(result).toMatchObject({ imported: CREATED, updated: UPDATED, skipped: FAULTY });
     expect(result.imported + result.updated + result.skipped).toBe(ROWS);
     await expectOnce(company);
@@ -199,7 +202,7 @@ test("rows whose prospects are deleted or changed after the look-up are skipped,
   const company = await seeded();
   const { caller, ids } = company;
   const job = await harness.uploaded(caller, file, update);
-  // The first run has no time for more than the check of the file.
+  // // The first execution has only enough time to check the file.
   const sound = harness.sound();
   await harness.run(sound, job, () => 1_000);
   expect((await importOf(job)).job?.progress.step).toBe("check");

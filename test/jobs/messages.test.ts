@@ -1,4 +1,4 @@
-/** Tests which messages the queues of imports and exports accept, and which jobs the messages name. */
+/** Tests which messages the queues of imports and exports accept, and which jobs the messages refer to. */
 import { expect, test } from "vitest";
 import { ExportMessage } from "#shared/jobs/export/job.ts";
 import { ImportMessage } from "#shared/jobs/import/job.ts";

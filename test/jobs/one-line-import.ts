@@ -1,4 +1,6 @@
-/** Imports a file of one very long line in a separate process, and returns the result, the leftovers and the peak memory. */
+/**
+ * Imports a file with one very long line in a separate process. Returns the result, the rows and files that remain, and the peak memory.
+ */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -16,9 +18,9 @@ export const HEAP_MB = 256;
 
 export interface Outcome {
   readonly summary: ImportSummary;
-  /** New rows of the company and new files of the bucket, except the record of the import. */
+  /** Keys of rows and files that the import has created and not deleted. The record of the import itself is left out. */
   readonly leftovers: readonly string[];
-  /** Messages that the function returned to the queue, so that it would receive them again. */
+  /** Number of messages that the function returned to the queue as failed. */
   readonly failed: number;
   readonly peakBytes: number;
 }
@@ -75,7 +77,7 @@ async function inOwnProcess(key: string, dynamoDb: string, s3: string): Promise<
   return Run.parse(JSON.parse(stdout.slice(stdout.lastIndexOf("\n") + 1)));
 }
 
-/** Uploads in parts, so that the whole file is never in memory. */
+/** Uploads the file in parts, so that the whole file is never in memory. */
 async function upload(url: string, bytes: number): Promise<void> {
   const uploadId = /<UploadId>([^<]+)</.exec(await call(`${url}?uploads=`, "POST"))?.[1] ?? "";
   const part = Buffer.alloc(PART_BYTES, "a");

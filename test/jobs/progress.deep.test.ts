@@ -1,4 +1,7 @@
-/** Tests that jobs report their progress every few seconds, also between two checkpoints (the points from which a killed job continues). */
+/**
+ * Tests that jobs report their progress every few seconds, even between two checkpoints. A checkpoint is a point from which a killed job
+ * continues.
+ */
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { JobContext } from "#shared/context.ts";
@@ -16,13 +19,13 @@ import { faultyJobs } from "./faulty-jobs.ts";
 
 const db = faultyDynamoDb();
 
-/** Simulated milliseconds for writing or reading one batch. */
+/** Simulated milliseconds that writing or reading one batch takes. */
 const BATCH_MS = 4_000;
 
 const fileOf = (count: number): Buffer =>
   Buffer.from(`name,lat,lng\n${Array.from({ length: count }, (_, i) => `n${i},39.${i},-104.${i}\n`).join("")}`);
 
-/** Wraps a context. Each slow call advances the clock, and `report` receives every stored state of the job. */
+/** Wraps a context so that each slow call advances the clock. `report` receives every state of the job that is written to the table. */
 function slowly(context: JobContext, now: { ms: number }, report: (item: Item | undefined) => void): JobContext {
   const { table, objects } = context;
   return {
@@ -68,12 +71,12 @@ test("an import reports checked batches and every written batch", async () => {
     if (item?.type === "import") seen.push(summaryOf(StoredImport.parse(item)));
   });
   expect(await harness.run(context, job)).toBe(true);
-  // Some batches may be unreported, because Node's streams read an unspecified amount ahead.
+  // // Not every batch is reported, because Node's streams read an undefined number of bytes ahead.
   expect(new Set(seen.map(({ processed }) => processed)).size).toBeGreaterThan(3);
   expect(isRising(seen.map(({ processed }) => processed))).toBe(true);
   expect(new Set(seen.map(({ written }) => written))).toEqual(new Set([0, 2_048, 4_096, 6_144, 7_000]));
   expect(isRising(seen.map(({ written }) => written))).toBe(true);
-  // The job's record is written once for each batch, at the beginning, at each step and at the end. More writes would waste write units.
+  // // The job's record is written at the beginning, after each batch, at each step and at the end. More writes would waste write units.
   expect(seen.length).toBeLessThan(18);
 });
 
@@ -108,7 +111,7 @@ test("a failing execution waits for its pending writes before it ends", async ()
     await setTimeout(100);
     pending--;
   };
-  /** How often the job has begun to read the file. The third time, when it writes the rows, the read fails in the second batch. */
+  /** Counts how often the job reads the file. It writes the rows during the third time, and this read fails in the second batch. */
   let readings = 0;
   const read: JobContext["objects"]["read"] = async function* (key, etag) {
     const isThird = ++readings === 3;

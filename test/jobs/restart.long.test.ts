@@ -1,4 +1,7 @@
-/** Tests that running imports continue after a restart of the local service, by SIGTERM and by SIGKILL, and import each row once. */
+/**
+ * Tests that running imports continue when the local service is stopped by SIGTERM or SIGKILL and started again. Each row must be
+ * imported once.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -46,7 +49,7 @@ async function start(): Promise<Running> {
   };
 }
 
-/** Enough that the service is still importing when the signal comes. */
+/** With this many rows, the service is still importing when the signal comes. */
 const ROWS = 20_000;
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, 100));
@@ -54,7 +57,7 @@ const pause = () => new Promise((resolve) => setTimeout(resolve, 100));
 const importOf = async ({ api }: Running, id: number) =>
   present((await api.GET("/api/prospects/imports/{id}", { params: { path: { id } } })).data);
 
-/** Uploads a file of prospects whose names begin with this word, and waits until some of its rows are written. */
+/** Uploads a file of prospects whose names begin with `word`. Waits until some of its rows are written. */
 async function runningImport(service: Running, word: string): Promise<number> {
   const { data: job } = await service.api.POST("/api/prospects/imports", { body: {} });
   const { url, method, headers } = present(job?.upload);
@@ -67,7 +70,10 @@ async function runningImport(service: Running, word: string): Promise<number> {
   return id;
 }
 
-/** A cut-off import waits up to three minutes for its lease, and a busy machine is ten times slower than a calm one. */
+/**
+ * An interrupted import waits up to three minutes until the lease of the killed job has expired. In addition, a busy machine is up to ten
+ * times slower than an idle one.
+ */
 const TIMEOUT_MS = 1_800_000;
 
 test("imports that SIGTERM and SIGKILL cut off continue after the next start, and import each row once", {

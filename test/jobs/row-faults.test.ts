@@ -1,4 +1,4 @@
-/** Tests that the errors of imported rows fit into one answer and one row of the table, whatever the file contains. */
+/** Tests that the errors of an import's rows fit into one answer and into one row of the table, for every possible file. */
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -27,9 +27,10 @@ test("a fault is short and contains no text of a cell", async () => {
       const { faults: errors } = await readFile(fileOf([...rows, ["too few cells"]]), empty);
       for (const { message } of errors) {
         expect(message.length).toBeLessThanOrEqual(limits.rowFault);
-        // The message has only ASCII characters that JSON does not escape, so its length in characters is its length in bytes.
+        // // The message contains only ASCII characters that JSON does not escape. Its number of characters is therefore its number of
+        // bytes.
         expect(message).toMatch(/^[ !#-[\]-~]+$/);
-        // This is the default text of the validation library, but every schema must have its own text.
+        // // "Invalid input" is the validation library's default text. Every schema must have its own text instead.
         expect(message).not.toContain("Invalid input");
       }
     }),
@@ -55,11 +56,11 @@ test("a row with too many faults counts those that do not fit", async () => {
   const parts = message.split("; ");
   const more = Number(/^and (\d+) more$/.exec(parts.at(-1) ?? "")?.[1]);
   expect(new Set(parts).size).toBe(parts.length);
-  // Nine columns are invalid, and the row has neither an address nor coordinates, which is the tenth error.
+  // // The row has ten errors: nine columns are invalid, and it has neither an address nor coordinates.
   expect(parts.length - 1 + more).toBe(10);
 });
 
-/** Returns a fixed pseudo-random sequence, so that every run tests the same file. */
+/** Returns a pseudo-random sequence that is the same in every run, so that every run tests the same file. */
 function sequence(): () => number {
   let state = 1;
   return () => {
@@ -87,7 +88,7 @@ test("the most varied faults of the maximum number of rows fit into an answer an
       ? ",".repeat(Math.floor(next() * 1_000))
       : importColumns.map((column) => (next() < 0.6 ? quoted(pick(bad[column] ?? [""])) : "")).join(","),
   );
-  // Blank lines make the row numbers longer and less regular. The stored errors then compress worse, as in the worst case.
+  // // Blank lines make the row numbers longer and irregular. The stored errors then compress as badly as in the worst case.
   const file = Buffer.from(
     [importColumns.join(","), ...rows].map((row) => row + "\n".repeat(1 + Math.floor(next() * 9))).join(""),
   );

@@ -1,4 +1,7 @@
-/** Tests that the imports by request and by upload read files as spreadsheet programs save them, and name the columns that they ignore. */
+/**
+ * Tests that both imports (in one request, and by upload) read files as spreadsheet programs save them, and name the columns that they
+ * ignore.
+ */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { ImportJob } from "../../docs/client/api.ts";
@@ -26,7 +29,7 @@ const post = async (file: string | Uint8Array<ArrayBuffer>, query = "") => {
 const inRequest = async (file: string | Uint8Array<ArrayBuffer>): Promise<Result> =>
   bodyOf(await post(file), 200, Result);
 
-/** Uploads the file, waits until its import has ended, and returns the import. */
+/** Uploads the file and waits until its import has ended. Returns the import. */
 async function byUpload(file: string | Uint8Array<ArrayBuffer>): Promise<ImportJob> {
   const job = dataOf(await as.owner.POST("/api/prospects/imports", { body: {} }), 201);
   expect(job).toMatchObject({ encoding: null, ignoredColumns: [] });

@@ -1,4 +1,4 @@
-/** Tests that a connection to a receiver is reused for the same URL only, and is replaced after the receiver has closed it. */
+/** Tests that a connection to a receiver is reused only for the same URL, and is replaced after the receiver has closed it. */
 import type { Socket } from "node:net";
 import { describe, expect, test, vi } from "vitest";
 import * as limits from "#shared/limits.ts";
@@ -9,7 +9,7 @@ closeAfterEach();
 describe("the connection to a receiver", () => {
   const ANSWER = "HTTP/1.1 204 No Content\r\n\r\n";
   /**
-   * Starts a TCP receiver. `behave` receives the number of the request on its connection and the number of the connection, both counted
+   * Starts a TCP receiver. `behave` gets the number of the request on its connection, and the number of the connection. Both are counted
    * from 1.
    */
   const counted = async (behave: (socket: Socket, request: number, connection: number) => void) => {
@@ -41,8 +41,8 @@ describe("the connection to a receiver", () => {
   ])("is replaced if the receiver has %s it while it was idle", async (_, end) => {
     const receiver = await counted((socket, request) => (request === 1 ? void socket.write(ANSWER) : end(socket)));
     for (let i = 0; i < 3; i++) expect(await send(receiver)).toMatchObject({ status: 204, error: null });
-    // The second exchange finds the first connection closed and opens another one. That one is not reused, so the third exchange opens a
-    // third connection.
+    // // The second exchange finds that the first connection is closed, and opens a second one for its retry. The service does not reuse
+    // the connection of a retry, so the third exchange opens a third connection.
     expect({ connections: receiver.count(), requests: receiver.requests() }).toEqual({ connections: 3, requests: 4 });
   });
 

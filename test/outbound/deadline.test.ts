@@ -1,4 +1,4 @@
-/** Tests with a simulated timer that the deadline ends an exchange, whatever the receiver does. */
+/** Tests with a simulated timer that an exchange (one request with its answer) ends at its deadline, whatever the receiver does. */
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
@@ -11,8 +11,7 @@ let deadlines: { readonly ms: number; readonly end: () => void }[];
 const cleanUps: (() => void)[] = [];
 beforeEach(() => {
   deadlines = [];
-  // Fake timers do not affect AbortSignal.timeout, so the test replaces this function. The replacement aborts with the same error as
-  // Node's.
+  // // Fake timers do not affect AbortSignal.timeout, so the test replaces this function. The replacement aborts with the same error.
   vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
     const controller = new AbortController();
     deadlines.push({ ms, end: () => controller.abort(new DOMException("timed out", "TimeoutError")) });
@@ -52,8 +51,8 @@ async function listen(behave: (socket: Socket) => void): Promise<Listening> {
 }
 
 /**
- * The exchange must end within this many iterations of the event loop after the deadline. They take so little time that no second timer can
- * end the exchange.
+ * Maximum number of iterations of the event loop between the deadline and the end of the exchange. They take so little time that no
+ * second timer can have ended the exchange.
  */
 const TURNS = 50;
 
@@ -108,7 +107,7 @@ describe("one timer ends the exchange at its deadline when a receiver", () => {
   });
 
   test("accepts a connection and never reads from it", async () => {
-    // The operating system accepts the connection, but the process never reads from it.
+    // // The operating system accepts the connection, but the server never reads from it.
     const server = createServer({ pauseOnConnect: true }).listen(0, "127.0.0.1");
     await once(server, "listening");
     cleanUps.push(() => server.close());

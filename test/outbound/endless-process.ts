@@ -1,4 +1,4 @@
-/** Runs as a separate process that posts to a receiver with endless answers, and prints its memory before and at its peak. */
+/** Runs as a separate process that posts to a receiver whose answer never ends. It prints its memory before the post and at the peak. */
 import { post } from "#shared/outbound/post.ts";
 
 const [, , url = ""] = process.argv;

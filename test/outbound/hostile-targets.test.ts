@@ -1,4 +1,7 @@
-/** Tests that the process opens no connection for a hostile webhook URL, neither when the URL is saved nor when a delivery is sent. */
+/**
+ * Tests hostile webhook URLs. The service must open no connection for them, neither when a user saves the URL nor when it sends a
+ * delivery.
+ */
 
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
@@ -13,11 +16,11 @@ import { type Exchange, post } from "#shared/outbound/post.ts";
 import { assertTarget, parseTarget } from "#shared/outbound/public-url.ts";
 import { hostileForms, hostileLiterals, hostileNames } from "./hostile-targets.ts";
 
-/** A server that listens on every address of the machine, so that it notices any connection. */
+/** A server on every address of this machine, so that it notices each connection. */
 let listener: Server;
 let port = 0;
 let received = 0;
-/** Calls of `connect` that reached the operating system. */
+/** Number of calls to `connect` that reached the operating system. */
 let connects = 0;
 const counter = createHook({
   init(_id, type) {
@@ -54,7 +57,7 @@ const unknown: Resolve = () => Promise.reject(new Error("ENOTFOUND"));
 const request = (url: string) => ({ url: at(url), body: "{}", headers: { "Content-Type": "application/json" } });
 const send = (url: string, resolve: Resolve): Promise<Exchange> => post(request(url), "public", resolve);
 
-/** Returns the error message of an attempt to save the URL. */
+/** Tries to save the URL, and returns the message of the error. */
 async function refusal(url: string, resolve: Resolve): Promise<string> {
   const error: unknown = await assertTarget(at(url), "public", resolve).catch((reason: unknown) => reason);
   if (!(error instanceof ApiError)) throw new Error(`${url} was not refused`);
@@ -119,7 +122,8 @@ describe("a name with changing answers", () => {
 
   test("is looked up once for each exchange, which connects to the vetted address", async () => {
     let asked = 0;
-    // The second look-up would return a forbidden address. The connection must use the address of the first look-up, which was checked.
+    // // A second look-up would return a forbidden address. The connection must use the address of the first look-up, which the service
+    // has checked.
     const rebinding: Resolve = async () => records([asked++ === 0 ? "127.0.0.1" : "10.0.0.1"]);
     const exchange = await post(request("http://rebind.example:PORT/"), "local", rebinding);
     expect(exchange.status).toBe(200);
@@ -175,12 +179,13 @@ test("a post ignores the proxy in the environment variables and connects to the 
   const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
   expect(printed.trim(), complaints).toBe("200 502");
   expect(received - before).toBe(1);
-  // The child process also sends a plain request. It reaches the proxy, which proves that the environment variables have an effect.
+  // // The child process also sends a plain request. The proxy receives this request, which proves that the proxy variables have an
+  // effect.
   expect(proxied).toBe(1);
   proxy.close();
 });
 
-/** Sends one request with `post`, and a plain request that obeys the proxy variables. */
+/** A program that sends one request with `post`, and one plain request that obeys the proxy variables. */
 const ONE_POST = `
 import { get } from "node:http";
 import { post } from "./shared/outbound/post.ts";

@@ -1,6 +1,6 @@
-/** URLs to which the service must never connect. The tests replace `PORT` by a port that they watch. */
+/** URLs to which the service must never connect. The tests replace `PORT` by a port on which they listen. */
 
-/** URLs that are refused by their form alone, each with a part of the error message. */
+/** URLs that are refused without a look-up of their host, each with a part of the error message. */
 export const hostileForms: ReadonlyArray<[url: string, rule: string]> = [
   ["http://127.0.0.1:PORT/", "https"],
   ["http://example.com:PORT/", "https"],
@@ -23,7 +23,7 @@ export const hostileForms: ReadonlyArray<[url: string, rule: string]> = [
   ["https://:secret@example.com:PORT/", "user name"],
 ];
 
-/** Forbidden addresses in many spellings. */
+/** URLs with forbidden IP addresses in many spellings, each with a part of the error message. */
 export const hostileLiterals: ReadonlyArray<[url: string, rule: string]> = [
   ["https://127.0.0.1:PORT/", "loopback"],
   ["https://127.255.255.254:PORT/", "loopback"],
@@ -94,7 +94,7 @@ export const hostileLiterals: ReadonlyArray<[url: string, rule: string]> = [
   ["https://[4000::1]:PORT/", "not global unicast"],
 ];
 
-/** Names with the addresses that they resolve to. One private address among public ones must be enough for a refusal. */
+/** URLs with host names, and the addresses to which the names resolve. A URL must be refused if one of several addresses is private. */
 export const hostileNames: ReadonlyArray<[url: string, addresses: readonly string[], rule: string]> = [
   ["https://localhost:PORT/", ["127.0.0.1", "::1"], "loopback"],
   ["https://LOCALHOST:PORT/", ["::1"], "loopback"],
@@ -109,7 +109,7 @@ export const hostileNames: ReadonlyArray<[url: string, addresses: readonly strin
   ["https://zone.example:PORT/", ["fe80::1%lo"], "linkLocal"],
   ["https://metadata.google.internal:PORT/", ["169.254.169.254"], "private networks (.internal)"],
   ["https://db.internal:PORT/", ["172.20.1.1"], "private networks (.internal)"],
-  // These names are refused even if they resolve to public addresses.
+  // // These names must be refused even if they resolve to public addresses.
   ["https://localhost:PORT/", ["93.184.216.34"], "loopback name"],
   ["https://LOCALHOST.:PORT/", ["93.184.216.34"], "loopback name"],
   ["https://localhost..:PORT/", ["93.184.216.34"], "loopback name"],

@@ -1,9 +1,9 @@
-/** A DNS server on loopback, over UDP. A test chooses its answers. */
+/** A DNS server on loopback that uses UDP. A test chooses its answers. */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { isIPv6 } from "node:net";
 
-/** Addresses with their TTL in seconds, an error reply, or no reply. */
+/** An answer of the name server: addresses with their TTL in seconds, an error, or no reply. */
 export type NameAnswer =
   | { readonly addresses: readonly string[]; readonly ttl?: number }
   | "silence"
@@ -12,11 +12,11 @@ export type NameAnswer =
   | "REFUSED";
 
 export interface NameServer {
-  /** Address and port in the form that `Resolver.setServers` accepts. */
+  /** The address and port, in the form that `Resolver.setServers` accepts. */
   readonly address: string;
-  /** One entry for each question, such as `A x.test`. */
+  /** The questions so far, for example `A x.test`. */
   readonly questions: string[];
-  /** Chooses the reply. `asked` is the number of earlier questions for the same name and type. */
+  /** Chooses the answer to a question. `asked` is the number of earlier questions for the same name and type. */
   answer: (name: string, type: "A" | "AAAA", asked: number) => NameAnswer;
   stop(): void;
 }
@@ -71,7 +71,7 @@ function questionOf(message: Buffer): { name: string; type: "A" | "AAAA"; end: n
   return { name: labels.join(".").toLowerCase(), type, end: at + 5 };
 }
 
-/** Encodes a DNS resource record. Its name is a compression pointer to the name in the question. */
+/** Encodes a DNS record. Instead of its name, it contains a pointer to the name in the question. */
 function recordOf(address: string, type: "A" | "AAAA", ttl: number): Buffer {
   const data = type === "A" ? Buffer.from(address.split(".").map(Number)) : v6(address);
   const head = Buffer.alloc(HEADER_BYTES);
@@ -83,7 +83,7 @@ function recordOf(address: string, type: "A" | "AAAA", ttl: number): Buffer {
   return Buffer.concat([head, data]);
 }
 
-/** Encodes an IPv6 address. Accepts `::` at most once and no IPv4 part. */
+/** Encodes an IPv6 address. The text may contain `::` once, and must not contain an IPv4 address. */
 function v6(address: string): Buffer {
   const [before = "", after] = address.split("::");
   const groups = (part: string): number[] =>

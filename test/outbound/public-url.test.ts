@@ -1,4 +1,4 @@
-/** Tests which URLs of receivers each policy allows. The policy `public` must refuse every spelling of a private address. */
+/** Tests which URLs of receivers each policy allows. The policy `public` must refuse a private address in every spelling. */
 import { describe, expect, test } from "vitest";
 import { addressFault, parseTarget } from "#shared/outbound/public-url.ts";
 

@@ -1,4 +1,4 @@
-/** Tests that an exchange with a misbehaving receiver stays within the limits of time, bytes and memory. */
+/** Tests that an exchange (one request with its answer) with a misbehaving receiver keeps the limits of time, bytes and memory. */
 import { spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
@@ -15,7 +15,7 @@ closeAfterEach();
 const says = (lines: string) => (socket: Socket) => {
   socket.once("data", () => socket.end(lines));
 };
-/** Sends `first`, then `drop` every 50 ms until the connection closes. */
+/** Sends `first`, and then `drop` every 50 ms until the connection closes. */
 const drips = (socket: Socket, first: string, drop: string) => {
   socket.once("data", () => {
     socket.write(first);
@@ -25,12 +25,12 @@ const drips = (socket: Socket, first: string, drop: string) => {
 };
 
 /**
- * An exchange must end at most this long after a plain timer with the same deadline. The reference is a timer and not the clock, because a
- * busy machine delays both.
+ * Maximum milliseconds between the end of a plain timer with the same deadline and the end of the exchange. The test compares with a
+ * timer and not with the clock, because a busy machine delays both.
  */
 const BEYOND_MS = 500;
 
-/** This test uses the real clock. deadline.test.ts tests the deadline with a simulated timer. */
+/** This test uses the real clock. deadline.test.ts uses a simulated timer. */
 test("a receiver that exceeds the deadline in any way is cut off within half a second", async () => {
   const late = await Promise.all([
     tcp(() => undefined),
@@ -124,7 +124,7 @@ describe("a receiver that", () => {
     });
     const { status, answer } = await send(receiver);
     expect({ status, answer }).toEqual({ status: 200, answer: "x".repeat(limits.answerKeptBytes) });
-    // The socket buffers of both sides may hold much more than the 16 KB that the process reads.
+    // // The process reads only 16 KB, but the socket buffers of both sides may contain much more.
     expect(await closed.promise).toBeLessThan(20_000_000);
   });
 });

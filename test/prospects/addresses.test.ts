@@ -1,4 +1,7 @@
-/** Tests that an address agrees with its copies in prospects after concurrent and interrupted changes, and who sees an address. */
+/**
+ * Tests that an address equals its copies in the rows of prospects, even after concurrent and interrupted changes. Also tests who sees an
+ * address.
+ */
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -117,7 +120,7 @@ test("concurrent changes of an address, of its prospects, and of which address a
   }
 });
 
-/** Creates a company and returns its owner and a rep who sees only own prospects. */
+/** Creates a company. Returns its owner and a rep who sees only assigned prospects. */
 async function companyWithRep(): Promise<{ context: ApiContext; owner: Caller; rep: Caller }> {
   const { context, caller: owner } = await company();
   const row = StoredUser.parse(await context.table.get(keys.user(owner.companyId, owner.userId)));
@@ -164,7 +167,8 @@ describe.each(["unflushed", "flushed"])("with an index that is %s, a user who se
     for (const { id } of [free, mine])
       expect(await updateAddress(context, rep, id, { zip: "9" })).toMatchObject({ zip: "9" });
 
-    // A user sees an address if the user sees a holder (a prospect with this address), so visibility must follow the holders.
+    // // A user sees an address if the user sees a prospect with this address. Changes of these prospects must therefore change who sees
+    // the address.
     await updateProspect(context, owner, other.id, { addressId: free.id });
     expect(await listed(context, rep)).toEqual([mine.id, theirs.id, shared.id].toSorted((a, b) => a - b));
     await expect(getAddress(context, rep, free.id)).rejects.toMatchObject(notFound);
@@ -208,12 +212,12 @@ describe.each(["unflushed", "flushed"])("with an index that is %s, a user who se
       await expect(updateAddress(context, caller, hidden.id, { zip: "9" })).rejects.toMatchObject(notFound);
       await expect(createProspect(context, caller, { addressId: hidden.id })).rejects.toMatchObject(badReference);
     }
-    // A change of the address itself must not change who sees it.
+    // // A change of the address itself must not change who sees the address.
     for (const caller of [rep, owner]) await updateAddress(context, caller, mine.id, { zip: `9-${caller.role}` });
     await updateAddress(context, owner, theirs.id, { zip: "9" });
     await expectVisibleTo(rep, [mine.id, both.id]);
     await expectVisibleTo(stranger, [both.id]);
-    // A deleted prospect does not decide who sees the address while another prospect has the same address.
+    // // After a prospect is deleted, only the other prospects with the address determine who sees it.
     await deleteProspect(context, owner, shared.id);
     await expectVisibleTo(rep, [mine.id]);
     await expectVisibleTo(stranger, [both.id]);

@@ -1,4 +1,4 @@
-/** Tests appointments over HTTP: their fields, how prospects show them, and their events. */
+/** Tests appointments over HTTP: their fields, how a prospect shows them, and their webhook events. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Appointment, NewAppointment, NewProspect, operations } from "../../docs/client/api.ts";

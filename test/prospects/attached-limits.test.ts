@@ -1,5 +1,5 @@
 /**
- * Tests the notes, appointments and status changes of a prospect. Lists must not read them, their number is limited, and deleted ones are
+ * Tests the notes, appointments and status changes of a prospect: lists must not read them, their number is limited, and deleted ones are
  * not read.
  */
 import { expect, test } from "vitest";
@@ -42,7 +42,7 @@ async function withProspects(count: number): Promise<{ company: Company; context
   return { company, context, ids };
 }
 
-/** Writes the rows of many notes at once, without index entries, which is faster than many creates. */
+/** Writes many rows of notes at once and without entries for the search index, because creating single notes takes longer. */
 async function hangNotes(context: ApiContext, { caller }: Company, prospectId: number, count: number, body: string) {
   const { companyId } = caller;
   const dated = (i: number) => ({ createdAt: at(i), updatedAt: at(i), createdBy: null, version: 1 });
@@ -69,7 +69,7 @@ test("300 notes of 10 KB cost a list nothing; an export and GET of one prospect 
   const [listed, exported, shown] = [await units(list), await units(whole), await units(detail)];
   expect(listed).toBe(before[0]);
   expect(exported - (before[1] ?? 0)).toBeLessThanOrEqual(4);
-  // `readProspect` reads the five newest notes of the prospect, which are 10 KB each.
+  // // `readProspect` reads the five newest notes of the prospect. Each has 10 KB.
   expect(shown - (before[2] ?? 0)).toBeLessThanOrEqual(13);
   expect((await metered(detail)).usage.rounds).toBe(1);
   expect(await whole()).toContain("299 xxx");
@@ -79,7 +79,7 @@ test("300 notes of 10 KB cost a list nothing; an export and GET of one prospect 
 test("notes are listed newest first with any ids and any pages", async () => {
   const { company, context, ids } = await withProspects(2);
   const [id = 0, other = 0] = ids;
-  // Two functions lease different blocks of 128 ids, so a later note may have a lower id.
+  // // Each function takes ids from its own block of 128 ids, so a later note can have a lower id.
   const [first, second] = [newFunction(), newFunction()];
   await createNote(second, company.caller, other, { body: "on another" });
   const bodies: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Tests writes of notes and appointments with a DynamoDB fault at each call. The row, its locator (which finds it by id), its calendar
- * entry and its prospect must always agree. A client's retry must have the result of an undisturbed request.
+ * Tests writes of notes and appointments while each of their calls to DynamoDB fails once. The row, its calendar entry, its prospect and
+ * its locator (the row that finds it by id) must always agree. The client's retry must have the same result as a request without a fault.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -32,7 +32,7 @@ interface Scene {
   readonly prospectId: number;
   readonly noteId: number;
   readonly appointmentId: number;
-  /** The partition keys of all locators that were written. A locator finds a note or appointment by its id. */
+  /** The partition keys of all written locators. A locator is a row that finds a note or an appointment by its id. */
   readonly places: Set<string>;
 }
 
@@ -57,7 +57,10 @@ async function scene(caller: Caller): Promise<Scene> {
   return { caller, prospectId, noteId: note.id, appointmentId: appointment.id, places: partitions };
 }
 
-/** Returns the prospect's row, notes, appointments, calendar entries and locators (the rows that find these records by id). */
+/**
+ * Returns the prospect's row with its notes, appointments, calendar entries and locators (the rows that find notes and appointments by
+ * id).
+ */
 async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Promise<Item[]> {
   const { pk, sk } = keys.prospect(companyId, prospectId);
   const months = [JANUARY, JUNE].map((startAt) => ({ pk: attachedKeys.calendarEntry(companyId, startAt, 1).pk }));
@@ -72,7 +75,10 @@ async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Pro
   return rows;
 }
 
-/** Wraps a fault plan. It remembers the partition of every locator that is written, so that a locator without its record is found. */
+/**
+ * Wraps a fault plan. It remembers the partition of every written locator, so that the test also finds a locator without its note or
+ * appointment.
+ */
 const watching =
   ({ places }: Scene, plan: FaultPlan): FaultPlan =>
   (operation, number, body) => {
@@ -81,8 +87,8 @@ const watching =
   };
 
 /**
- * Expects that every note and appointment has a locator (the row that finds it by id), and that every appointment has equal copies in the
- * calendar and in the prospect's row. Also expects that no other rows of these kinds exist.
+ * Expects that every note and appointment has a locator, and that the calendar and the prospect's row have equal copies of every
+ * appointment. Other rows of these kinds must not exist.
  */
 async function expectWhole(at: Scene, place: string): Promise<void> {
   const rows = await rowsOf(at);
@@ -113,7 +119,7 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
 
 interface Operation {
   readonly run: (context: ApiContext, at: Scene) => Promise<unknown>;
-  /** Checks the rows after the write and its retries. At least `runs.least` and at most `runs.most` of these requests took effect. */
+  /** Checks the rows after the write and its retries. Between `runs.least` and `runs.most` of the requests have taken effect. */
   readonly done: (context: ApiContext, at: Scene, runs: { least: number; most: number }) => Promise<void>;
 }
 
@@ -146,7 +152,7 @@ const countOf = {
   appointments: async (context: ApiContext, at: Scene) => (await calendarOf(context, at)).length,
 };
 
-/** Expects at least `least` new records. Without an idempotency key, each request that took effect may have created one. */
+/** Expects at least `least` new records. Without an idempotency key, each request that has taken effect may have created one. */
 const counted =
   (count: (context: ApiContext, at: Scene) => Promise<number>, isKeyed: boolean): Operation["done"] =>
   async (context, at, { least, most }) => {
@@ -213,7 +219,10 @@ const operations: Readonly<Record<string, Operation>> = {
 };
 
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
-/** Makes the plan in which the call with this number fails. After a kill, all later calls fail too, because a killed process makes none. */
+/**
+ * Makes the plan in which the call with number `at` fails. After a kill, all later calls fail too, because a killed process makes no more
+ * calls.
+ */
 const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
   "killed before": (at) => (_, number) => (number < at ? pass : dead),
   "killed after": (at) => (_, number) => (number < at ? pass : number === at ? { kind: "lose reply" } : dead),
@@ -221,7 +230,7 @@ const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
   "a lost reply": (at) => (_, number) => (number === at ? { kind: "lose reply" } : pass),
   "a conflict": (at) => (operation, number) => (number === at && isTransaction(operation) ? conflict : pass),
 };
-/** Faults that the service itself must hide from the client by a retry. */
+/** Faults after which the service must repeat the call itself. The client must not notice them. */
 const RIDDEN_OUT = ["throttled", "a lost reply", "a conflict"];
 const isTransaction = (call: string): boolean => call.startsWith("Transact");
 
@@ -253,8 +262,8 @@ test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, t
 });
 
 /**
- * Retries the request after its claim on the idempotency key has expired (31 s). A retry of a delete may get 404, because the record is
- * gone.
+ * Repeats the request 31 seconds later, when its claim on the idempotency key has expired. A repeated delete may get 404, because the
+ * record no longer exists.
  */
 async function retried({ run }: Operation, at: Scene): Promise<void> {
   const context = contextOn(db.table, { now: () => Date.now() + 31_000 });

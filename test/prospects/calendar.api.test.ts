@@ -1,4 +1,4 @@
-/** Tests the calendar over HTTP. It contains the appointments that start within the bounds and whose prospects the caller sees. */
+/** Tests the calendar over HTTP. It must contain the appointments that start within the given times and whose prospects the caller sees. */
 import { describe, expect, test } from "vitest";
 import type { Appointment, NewAppointment, operations } from "../../docs/client/api.ts";
 import { at } from "../harness/client.ts";

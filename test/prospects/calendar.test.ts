@@ -1,6 +1,6 @@
 /**
- * Tests that the calendar of a restricted user contains exactly the appointments of own prospects, and that only these cost read units. The
- * calendar finds them by agendas (a row for each prospect with the times of its appointments).
+ * Tests that the calendar of a user who sees only assigned prospects contains exactly the appointments of these prospects, and that only
+ * they cost read units. The calendar uses agendas: each agenda is a row with the appointment times of one prospect.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -24,7 +24,7 @@ const db = faultyDynamoDb();
 const START = Date.parse("2030-01-30T00:00:00.000Z");
 const newFunction = (): ApiContext => warmFunction(db, { now: () => START });
 /**
- * Returns the time `n` hours after START. The range below crosses the end of a month, because each month is a separate partition of the
+ * Returns the time `n` hours after START. The tested range crosses the end of a month, because each month is a separate partition of the
  * calendar.
  */
 const hour = (n: number): string => new Date(START + n * 3_600_000).toISOString();
@@ -59,7 +59,7 @@ test("neither other reps' appointments nor past ones cost a rep anything", async
   const read = async () => (await metered(() => calendar(context, mine))).usage.readUnits;
   const before = await read();
   for (let n = 0; n < 60; n++) await add(theirs, n);
-  // These are enough appointments to cost several read units. Fewer could hide in the one unit that every read costs.
+  // // This many appointments would cost several read units. Fewer could be covered by the one unit that every read costs.
   for (let n = 1; n < 150; n++) await add(mine, -n);
   expect(await read()).toBe(before);
   expect(await calendar(context, mine)).toHaveLength(4);

@@ -1,4 +1,4 @@
-/** Parses comma-separated lists character by character, as the specification describes them, without code of the parser under test. */
+/** Parses comma-separated lists character by character, as the specification describes them. It uses no code of the tested parser. */
 
 export function valuesIn(raw: string): string[] {
   const values: string[] = [];
@@ -10,7 +10,7 @@ export function valuesIn(raw: string): string[] {
   return values;
 }
 
-/** A parsed value. `end` is the position of the comma that follows the value, or the end of the text. */
+/** A parsed value. `end` is the position of the comma after the value, or the end of the text. */
 interface Value {
   readonly value: string;
   readonly end: number;
@@ -22,7 +22,7 @@ function plainAt(raw: string, start: number): Value {
   return { value: raw.slice(start, end), end };
 }
 
-/** Returns undefined if quotes do not enclose the whole value. */
+/** Returns undefined unless quotes enclose the whole value. */
 function quotedAt(raw: string, start: number): Value | undefined {
   let at = start;
   while (raw[at] === " ") at++;

@@ -1,6 +1,6 @@
 /**
- * Tests concurrent writes. Status histories must be exact and ids unique. A status may be deactivated while a prospect gets it: the
- * prospect then has the whole status, or its change is refused.
+ * Tests concurrent writes. Status histories must be complete and ids must be unique. While a status is being deactivated, a change that
+ * sets it must either take full effect or be refused.
  */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ async function company(): Promise<{ context: ApiContext; caller: Caller }> {
 }
 
 /**
- * Expects a status history without gaps. Each entry starts with the status that the previous entry ended with, and the newest entry ends
+ * Expects a status history without gaps: each entry begins with the status at which the previous entry ends, and the newest entry ends
  * with the prospect's current status.
  */
 function expectChain({ statusHistory, currentStatus }: ProspectDetail): (number | undefined)[] {
@@ -56,7 +56,7 @@ test(`the history has one entry for each of ${PATCHES} concurrent changes`, { ta
   for (const [n, { id }] of prospects.entries()) {
     await Promise.all(
       ids.map((statusId, i) => {
-        // Half of the changes use each status once. The other half alternates between two statuses and no status.
+        // // One half of the changes uses each status once. The other half alternates between two statuses and no status.
         const currentStatusId = n % 2 === 0 ? statusId : ([ids[0], ids[1], null][i % 3] ?? null);
         return updateProspect(context, caller, id, { currentStatusId, ...(i % 5 === 0 && { sourceId: `${i}` }) });
       }),
@@ -119,7 +119,10 @@ test("if a status is deactivated while a prospect gets it, the prospect has the 
   expect((await listStatuses(context, caller.companyId)).filter(({ isActive }) => isActive)).toHaveLength(8);
 });
 
-/** Waits about as long as `reads` reads take, so that sometimes one write comes first and sometimes the other. */
+/**
+ * Waits about as long as `reads` reads take. By varying this time, a test lets sometimes one write and sometimes the other write come
+ * first.
+ */
 async function yielded(reads: number): Promise<void> {
   for (let i = 0; i < reads; i++) await db.direct.get({ pk: "nothing", sk: "nothing" });
 }

@@ -1,4 +1,4 @@
-/** Tests the write units of a create: two for each row and for each condition check in its transaction. */
+/** Tests the write units of creating a prospect: two for each row and for each condition check in its transaction. */
 import { beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
   context = warmFunction(db, systemClock);
   company = await newCompany(context);
   [currentStatusId] = (await loadDictionary(context.table, company.caller.companyId)).statuses.keys();
-  // The first create loads ids and names into memory, so that later creates do not pay for them.
+  // // The first create loads ids and names into memory. It is not measured, so that the later creates do not include this cost.
   await createProspect(context, company.caller, { currentStatusId, address });
 });
 

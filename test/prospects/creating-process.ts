@@ -1,4 +1,7 @@
-/** Runs as a separate process that creates prospects concurrently and prints their ids. It simulates a second warm function. */
+/**
+ * Runs as a separate process that creates prospects concurrently and prints their ids. It simulates a second function with its own
+ * memory.
+ */
 
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";

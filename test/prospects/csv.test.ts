@@ -1,6 +1,6 @@
 /**
- * Tests that a written CSV file reads back unchanged, that spreadsheet programs find no formula in it, and that a file that is not CSV is
- * refused in little memory.
+ * Tests CSV files: a written file must be read back unchanged, spreadsheet programs must find no formula in it, and a file that is not
+ * CSV must be refused without much memory.
  */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
@@ -14,7 +14,7 @@ import { type CsvRow, delimiterOf, openCsv } from "#shared/prospects/csv/read.ts
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 
 async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<CsvRow[]> {
-  // A generator cannot be read twice, so its encoding cannot be detected first. All generators of this file yield UTF-8.
+  // // A generator can be read only once, so its encoding cannot be detected first. All generators of this file yield UTF-8.
   const encoding = Array.isArray(bytes) ? await encodingOf(bytes) : "utf-8";
   const rows: CsvRow[] = [];
   for await (const row of (await openCsv(decoded(bytes, encoding))).rows) rows.push(row);
@@ -24,7 +24,7 @@ async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): 
 const read = async (text: string): Promise<string[][]> =>
   (await rowsOf([Buffer.from(text)])).map(({ cells }) => [...cells]);
 
-/** Texts that often break CSV files, and random texts. */
+/** Texts that often cause faults in CSV files, and random texts. */
 const awkward = fc.oneof(
   fc.constantFrom(
     ...[

@@ -1,6 +1,6 @@
 /**
- * Tests the export with concurrent writes, outdated replicas and failures of the table. The stream is complete or breaks, and is never
- * silently short.
+ * Tests the export with concurrent writes, with reads that return old data, and with failures of the table. The file must be complete, or
+ * the connection must break. An incomplete file must never look complete.
  */
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
@@ -25,7 +25,7 @@ const db = faultyDynamoDb();
 const clock = { now: () => Date.parse("2030-01-01T00:00:00.000Z") };
 const newFunction = (): ApiContext => warmFunction(db, clock);
 
-/** Exports and returns the rows as objects. Calls `meanwhile` after the first part of the text. */
+/** Exports the prospects and returns the rows as objects. Calls `meanwhile` after the first part of the text. */
 async function exported(
   context: ApiContext,
   { caller }: Pick<Company, "caller">,
@@ -44,7 +44,7 @@ async function exported(
 
 const names = (rows: readonly Record<string, string>[]) => rows.map(({ name }) => name);
 
-/** Creates a company with this many demo prospects. `ids` has the order of the list. */
+/** Creates a company with `count` demo prospects. The order of `ids` is the order of the list. */
 async function demoCompany(
   count: number,
 ): Promise<Company & { readonly ids: readonly number[]; readonly bytes: number }> {
@@ -77,7 +77,7 @@ describe("a whole company", () => {
   test("is exported in the order of the list, and costs only the read units for one read of its bytes", async () => {
     const company = await demoCompany(3_000);
     const context = newFunction();
-    // This first export loads names and the index into memory, so that only the rows are measured.
+    // // This first export loads the names and the search index into memory, so that the next one measures only the rows.
     await exported(context, company, { dateFrom: "2031-01-01" });
     const { result, usage } = await metered(() => exported(context, company));
     expect(result.map(({ id }) => Number(id))).toEqual(company.ids);
@@ -112,7 +112,7 @@ describe("a whole company", () => {
   });
 });
 
-/** Makes eventually consistent reads find no prospect, as if the replica was outdated. */
+/** The fault plan in which eventually consistent reads find no prospect, as if they read an outdated replica. */
 const behind: FaultPlan = (_, __, body) => {
   const asked = JSON.stringify(body);
   if (!asked.includes('"ConsistentRead":false')) return pass;

@@ -1,8 +1,8 @@
-/** Filters prospects as the specification describes the filters of lists, without code of the filters under test. */
+/** Filters prospects as the specification of the lists describes. It uses no code of the tested filters. */
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { valuesIn } from "./comma-list-oracle.ts";
 
-/** The names of statuses, tags and users in a company. The ids of statuses start at 101, of users at 201, and of tags at 301. */
+/** The names of statuses, tags and users of a company. The ids of statuses begin at 101, of users at 201, and of tags at 301. */
 export interface Names {
   readonly statuses: readonly string[];
   readonly tags: readonly string[];
@@ -12,12 +12,12 @@ export interface Names {
 type Parameter = "bbox" | "dateFrom" | "dateTo" | "status" | "assignedToUserId" | "rep" | "tagId" | "city" | "search";
 type Query = { readonly [name in Parameter]: string | undefined };
 
-/** Normalises only the letters that occur in these tests. */
+/** Normalises a text. It handles only the letters that occur in these tests. */
 const lower = (text: string): string =>
   text.trim().toLowerCase().replaceAll("e\u0301", "é").replaceAll("ß", "ss").replaceAll("ς", "σ");
 const listed = (raw: string | undefined): string[] => valuesIn(raw ?? "").map(lower);
 
-/** `who` is an admin, a user who sees all prospects, or the rep with id 201. */
+/** Returns true if the query finds the prospect. `who` is an admin, a user who sees all prospects, or the rep with the id 201. */
 export function oracle(row: StoredProspect, notes: readonly string[], raw: Query, who: string, names: Names): boolean {
   const oneOf = (list: string[], values: (string | undefined)[]) =>
     list.length === 0 || values.some((value) => value !== undefined && list.includes(lower(value)));

@@ -1,6 +1,6 @@
 /**
- * Tests that a list agrees with a second implementation of the filters, which is written from the specification. Companies and queries are
- * random.
+ * Tests that lists agree with a second implementation of the filters, which is written from the specification. The companies and queries
+ * are random.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -17,7 +17,7 @@ import { type Names, oracle } from "./filter-oracle.ts";
 const now = "2026-01-01T00:00:00.000Z";
 const dated = { createdAt: now, updatedAt: now };
 
-/** Returns a map from ids to rows, with one row for each entry. The ids count up from `first`. */
+/** Returns a map of rows by id. The ids begin at `first`. */
 const byId = <T, U extends object>(first: number, entries: readonly T[], row: (entry: T) => U) =>
   new Map(entries.map((entry, i) => [first + i, { id: first + i, version: 1, ...dated, ...row(entry) }]));
 
@@ -43,7 +43,7 @@ const dictionaryOf = ({ statuses, tags, people }: Names): Dictionary => ({
   })),
 });
 
-/** Few distinct values including the limits, so that filters often match. */
+/** Only a few different values, including the limits, so that filters often match. */
 const coordinate = (limit: number) => fc.constantFrom(null, -limit, -1, 0, 0.5, 1, limit - 0.25, limit);
 const instants = [
   "2026-01-01T00:00:00.000Z",
@@ -98,8 +98,8 @@ const company = fc.record({
 });
 
 /**
- * Generates comma-separated lists of the values, some with closed or unclosed quotes, and random texts of these values, quotes, commas and
- * spaces.
+ * Generates comma-separated lists of the values, with closed and unclosed quotes. Also generates random texts of the values, quotes,
+ * commas and spaces.
  */
 const commaList = (...values: string[]) =>
   fc.oneof(
@@ -181,7 +181,7 @@ test("a list has the rows that the second implementation accepts, newest first",
     }),
     { numRuns: 3_000 },
   );
-  // If fewer rows matched, most lists would be empty and the test would prove little.
+  // // If fewer rows matched, most lists would be empty and the test would prove little.
   expect(hits).toBeGreaterThan(200);
 });
 

@@ -1,4 +1,4 @@
-/** Tests that lists and creates never use cached data that is older than a write of another function. */
+/** Tests that lists and creates never use cached data that is older than the last write of another function. */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { type Run, readManifest, runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
@@ -31,7 +31,7 @@ const create = (context: ApiContext, { caller }: Company, input: NewProspect) =>
 const newStatus = (context: ApiContext, { caller }: Company, value: string) =>
   createStatus(context, caller.companyId, { value });
 
-/** Makes eventually consistent reads find no prospect, as if the replica was outdated. */
+/** The fault plan in which eventually consistent reads find no prospect, as if they read an outdated replica. */
 const behind: FaultPlan = (_, __, body) => {
   if (!JSON.stringify(body).includes('"ConsistentRead":false')) return pass;
   return { kind: "ask", change: (asked) => JSON.parse(JSON.stringify(asked).replaceAll(/#P#\d+"/g, '#P#x"')) };
@@ -48,7 +48,7 @@ describe("the rows of a page", () => {
     const { result, usage } = await metered(() => list(contextOn(db.table, clock), company));
     expect(result.items).toHaveLength(count);
     expect(result.total).toBe(count);
-    // Three round trips: the snapshot of the company index, the outdated rows, and the same rows with a consistent read.
+    // // Three rounds of requests: the state of the search index, the outdated rows, and the same rows with a consistent read.
     expect(usage.rounds).toBe(3);
     db.plan(() => pass);
     expect((await metered(() => list(contextOn(db.table, clock), company))).usage.rounds).toBe(2);
@@ -86,7 +86,7 @@ describe("the rows of a page", () => {
     const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
     db.plan((operation, _, body) => (isLook(operation, body) ? { kind: "late", meanwhile } : pass));
     const { result, usage } = await metered(() => list(context, company));
-    // The row changes again after the second snapshot. The list shows its state at the time of the snapshot.
+    // // The row changes again after the index was read for the second time. The list shows the row as it was at that time.
     expect(result.items.find(({ id }) => id === ids[7])?.name).toBe("1");
     expect(result.items.map(({ id }) => id)).toEqual(ids.toReversed());
     expect([writes, usage.rounds]).toEqual([2, 3]);
@@ -115,7 +115,7 @@ describe("the rows of a page", () => {
       await createNote(others, company.caller, a, { body: "a zebra" });
       let [isOpen, isClosed] = [a, b];
       let writes = 0;
-      // Whenever the index finds an open prospect, it is closed before its row is read.
+      // // Each time the index has found an open prospect, the test closes this prospect before its row is read.
       const swap = async () => {
         await updateProspect(others, company.caller, isOpen, { currentStatusId: closed.id });
         await updateProspect(others, company.caller, isClosed, { currentStatusId: open.id });
@@ -169,8 +169,8 @@ describe("the rows of a page", () => {
 });
 
 /**
- * Returns a company with 40 prospects, the context of a function that has already listed them (`context`), and of another function
- * (`others`).
+ * Returns a company with 40 prospects, the context of a function that has listed them before (`context`), and the context of another
+ * function (`others`).
  */
 async function fortyListed() {
   const company = await newCompany(newFunction());
@@ -184,7 +184,7 @@ async function fortyListed() {
 
 const isOfRows = (body: unknown): boolean => /"C#\d+#P#/.test(JSON.stringify(body));
 
-/** Returns true for the Query that reads the snapshot of the company index. */
+/** Returns true if the call is the Query that reads the state of the search index. */
 function isLook(operation: string, body: Record<string, unknown>): boolean {
   return operation === "Query" && /"C#\d+#X"/.test(JSON.stringify(body));
 }

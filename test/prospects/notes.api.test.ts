@@ -1,4 +1,4 @@
-/** Tests notes over HTTP. Users who see a prospect read and write its notes. For other users the notes do not exist. */
+/** Tests notes over HTTP. A user who sees a prospect can read and write its notes. For any other user the notes do not exist. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Note } from "../../docs/client/api.ts";
@@ -117,7 +117,7 @@ test("note.created contains the note and its prospect; changes of a note emit no
     await as.rep.DELETE("/api/notes/{id}", at(first.id));
     const second = await write(prospect.id, "two");
     await receiver.until(2);
-    // The events are sorted by time and not by id, because function instances lease different blocks of ids.
+    // // The events are sorted by time. Their ids are no order, because each function takes ids from its own block.
     const told = receiver.receipts.map(({ event }) => event.data).toSorted((a, b) => writtenMs(a) - writtenMs(b));
     expect(told).toEqual([
       { note: first, prospect },

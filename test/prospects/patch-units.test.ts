@@ -1,6 +1,6 @@
 /**
- * Tests that a patch takes the names of users, statuses and tags from memory and reads only their version. Its cost must not grow with the
- * number of users.
+ * Tests that a PATCH takes the names of users, statuses and tags from memory and reads only their version number. The cost must not grow
+ * with the number of users.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * Tests map pins, search and large answers over HTTP. Answers must be streamed, gzipped if the client accepts gzip, and complete. Invalid
- * requests must get a problem body.
+ * Tests over HTTP map pins, search and large answers. An answer must be complete, streamed, and gzipped if the client accepts gzip. An
+ * invalid request must get a problem body (the JSON of an error).
  */
 import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
@@ -22,7 +22,7 @@ const pins = async (query: Filters, client = as.rep) =>
 const list = async (query: Filters, client = as.rep) =>
   dataOf(await client.GET("/api/prospects", { params: { query: { pageSize: 500, ...query } } }));
 
-/** Returns the compressed bytes. `fetch` is not used, because it decompresses them. */
+/** Returns the compressed bytes, which `fetch` would decompress. */
 async function raw(path: string, acceptEncoding: string | undefined) {
   const token = await tokenOf(as.rep.email);
   return new Promise<{ encoding: string | undefined; vary: string | undefined; bytes: Buffer }>((resolve, reject) => {
@@ -139,7 +139,7 @@ test("search covers every text of a prospect, its current notes, and phones by d
 
 test("an answer of more than 6 MB is complete", async () => {
   const id = await create({});
-  // Each of these characters needs six bytes in JSON, so that few notes make the answer larger than 6 MB.
+  // // This character needs six bytes in JSON, so few notes make the answer larger than 6 MB.
   const body = "\u0001".repeat(10_000);
   const count = 112;
   for (let i = 0; i < count; i += 16) {

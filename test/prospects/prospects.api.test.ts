@@ -1,4 +1,4 @@
-/** Tests prospects over HTTP: fields, status history and visibility. */
+/** Tests over HTTP prospects: fields, status history, and who sees them. */
 import { describe, expect, test } from "vitest";
 import type { operations, ProspectPatch } from "../../docs/client/api.ts";
 import { at, type Client, send, tokenOf } from "../harness/client.ts";
@@ -165,7 +165,7 @@ describe("changing", () => {
     for (const field of fields) expect(detail[field]).toBe(field);
     expect(detail.lat).toBe(detail.lng);
     expect(detail.statusHistory).toHaveLength(statuses.length);
-    // Each history entry starts with the status that the previous entry ended with.
+    // // Each entry of the history must begin with the status at which the previous entry ends.
     const chain = detail.statusHistory.toReversed();
     chain.reduce(
       (before, entry) => {

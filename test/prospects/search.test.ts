@@ -1,4 +1,4 @@
-/** Tests that the search agrees with a simple second implementation, which compares each text character by character. */
+/** Tests that the search finds the same prospects as a simple second implementation, which compares each text character by character. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -8,7 +8,7 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { prospectPredicate } from "../harness/one-prospect.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 
-/** Fields that the search must ignore, with texts that it would find. */
+/** Values for the fields that the search must ignore. They contain texts that the test searches. */
 const unsearched = { source: "abc", sourceId: "abc", customFieldData: '{"a":"abc"}' };
 
 const admin: Caller = { companyId: 1, userId: 9, role: "admin", permissions: [] };
@@ -20,7 +20,7 @@ const finds = (query: string, prospect: Partial<StoredProspect>, notes: string[]
     nothingNamed,
   )(prospectRow({ ...unsearched, ...prospect }), notes);
 
-/** Few letters, so that words often match. Some characters are wildcards in other search languages, and some are unusual blanks. */
+/** Only a few letters, so that words often match. Some characters are wildcards in other search languages, and some are unusual blanks. */
 const alphabet = [..."abABéÉσςΣ", "e\u0301", "E\u0301"];
 const letters = fc.constantFrom(...alphabet, ..."%_*.\\[1234-+( \t\u00a0\n");
 const someText = fc.string({ unit: letters, maxLength: 8 });
@@ -65,7 +65,7 @@ const isDigit = (letter: string): boolean => "0123456789".includes(letter);
 const graphemes = new Intl.Segmenter("en");
 const lettersOf = (text: string): string[] => Array.from(graphemes.segment(text), ({ segment }) => segment);
 
-/** Compares the word at every position of the text, ignoring case and Unicode normalisation. */
+/** Returns true if the text contains the word at any position, ignoring case and Unicode normalisation. */
 function contains(text: readonly string[], word: readonly string[]): boolean {
   const same = (a: string | undefined, b: string): boolean => a === b || (a !== undefined && small(a) === small(b));
   return text.some((_, from) => word.every((letter, i) => same(text[from + i], letter)));

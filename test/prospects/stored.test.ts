@@ -1,4 +1,4 @@
-/** Tests that a prospect survives its stored form, and that damaged rows are rejected. */
+/** Tests that a prospect does not change when it is stored and read again, and that damaged rows are rejected. */
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -6,7 +6,7 @@ import type { Address } from "#shared/prospects/address.ts";
 import { prospectItem, type StoredProspect, sampledProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 
-/** The item after a write to the table and a read from it. */
+/** Returns the item as a read from the table returns it after a write. */
 const throughTable = (item: object): Record<string, unknown> =>
   unmarshall(marshall(item, { removeUndefinedValues: true }));
 

@@ -1,4 +1,4 @@
-/** Tests that lists show the next appointment of a prospect after any writes and as time passes. */
+/** Tests that lists show the next appointment of a prospect, after any writes and as time passes. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ApiContext } from "#shared/context.ts";
@@ -48,7 +48,7 @@ test("the next appointment is shown as time passes, even if the row has no copy 
 
   await make("four", 4);
   now.ms += 8 * 3_600_000;
-  // The prospect's row holds copies of only three appointments, and all three are now in the past.
+  // // The prospect's row contains copies of only three appointments, and all three are in the past now.
   expect(await shown()).toEqual(["nine"]);
   now.ms += 2 * 3_600_000;
   expect(await shown()).toEqual([]);

@@ -1,4 +1,7 @@
-/** Tests that invitations reveal nothing to other companies and expire, and that a crash, race or repeat never blocks the next attempt. */
+/**
+ * Tests invitations of users. They must reveal nothing to other companies and must expire. A crash, a concurrent attempt or a repetition
+ * must never block the next attempt.
+ */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -19,7 +22,10 @@ import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 
 const db = faultyDynamoDb();
 
-/** Simulates a user pool. An address keeps one subject until it is withdrawn, and each invitation sends a mail. */
+/**
+ * Simulates a user pool. An e-mail address has the same subject (user id of the pool) until it is withdrawn, and each invitation sends a
+ * mail.
+ */
 function newPool(): IdentityProvider & { readonly subjects: Map<string, string>; readonly mails: string[] } {
   const subjects = new Map<string, string>();
   const mails: string[] = [];
@@ -72,7 +78,7 @@ const shown = async (context: ApiContext, { companyId }: Caller, { id }: StoredU
   User.parse(presentUser(await getUser(context, companyId, id), context.clock.now()));
 const taken = { code: "conflict", message: "This e-mail address is in use." };
 
-/** Returns the fields of a user that must be equal for any two invitations. Ids, addresses and times are left out. */
+/** Returns the fields of a user that must be equal for any two invitations. Ids, addresses and times are not included. */
 const shapeOf = ({ id: _, email: _email, createdAt: _c, updatedAt: _u, invitationExpiresAt, ...user }: User) => ({
   ...user,
   isEnding: invitationExpiresAt !== null,
@@ -125,7 +131,7 @@ describe("an address of another company's user", () => {
       }
       expect(seen[0]).toEqual(seen[1]);
       expect(pool.mails).toEqual([email, `fresh-${email}`, `fresh-${email}`]);
-      // The other company's user still signs in, so the second invitation has not taken over the identity.
+      // // The other company's user can still sign in, so the second invitation has not taken over the identity.
       expect(await lookUpCaller(context, there.sub)).toMatchObject({ companyId: one.companyId, userId: there.id });
     },
   );
@@ -162,7 +168,7 @@ describe("an address of another company's user", () => {
     const { context, clock, pool, one, two, email } = await scene();
     const both = Promise.withResolvers<void>();
     let inviting = 0;
-    // Both invitations find the address unused before either commits.
+    // // Both invitations read that the address is unused before one of them commits.
     const racing: IdentityProvider = {
       ...pool,
       invite: async (address) => {
@@ -203,7 +209,8 @@ describe("an invitation that is not accepted", () => {
     const { context, time, pool, one, two, email } = await scene();
     const first = await createUser(context, pool, one, newUser(email));
     time.now += 30 * DAY_MS - 1;
-    // A millisecond before the invitation expires, another company's invitation must send no mail and not claim the address.
+    // // One millisecond before the first invitation expires, another company invites the address. This must send no mail and must not
+    // claim the address.
     const early = await createUser(context, pool, two, newUser(email));
     expect(early.sub).not.toBe(first.sub);
     expect(pool.mails).toEqual([email]);
@@ -214,7 +221,7 @@ describe("an invitation that is not accepted", () => {
     const second = await createUser(context, pool, two, newUser(email));
     expect(second.sub).toBe(pool.subjects.get(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId, userId: second.id });
-    // Changes of the first company's old user must not change the rights of the new one.
+    // // The first company's user has lost the address. Changes of this user must not change the rights of the address's new user.
     await updateUser(context, one, first.id, { role: "owner" });
     await disableUser(context, one, first.id);
     await disableOrWithdraw(context, pool, one, first.id);
@@ -235,7 +242,7 @@ describe("an invitation that is not accepted", () => {
     expect(await shown(context, one, first)).toMatchObject({ invitation: "withdrawn", isActive: false, email });
     const second = await createUser(context, pool, two, newUser(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId });
-    // The first company can invite again, but this invitation cannot be accepted, because the address now belongs to the other company.
+    // // The first company can send another invitation, but nobody can accept it, because the address belongs to the other company now.
     await changeUser(context, pool, one, first.id, { isActive: true });
     expect(await shown(context, one, first)).toMatchObject({ invitation: "pending", isActive: true });
     expect(pool.mails).toEqual([email, email]);
@@ -251,7 +258,7 @@ describe("an invitation that is not accepted", () => {
     await changeUser(context, pool, one, made.id, { isActive: true });
     const { sub } = await getUser(context, one.companyId, made.id);
     expect(await lookUpCaller(context, sub)).toMatchObject({ userId: made.id, role: "admin" });
-    // A user who has signed in once keeps the address even while disabled.
+    // // A user who has signed in once keeps the address, even while the user is disabled.
     await disableOrWithdraw(context, pool, one, made.id);
     expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted", isActive: false });
     await expect(createUser(context, pool, one, newUser(email))).rejects.toMatchObject(taken);
@@ -344,11 +351,11 @@ test("after a crash at each call of an invitation, withdrawal or first sign-in, 
       await run(contextOn(db.table, stage.clock)).catch(() => undefined);
       isDying = false;
       await run(contextOn(db.table, stage.clock)).catch((error: unknown) => {
-        // The crashed attempt had already completed the withdrawal, so nothing is left to withdraw.
+        // // The crashed attempt had already completed the withdrawal, so the user no longer exists.
         expect(error).toMatchObject({ code: "not_found" });
       });
     }
-    // The user had signed in before the withdrawal, which therefore only disabled the user.
+    // // The user had already signed in. The withdrawal therefore only disabled the user.
     expect(await shown(stage.context, stage.one, made)).toMatchObject({ invitation: "accepted", isActive: false });
   }
 });

@@ -1,4 +1,4 @@
-/** Tests users over HTTP: invitations, changes, disabling and enabling, by role. */
+/** Tests over HTTP who may invite, change, disable and enable users. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { NewUser, User, UserPatch } from "../../docs/client/api.ts";
@@ -114,7 +114,7 @@ describe("users", () => {
     await flushAuthorizers();
     problemOf(await client.GET("/api/me"), 401, "unauthenticated");
     dataOf(await change(as.owner, made.id, { isActive: true }));
-    // The authorizer caches no refusal, so the enabled user has access at once.
+    // // The gateway does not cache a refusal of the authorizer, so the enabled user has access at once.
     dataOf(await client.GET("/api/me"));
   });
 

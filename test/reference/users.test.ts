@@ -1,5 +1,6 @@
 /**
- * Tests the user directory under faults and races. An interrupted attempt never blocks the next one, and a company always keeps an owner.
+ * Tests the user directory with faults and concurrent requests. An interrupted attempt must never block the next one, and a company must
+ * always keep an owner.
  */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
@@ -19,7 +20,7 @@ import { pass } from "../harness/faulty-dynamodb.ts";
 
 const db = faultyDynamoDb();
 
-/** Simulates a user pool in which an address always has the same subject. */
+/** Simulates a user pool in which an e-mail address always has the same subject (user id of the pool). */
 function userList(): IdentityProvider & { readonly subjects: Map<string, string> } {
   const subjects = new Map<string, string>();
   return {

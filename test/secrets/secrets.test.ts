@@ -1,6 +1,6 @@
 /**
- * Tests the encryption of webhook secrets. Each is encrypted for its row with a data key of its company, and data keys are cached so that
- * KMS gets few calls.
+ * Tests the encryption of webhook secrets. A secret is encrypted for its row with a data key of its company. Data keys are cached, so
+ * that KMS gets few calls.
  */
 import { spawn } from "node:child_process";
 import { createSecretKey, hkdfSync, randomBytes } from "node:crypto";
@@ -62,7 +62,7 @@ const newCompany = async (): Promise<number> => (await newOwner(contextOn(db.dir
 const input = { name: "x", url: "http://127.0.0.1:1/", registrations: [] };
 const OLD = "a secret of before encryption";
 
-/** Creates a webhook with a plain secret, as versions of the service before encryption stored it. */
+/** Creates a webhook with an unencrypted secret. Earlier versions of the service stored secrets in this form. */
 async function oldWebhook(companyId: number, previous?: string): Promise<number> {
   const { id } = await createWebhook(worldWith(db.direct), companyId, input);
   const until = new Date(Date.now() + limits.secretOverlapMs).toISOString();
@@ -72,7 +72,10 @@ async function oldWebhook(companyId: number, previous?: string): Promise<number>
   return id;
 }
 
-/** Returns all rows of the company as text. Bytes are decoded as Latin-1, so that a plain secret in binary fields is found too. */
+/**
+ * Returns all rows of the company as text. Bytes are decoded as Latin-1, so that the test also finds an unencrypted secret in binary
+ * fields.
+ */
 async function allOf(companyId: number): Promise<string> {
   const items: unknown[] = [];
   for (const key of await db.keysOf(`C#${companyId}#`)) items.push(await db.direct.get(key));
@@ -163,14 +166,14 @@ describe("in the table", () => {
     const second = await rotate();
     const found = await allOf(companyId);
     for (const secret of [secretKey, rotated]) expect(found).not.toContain(secret);
-    // A repeated request must still get the secrets, which its stored answer holds only encrypted.
+    // // The stored answer contains the secrets only in encrypted form. A repeated request must still get them in plain text.
     expect(await create()).toEqual({ value: JSON.parse(JSON.stringify(value)), replayed: true });
     expect(await rotate()).toEqual({ value: JSON.parse(JSON.stringify(second.value)), replayed: true });
     expect(await secretsIn(companyId, webhook?.id ?? 0)).toMatchObject({
       secretKey: rotated,
       previousSecret: { secretKey },
     });
-    // An attacker with the table and a guessed idempotency key can derive this key. It must decrypt no stored answer.
+    // // An attacker who has the table and guesses an idempotency key can derive this key. It must not decrypt a stored answer.
     const guessed = createSecretKey(Buffer.from(hkdfSync("sha256", "1", "1", "POST /api/webhooks", 32)));
     for (const key of await db.keysOf(`C#${companyId}#IK#1`)) {
       const row = await db.direct.get(key);
@@ -193,7 +196,7 @@ describe("in the table", () => {
       await db.direct.write({ update: keys.webhook(companyId, id), change: { set: { sealedSecret } } });
       await expect(secretsIn(companyId, id)).rejects.toThrow();
     }
-    // KMS refuses to decrypt a company's data key that was copied to another company's row.
+    // // The data key is encrypted for one company. KMS must refuse to decrypt it in another company's row.
     const row = await db.direct.get(secretKeys.dataKey(own));
     await db.direct.write({ update: secretKeys.dataKey(foreign), change: { set: { wrapped: row?.wrapped } } });
     await expect(secretsIn(foreign, c.id)).rejects.toMatchObject({ name: "InvalidCiphertextException" });
@@ -332,8 +335,8 @@ describe("while the key service refuses", () => {
     await expect(drain({ ...own, queue: at.queue.slice(0, 1) })).rejects.toThrow();
     expect(at.posts).toEqual([]);
     expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 1 }]);
-    // After 20 s the sender's slot (its place among the concurrent requests to the receiver) is free, even if the sender has not released
-    // it.
+    // // The sender did not release its slot (its place among the concurrent requests to the receiver). The slot is free again after 20
+    // s.
     at.clock += 20_000;
     await drain(at);
     expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 1 }]);

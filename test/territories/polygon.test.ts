@@ -1,4 +1,4 @@
-/** Tests that packed polygons are unpacked exactly and need few bytes. */
+/** Tests that packed polygons are unpacked exactly and need few bytes. Polygons are the borders of territories. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";

@@ -1,6 +1,6 @@
 /**
- * Tests territories over HTTP: all methods, polygons that are returned exactly as they were sent, refused input, concurrent changes, and
- * events.
+ * Tests over HTTP territories: all methods, refused input, concurrent changes and webhook events. Polygons must be returned exactly as
+ * they were sent.
  */
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";

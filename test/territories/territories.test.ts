@@ -1,4 +1,4 @@
-/** Tests the cost of listing territories, their limits, and writes that are killed at any call of the table. */
+/** Tests the cost of listing territories, the limits of their number and size, and writes that are killed at any call to the table. */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -23,7 +23,7 @@ const clock = { now: () => now.ms++ };
 const newFunction = (): ApiContext => warmFunction(db, clock);
 const empty = { name: "T", totalProperties: 0, assignedToUserId: null };
 
-/** Returns a ring of points whose coordinates have six decimals (about 10 cm), as maps send them. */
+/** Returns a ring of points. Their coordinates have six decimals (about 10 cm), as map programs send them. */
 const ring = (points: number): [number, number][] =>
   Array.from({ length: points }, (_, i) => {
     const angle = (i / points) * 2 * Math.PI;
@@ -47,7 +47,7 @@ test("a list reads a small part of the text of its polygons, and no deleted terr
   for (let i = 0; i < 30; i++)
     made.push(await createTerritory(i % 2 === 0 ? context : newFunction(), caller, { ...empty, polygon }));
   expect(await listed(context, companyId)).toEqual(made.toReversed());
-  // If polygons were stored as JSON text instead of packed, 30 of them would need 860 read units.
+  // // As JSON text, 30 such polygons would need 860 read units. The service stores them packed.
   expect((30 * JSON.stringify(polygon).length) / 4_096).toBeGreaterThan(800);
   expect(await units()).toBeLessThanOrEqual(120);
   for (const { id } of made) await deleteTerritory(context, caller, id);

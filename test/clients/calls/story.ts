@@ -1,4 +1,4 @@
-/** The requests that every generated client sends. A client compiles only if its generated types are compatible with `Calls`. */
+/** The requests that every generated client sends. The code of a client compiles only if its generated types fit the type `Calls`. */
 
 export interface Calls {
   me(): Promise<{ user: { email: string } }>;
@@ -10,12 +10,12 @@ export interface Calls {
   changeStatus(id: number, statusId: number): Promise<{ currentStatus: { value: string } | null }>;
   createNote(id: number, body: string): Promise<{ body: string }>;
   detail(id: number): Promise<{ notes: { body: string }[]; assignedTo: { email: string } | null }>;
-  /** The type of a position is a tuple, because some generators declare an array of two numbers as a tuple. */
+  /** A position is a tuple here, because some generators declare an array of two numbers as a tuple. */
   createTerritory(polygon: [number, number][]): Promise<{ polygon: number[][] }>;
   remove(id: number): Promise<{ id: number }>;
 }
 
-/** The only part of Node.js that the calls use. */
+/** The calls need no other part of Node.js, so its type definitions are not installed. */
 declare const process: { readonly env: Readonly<Record<string, string | undefined>> };
 
 export const baseUrl = process.env.BASE_URL ?? "";
