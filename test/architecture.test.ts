@@ -67,6 +67,7 @@ const rooms = [
   "infra/release",
   "infra/openapi",
   "infra/local",
+  "infra/cli/company",
   "infra/cli/csv",
   "infra/cli",
 ];

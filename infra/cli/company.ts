@@ -1,91 +1,143 @@
-/** `npm run company -- create --name NAME --owner EMAIL`: creates a company and its owner, on a deployed stack or the local service. */
+/** `npm run company -- COMMAND`: creates, suspends, resumes, exports, deletes and checks a company, on a deployed stack or the local service. */
+import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
-import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
-import { directoryOnly } from "#shared/auth/identity-provider.ts";
-import { userPool } from "#shared/auth/user-pool.ts";
-import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";
-import { contextOn } from "#shared/context.ts";
-import type { Table } from "#shared/db/table.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { s3Client } from "#shared/aws/s3.ts";
+import { iso, systemClock } from "#shared/clock.ts";
 import { ApiError } from "#shared/errors.ts";
-import * as limits from "#shared/limits.ts";
-import { createCompany } from "#shared/reference/create-company.ts";
-import { Email, text } from "#shared/schema.ts";
-import { stackNameOf } from "../settings/names.ts";
 import { chosenStack, stackUsage } from "./chosen-stack.ts";
-import { deployedTable, type TableInUse, tableInUse } from "./table-in-use.ts";
+import { type ErasureContext, eraseCompany, erasureOf, remainsOf } from "./company/erasure.ts";
+import { exportCompany } from "./company/export.ts";
+import { Pace } from "./company/pace.ts";
+import { poolAt } from "./company/pool.ts";
+import { READ_UNITS, WRITE_UNITS } from "./company/rows.ts";
+import { CommandRefused, resume, suspend } from "./company/suspension.ts";
+import { createCommand } from "./create-company.ts";
+import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
-const usage = `npm run company -- create --name NAME --owner EMAIL
-    [--first-name TEXT] [--last-name TEXT]
+const usage = `npm run company -- create --name NAME --owner EMAIL [--first-name TEXT] [--last-name TEXT]
+    [--sub SUBJECT]  the owner's subject at an external identity provider
+npm run company -- suspend|resume --company N
+    users of a suspended company cannot sign in
+npm run company -- export --company N
+    writes all rows as NDJSON and copies all files, to the folder company-exports of the bucket; run it again to resume
+npm run company -- delete --company N --confirm "NAME"
+    erases a suspended company; run it again to resume
+npm run company -- check --company N
+    counts what is left of a company; exit code 1 if anything is
 ${stackUsage}
-    [--sub SUBJECT]  the owner's subject at an external identity provider`;
+    [--read-units N, --write-units N]   capacity units a second (default ${READ_UNITS}, ${WRITE_UNITS})`;
 
+const Units = z.pipe(z.string().check(z.regex(/^[1-9]\d{0,5}$/)), z.transform(Number));
 const Input = z.object({
-  name: text(limits.name, 1),
-  owner: Email,
-  "first-name": z._default(text(limits.name), ""),
-  "last-name": z._default(text(limits.name), ""),
+  company: z.pipe(z.string().check(z.regex(/^[1-9]\d{0,15}$/)), z.transform(Number)),
+  confirm: z._default(z.string(), ""),
   stage: z.optional(z.string()),
   stack: z.optional(z.string()),
-  sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
+  "read-units": z._default(Units, READ_UNITS),
+  "write-units": z._default(Units, WRITE_UNITS),
 });
+type Input = z.output<typeof Input>;
 
-/** The table, and the identity provider that creates the owner's token subject. */
-interface Target {
-  readonly label: string;
-  readonly table: Table;
-  readonly identities: IdentityProvider;
+const Outputs = z.object({ TableName: z.string(), BucketName: z.string(), S3Endpoint: z.optional(z.string()) });
+
+function contextOf({ dynamoDb, outputs, table, userPoolId }: TableInUse, input: Input): ErasureContext {
+  const { TableName, BucketName, S3Endpoint } = Outputs.parse(outputs);
+  const { endpoint: _, ...settings } = dynamoDb;
+  return {
+    rows: {
+      client: dynamoClient(dynamoDb),
+      tableName: TableName,
+      table,
+      reads: new Pace(input["read-units"]),
+      writes: new Pace(input["write-units"]),
+    },
+    files: {
+      s3: s3Client({ ...settings, ...(S3Endpoint !== undefined && { endpoint: S3Endpoint }) }),
+      bucket: BucketName,
+    },
+    pool: userPoolId === undefined ? undefined : poolAt(userPoolId, cognitoClient(settings)),
+    clock: systemClock,
+    wait,
+    progress: (line) => console.error(line),
+  };
 }
 
-/** Returns where to create the company. `--sub` means a deployed stack, because the local service signs in every user without a subject. */
-async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
-  if (sub !== undefined) {
-    const identities = { ...directoryOnly, invite: async () => ({ sub }) };
-    return { ...(await deployedTable(stack ?? stackNameOf(undefined))), identities };
+/** A command prints its report and returns the exit code. */
+type Command = (context: ErasureContext, input: Input) => Promise<number>;
+
+const commands: Readonly<Record<string, Command>> = {
+  suspend: async ({ rows: { table }, clock }, { company }) => {
+    console.log(`company ${company} is suspended: ${await suspend({ table, clock }, company)} users cannot sign in`);
+    return 0;
+  },
+  resume: async ({ rows: { table }, clock }, { company }) => {
+    console.log(`company ${company} is active: ${await resume({ table, clock }, company)} users can sign in`);
+    return 0;
+  },
+  export: async (context, { company }) => {
+    const { folder, manifest } = await exportCompany(context, company);
+    const { parts, counts, leftOut } = manifest;
+    const report = { manifest: `s3://${context.files.bucket}/${folder}manifest.json`, parts: parts.length };
+    console.log(JSON.stringify({ company, ...report, counts, leftOut }, null, 2));
+    return 0;
+  },
+  delete: async (context, { company, confirm }) => {
+    const erasure = await eraseCompany(context, company, confirm);
+    console.log(JSON.stringify({ ...erasure, remainsUntil: remainsUntil(erasure.erasedAt) }, null, 2));
+    return check(context, company);
+  },
+  check: (context, { company }) => check(context, company),
+};
+
+async function check(context: ErasureContext, company: number): Promise<number> {
+  const { rows, files } = await remainsOf(context, company);
+  const erasure = await erasureOf(context.rows.table, company);
+  console.log(JSON.stringify({ company, erasedAt: erasure?.erasedAt ?? null, rowsLeft: rows, filesLeft: files }));
+  return files === 0 && Object.keys(rows).length === 0 ? 0 : 1;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Says where copies of erased data remain, and until when. The preset `production` decides the days of backups. */
+function remainsUntil(erasedAt: string): Record<string, string> {
+  const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
+  return {
+    "point-in-time recovery of the table": after(35),
+    "stream of the table": after(1),
+    "parts of unfinished uploads": after(1),
+    "dead-letter queues": after(14),
+    "memory of running functions": after(1),
+    "log lines, which have ids and no names": after(90),
+    "AWS Backup":
+      "until the recovery points from before the erasure expire: the settings backupDailyDays and backupMonthlyDays",
+  };
+}
+
+function readInput(args: readonly string[]): Input {
+  const names = ["company", "confirm", "stage", "stack", "read-units", "write-units"];
+  const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+  const input = z.safeParse(Input, parseArgs({ args: [...args], options }).values);
+  if (input.success) return input.data;
+  const faults = input.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
+  throw new Error(`${faults.join("\n")}\nusage: ${usage}`);
+}
+
+async function main([name = "", ...args]: readonly string[]): Promise<number> {
+  if (name === "create") {
+    await createCommand(args, usage);
+    return 0;
   }
-  const found = await tableInUse(stack);
-  return { ...found, identities: identitiesOf(found) };
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined) throw new Error(`usage: ${usage}`);
+  const input = readInput(args);
+  return command(contextOf(await tableInUse(chosenStack(input)), input), input);
 }
 
-const identitiesOf = ({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityProvider =>
-  isLocal ? directoryOnly : ownPool(userPoolId, dynamoDb);
-
-function ownPool(userPoolId: string | undefined, settings: ClientSettings): IdentityProvider {
-  if (userPoolId === undefined)
-    throw new Error("this stack uses an external identity provider: name the owner's subject there by --sub");
-  return userPool(userPoolId, cognitoClient(settings));
-}
-
-async function main(): Promise<void> {
-  const { positionals, values } = parseArgs({
-    allowPositionals: true,
-    options: Object.fromEntries(
-      ["name", "owner", "first-name", "last-name", "stage", "stack", "sub"].map((name) => [
-        name,
-        { type: "string" as const },
-      ]),
-    ),
-  });
-  if (positionals.join(" ") !== "create") throw new Error(`usage: ${usage}`);
-  const input = z.safeParse(Input, values);
-  if (!input.success) {
-    const faults = input.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
-    throw new Error(`${faults.join("\n")}\nusage: ${usage}`);
-  }
-  const { name, owner: email, sub } = input.data;
-  const target = await targetOf(chosenStack(input.data), sub);
-  const { table } = target;
-  const owner = { email, firstName: input.data["first-name"], lastName: input.data["last-name"] };
-  const made = await createCompany(contextOn(table), {
-    name,
-    owner: { ...owner, ...(await target.identities.invite(email)) },
-  });
-  console.log(`company ${made.company.id} ${name} with owner ${made.owner.id} ${email} on ${target.label}`);
-}
-
-main().catch((error: unknown) => {
-  const detail = error instanceof ApiError || error instanceof Error ? error.message : String(error);
-  console.error(detail);
-  process.exitCode = 1;
+process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
+  const isKnown = error instanceof ApiError || error instanceof CommandRefused || error instanceof Error;
+  console.error(isKnown ? error.message : String(error));
+  return 1;
 });

@@ -21,6 +21,8 @@ const Identity = z.object({
   rights: z.optional(UserRights),
   /** When the invitation expires, in milliseconds since the epoch. Undefined after the user has accepted. */
   invitedUntil: z.optional(z.int()),
+  /** When an operator suspended the company. No user of a suspended company can sign in. */
+  suspendedAt: z.optional(z.string()),
   /** The e-mail address that the invitation reserves, in lower case. Undefined after the user has accepted. */
   email: z.optional(z.string()),
 });
@@ -38,6 +40,7 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
   const { companyId, userId } = identity;
   const { isActive, role, permissions } = identity.rights ?? (await ownRights(table, identity));
   if (!isActive) throw unauthenticated("The user is disabled.");
+  if (identity.suspendedAt !== undefined) throw unauthenticated("The company is suspended.");
   if (identity.invitedUntil !== undefined && !(await acceptInvitation(context, sub, identity))) {
     throw unauthenticated("The invitation has ended.");
   }

@@ -34,6 +34,12 @@ const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
 export const idCounter = (): Key => ({ pk: "IDS", sk: "IDS" });
 
+/**
+ * Says that a company was erased. The row outlives the company, so that a restored older table is erased again. It is no row of the company.
+ */
+export const erasure = (companyId: number): Key => ({ pk: "ERASURES", sk: `E#${padded(companyId)}` });
+export const erasures = (): { pk: string } => ({ pk: "ERASURES" });
+
 /** The company and user of a token subject. */
 export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" });
 /**

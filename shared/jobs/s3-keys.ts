@@ -25,3 +25,6 @@ export const exportKeys = {
   /** The ids of the selected prospects, in the order of the file. */
   order: (companyId: number, id: number): string => `exports/${companyId}/${id}.order`,
 } as const;
+
+/** The folder of the exports of whole companies, which only an operator's command writes. */
+export const COMPANY_EXPORTS = "company-exports";

@@ -1,0 +1,158 @@
+/**
+ * Erases a company: its users at the identity provider, its files and its rows. Each step can be repeated, so an interrupted erasure
+ * continues when the command runs again.
+ */
+import * as z from "zod/mini";
+import { type Clock, iso } from "#shared/clock.ts";
+import { all, exists, missing, present } from "#shared/db/expression.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { DUE_INDEX } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { allPrefixes, countFiles, type FileStore, removeFiles } from "./files.ts";
+import type { Pool, PoolUser } from "./pool.ts";
+import { countRows, keyOfRow, ROWS_TOGETHER, type RowStore, removeKeys, removeRows } from "./rows.ts";
+import { CommandRefused, type MarkedCompany, markedCompany, suspend, usersOf } from "./suspension.ts";
+
+export interface ErasureContext {
+  readonly rows: RowStore;
+  readonly files: FileStore;
+  /** Undefined if another system manages the users. */
+  readonly pool: Pool | undefined;
+  readonly clock: Clock;
+  readonly wait: (ms: number) => Promise<unknown>;
+  readonly progress?: (line: string) => void;
+}
+
+/** A request that began before the suspension ends in this time: 60 s in the authorizer's cache, and 15 minutes of the longest function. */
+export const QUIET_MS = 16 * 60_000;
+/** A delivery that was being sent when the webhooks were removed ends in this time. */
+export const SETTLE_MS = 120_000;
+/** A row that appears during a pass is removed by the next one. */
+const PASSES = 5;
+
+export const Erasure = z.object({
+  type: z.literal("erasure"),
+  companyId: z.int(),
+  erasedAt: z.string(),
+  /** The company's rows by type when the erasure began. */
+  rows: z.record(z.string(), z.int()),
+});
+export type Erasure = z.infer<typeof Erasure>;
+
+export interface Remains {
+  readonly rows: Readonly<Record<string, number>>;
+  readonly files: number;
+}
+
+/** @param confirmed the name of the company, as the operator typed it */
+export async function eraseCompany(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
+  const { rows, clock } = context;
+  const earlier = await erasureOf(rows.table, companyId);
+  const company = await markedCompany(rows.table, companyId);
+  if (company === undefined) {
+    if (earlier !== undefined) return earlier;
+    throw new CommandRefused(`company ${companyId} is unknown`);
+  }
+  await assertAllowed(context, company, confirmed);
+  const { erasingAt, rowsBefore } = await markErasing(context, company);
+  await suspend({ table: rows.table, clock }, companyId);
+  await removeWebhooks(context, companyId);
+  const early = Date.parse(erasingAt) + SETTLE_MS - clock.now();
+  if (early > 0) {
+    context.progress?.(`waits ${Math.ceil(early / 1_000)} s until the last deliveries have ended`);
+    await context.wait(early);
+  }
+  const users = await removeUsers(context, companyId);
+  const removed = await removeFiles(context.files, allPrefixes(companyId));
+  context.progress?.(`${users} users and ${removed} files removed`);
+  await removeAllRows(context, companyId);
+  const erasure: Erasure = { type: "erasure", companyId, erasedAt: iso(clock.now()), rows: rowsBefore };
+  // One transaction, so that a company without its row always has the row of its erasure.
+  await rows.table.transact([
+    { remove: keys.company(companyId), when: exists("erasingAt") },
+    { put: { ...keys.erasure(companyId), ...erasure } },
+  ]);
+  return erasure;
+}
+
+export async function erasureOf(table: Table, companyId: number): Promise<Erasure | undefined> {
+  const item = await table.get(keys.erasure(companyId));
+  return item === undefined ? undefined : Erasure.parse(item);
+}
+
+/** Counts what is left of a company in the table and in the bucket. Reads are strongly consistent. */
+export async function remainsOf({ rows, files }: Pick<ErasureContext, "rows" | "files">, companyId: number) {
+  return { rows: await countRows(rows, companyId), files: await countFiles(files, allPrefixes(companyId)) };
+}
+
+async function assertAllowed({ rows, clock }: ErasureContext, company: MarkedCompany, confirmed: string) {
+  const { id, name, suspendedAt } = company;
+  if (confirmed !== name) throw new CommandRefused(`--confirm must be the name of company ${id}: ${name}`);
+  if (suspendedAt === undefined) {
+    throw new CommandRefused(`company ${id} is active: first run npm run company -- suspend --company ${id}`);
+  }
+  const quietAt = Date.parse(suspendedAt) + QUIET_MS;
+  if (quietAt > clock.now()) {
+    throw new CommandRefused(`requests from before the suspension may run until ${iso(quietAt)}: try again then`);
+  }
+  const jobs = await unfinishedJobs(rows.table, id);
+  if (jobs > 0) {
+    throw new CommandRefused(`${jobs} imports or exports are not finished: they end by themselves, try again later`);
+  }
+}
+
+async function unfinishedJobs(table: Table, companyId: number): Promise<number> {
+  let jobs = 0;
+  for await (const item of table.query({ pk: keys.jobShard, index: DUE_INDEX.name })) {
+    if (keys.jobAt(keyOfRow(item))?.companyId === companyId) jobs++;
+  }
+  return jobs;
+}
+
+/** Counts the rows for the report and marks the company. From then on it cannot be resumed. */
+async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, rowsBefore }: MarkedCompany) {
+  if (erasingAt !== undefined && rowsBefore !== undefined) return { erasingAt, rowsBefore };
+  const mark = { erasingAt: iso(clock.now()), rowsBefore: await countRows(rows, id) };
+  await rows.table.write({ update: keys.company(id), change: { set: mark }, when: all(present, missing("erasingAt")) });
+  return mark;
+}
+
+/** Removes the webhooks first, so that no further delivery is made or sent. */
+async function removeWebhooks({ rows }: ErasureContext, companyId: number): Promise<void> {
+  let found: Key[] = [];
+  for await (const item of rows.table.query({ ...keys.webhooks(companyId), fields: ["pk", "sk"] })) {
+    found.push(keyOfRow(item));
+    if (found.length < ROWS_TOGETHER) continue;
+    await removeKeys(rows, found);
+    found = [];
+  }
+  if (found.length > 0) await removeKeys(rows, found);
+}
+
+/** Removes the users from the identity provider. Their rows are removed afterwards, so that an interrupted run finds them again. */
+async function removeUsers({ rows, pool }: ErasureContext, companyId: number): Promise<number> {
+  let users = 0;
+  for await (const { email, sub } of usersOf(rows.table, companyId)) {
+    const user: PoolUser = { email: email.toLowerCase(), sub };
+    await pool?.remove(user);
+    users++;
+  }
+  return users;
+}
+
+/** Removes all rows except the company's own, by which an interrupted run knows that it must continue. */
+async function removeAllRows({ rows, progress }: ErasureContext, companyId: number): Promise<void> {
+  const { pk, sk } = keys.company(companyId);
+  const report = (count: number): void => progress?.(`${count} rows removed`);
+  for (let pass = 1; pass <= PASSES; pass++) {
+    const removed = await removeRows(rows, companyId, (key) => key.pk === pk && key.sk === sk, report);
+    if (removed === 0) return;
+  }
+  throw new Error(`rows of company ${companyId} keep appearing: run the command again`);
+}
+
+/** The companies that were erased, in the order of their ids. */
+export async function* erasures(table: Table): AsyncGenerator<Erasure> {
+  for await (const item of table.query(keys.erasures())) yield Erasure.parse(item);
+}

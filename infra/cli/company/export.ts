@@ -1,0 +1,223 @@
+/**
+ * Exports all data of a company to the bucket: its rows as NDJSON, and copies of its files. An interrupted export resumes behind the last
+ * part that it stored. Memory holds one part at a time.
+ */
+import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import * as z from "zod/mini";
+import { type Clock, iso } from "#shared/clock.ts";
+import type { Item } from "#shared/db/expression.ts";
+import { unpacked } from "#shared/db/packed.ts";
+import {
+  copyFile,
+  exportsPrefix,
+  type FileStore,
+  filePrefixes,
+  filesAt,
+  readFile,
+  removeFiles,
+  writeFile,
+} from "./files.ts";
+import { companyPages, type RowStore, SEGMENTS, typeOf } from "./rows.ts";
+import { known } from "./suspension.ts";
+
+export interface ExportContext {
+  readonly rows: RowStore;
+  readonly files: FileStore;
+  readonly clock: Clock;
+  readonly progress?: (line: string) => void;
+  /** Text of one part before its compression. Memory holds it twice, as lines and as bytes. */
+  readonly partBytes?: number;
+}
+
+const PART_BYTES = 8 * 2 ** 20;
+
+const Part = z.object({ key: z.string(), lines: z.int(), bytes: z.int(), sha256: z.string() });
+const Counts = z.record(z.string(), z.int());
+
+/** The state of an unfinished export, which is stored after each part. */
+const Progress = z.object({
+  format: z.literal(1),
+  id: z.string(),
+  startedAt: z.string(),
+  name: z.string(),
+  suspended: z.boolean(),
+  segments: z.int(),
+  /** The segment that is read, and the position in it. */
+  segment: z.int(),
+  from: z.nullable(z.looseObject({ pk: z.string(), sk: z.string() })),
+  /** The folder of files that is copied, and the last file that was copied. */
+  folder: z.int(),
+  after: z.nullable(z.string()),
+  parts: z.array(Part),
+  counts: Counts,
+  leftOut: Counts,
+});
+type Progress = z.infer<typeof Progress>;
+
+export interface Manifest extends Omit<Progress, "segments" | "segment" | "from" | "folder" | "after"> {
+  readonly companyId: number;
+  readonly endedAt: string;
+  readonly notes: readonly string[];
+}
+
+export const progressKey = (companyId: number): string => `${exportsPrefix(companyId)}progress.json`;
+
+/** Returns the manifest and the folder of the export. */
+export async function exportCompany(
+  context: ExportContext,
+  companyId: number,
+): Promise<{ folder: string; manifest: Manifest }> {
+  const { files, clock } = context;
+  const progress = await begin(context, companyId);
+  const folder = `${exportsPrefix(companyId)}${progress.id}/`;
+  while (progress.segment < progress.segments) await exportSegment(context, companyId, folder, progress);
+  const prefixes = filePrefixes(companyId);
+  while (progress.folder < prefixes.length) {
+    await copyFolder(context, companyId, folder, prefixes[progress.folder] ?? "", progress);
+  }
+  const { segments, segment, from, folder: _, after, ...rest } = progress;
+  const manifest: Manifest = { companyId, ...rest, endedAt: iso(clock.now()), notes };
+  await writeFile(files, `${folder}manifest.json`, JSON.stringify(manifest, null, 1), "application/json");
+  await removeFiles(files, [progressKey(companyId)]);
+  return { folder, manifest };
+}
+
+const notes = [
+  "Each line of a part is one row. `type` names its kind. A line of the type `file` names a copied file.",
+  "Left out: the search index, which is derived from the rows; answers kept for repeated requests; keys and secrets of webhooks.",
+  "If `suspended` is false, users may have changed rows while the export ran.",
+] as const;
+
+/** Resumes the unfinished export of the company, or begins a new one. */
+async function begin({ rows, files, clock }: ExportContext, companyId: number): Promise<Progress> {
+  const stored = await readFile(files, progressKey(companyId));
+  if (stored !== undefined) return Progress.parse(JSON.parse(stored));
+  const company = await known(rows.table, companyId);
+  const startedAt = iso(clock.now());
+  return {
+    format: 1,
+    id: startedAt.replaceAll(/[:.]/g, "-"),
+    startedAt,
+    name: company.name,
+    suspended: company.suspendedAt !== undefined,
+    segments: SEGMENTS,
+    segment: 0,
+    from: null,
+    folder: 0,
+    after: null,
+    parts: [],
+    counts: {},
+    leftOut: {},
+  };
+}
+
+async function exportSegment(
+  context: ExportContext,
+  companyId: number,
+  folder: string,
+  progress: Progress,
+): Promise<void> {
+  const { segment, segments } = progress;
+  const scan = { segment, segments, from: progress.from ?? undefined, consistency: "strong" } as const;
+  let lines: string[] = [];
+  let bytes = 0;
+  for await (const { rows, next } of companyPages(context.rows, companyId, scan)) {
+    for (const row of rows) {
+      const counts = isLeftOut(row) ? progress.leftOut : progress.counts;
+      counts[typeOf(row)] = (counts[typeOf(row)] ?? 0) + 1;
+      if (isLeftOut(row)) continue;
+      const line = JSON.stringify(exportable(row));
+      lines.push(line);
+      bytes += line.length + 1;
+    }
+    if (next !== undefined && bytes < (context.partBytes ?? PART_BYTES)) continue;
+    if (lines.length > 0) progress.parts.push(await writePart(context, folder, "rows", lines, progress));
+    [lines, bytes] = [[], 0];
+    progress.from = next === undefined ? null : z.parse(Position, next);
+    if (next === undefined) progress.segment++;
+    await save(context, companyId, progress);
+  }
+}
+
+const Position = z.looseObject({ pk: z.string(), sk: z.string() });
+
+async function copyFolder(
+  context: ExportContext,
+  companyId: number,
+  folder: string,
+  prefix: string,
+  progress: Progress,
+): Promise<void> {
+  for await (const page of filesAt(context.files, prefix, progress.after ?? undefined)) {
+    const lines: string[] = [];
+    for (const { key, bytes, etag } of page) {
+      const copy = `${folder}files/${key}`;
+      await copyFile(context.files, key, copy);
+      lines.push(JSON.stringify({ type: "file", key, copy, bytes, etag }));
+    }
+    progress.parts.push(await writePart(context, folder, "files", lines, progress));
+    progress.counts.file = (progress.counts.file ?? 0) + page.length;
+    progress.after = page.at(-1)?.key ?? null;
+    await save(context, companyId, progress);
+  }
+  progress.folder++;
+  progress.after = null;
+  await save(context, companyId, progress);
+}
+
+/** The number of the part follows from the stored progress, so a repeated part replaces the interrupted one. */
+async function writePart(
+  { files, progress: report }: ExportContext,
+  folder: string,
+  kind: "rows" | "files",
+  lines: readonly string[],
+  { parts }: Progress,
+): Promise<z.infer<typeof Part>> {
+  const body = gzipSync(`${lines.join("\n")}\n`);
+  const key = `${folder}${kind}-${String(parts.length + 1).padStart(5, "0")}.ndjson.gz`;
+  await writeFile(files, key, body, "application/gzip");
+  report?.(`${key}: ${lines.length} lines`);
+  return { key, lines: lines.length, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") };
+}
+
+const save = ({ files }: ExportContext, companyId: number, progress: Progress): Promise<void> =>
+  writeFile(files, progressKey(companyId), JSON.stringify(progress), "application/json");
+
+/** The search index, answers of repeated requests, and the key of the secrets. */
+const LEFT_OUT = /^C#\d+#(?:X|XN|XM|XS#.*|IK#.*|WK)$/;
+const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
+
+const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);
+
+/** Returns the row as plain JSON: packed fields are unpacked, and secrets are omitted. */
+export function exportable(row: Item): Item {
+  const { fields, ...columns } = row;
+  const all =
+    typeof fields === "string" && columns.type === "prospect"
+      ? { ...columns, ...z.parse(Fields, JSON.parse(fields)) }
+      : row;
+  const shown = Object.entries(all).filter(([name]) => !secretFields.has(name));
+  return Object.fromEntries(shown.map(([name, value]) => [name, plain(value)]));
+}
+
+const Fields = z.record(z.string(), z.unknown());
+
+function plain(value: unknown): unknown {
+  if (value instanceof Uint8Array) return plainBytes(value);
+  if (value instanceof Set) return [...value].map(plain);
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value === "object" && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part)]));
+  }
+  return value;
+}
+
+/** Some rows hold many small records as one compressed value. Other bytes are written as base64. */
+function plainBytes(bytes: Uint8Array): unknown {
+  try {
+    return unpacked(z.unknown(), bytes);
+  } catch {
+    return Buffer.from(bytes).toString("base64");
+  }
+}

@@ -1,0 +1,23 @@
+/** Limits the capacity units that a command consumes in a second, so that it takes no capacity from other companies. */
+import { setTimeout as sleep } from "node:timers/promises";
+
+export class Pace {
+  readonly #unitsPerSecond: number;
+  readonly #wait: (ms: number) => Promise<unknown>;
+  /** The time at which all units that were consumed so far are paid for. */
+  #paidAt = 0;
+
+  constructor(unitsPerSecond: number, wait: (ms: number) => Promise<unknown> = sleep) {
+    this.#unitsPerSecond = unitsPerSecond;
+    this.#wait = wait;
+  }
+
+  /** Waits until the units of earlier calls are paid for. Then makes the call, which returns its result and its units. */
+  async spend<T>(call: () => Promise<{ readonly result: T; readonly units: number }>): Promise<T> {
+    const early = this.#paidAt - Date.now();
+    if (early > 0) await this.#wait(early);
+    const { result, units } = await call();
+    this.#paidAt = Math.max(this.#paidAt, Date.now()) + (units * 1_000) / this.#unitsPerSecond;
+    return result;
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * Reads and removes the rows of one company. It scans the whole table and not the known key families, so that it also finds rows of a
+ * family that a later release adds.
+ */
+import { type DynamoDBDocumentClient, ScanCommand } from "@aws-sdk/lib-dynamodb";
+import * as z from "zod/mini";
+import type { Item } from "#shared/db/expression.ts";
+import type { Key } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
+import type { Pace } from "./pace.ts";
+
+export interface RowStore {
+  readonly client: DynamoDBDocumentClient;
+  readonly tableName: string;
+  readonly table: Table;
+  readonly reads: Pace;
+  readonly writes: Pace;
+}
+
+/**
+ * Read units a second. A scan segment reads one partition at a time, so four segments take at most a sixth of the 3 000 units that a
+ * partition has.
+ */
+export const READ_UNITS = 2_000;
+/** Write units a second: half of what one partition has. */
+export const WRITE_UNITS = 500;
+export const SEGMENTS = 4;
+
+const StoredKey = z.object({ pk: z.string(), sk: z.string() });
+export const keyOfRow = (row: Item): Key => StoredKey.parse(row);
+
+export interface Page {
+  readonly rows: readonly Item[];
+  /** The position behind the page. Undefined after the last page. */
+  readonly next: Item | undefined;
+}
+
+export interface Scan {
+  readonly segment: number;
+  readonly segments: number;
+  readonly from?: Item | undefined;
+  readonly consistency: "strong" | "eventual";
+  /** Returns only the key and the type of each row. */
+  readonly keysOnly?: boolean;
+}
+
+/** The condition that a row belongs to the company. Rows of users are found by their attributes, because their keys have no company. */
+const ofCompany = (companyId: number) => ({
+  FilterExpression:
+    "begins_with(pk, :company) OR ((begins_with(pk, :subject) OR begins_with(pk, :email)) AND (companyId = :id OR sk = :address))",
+  ExpressionAttributeValues: {
+    ":company": `C#${companyId}#`,
+    ":subject": "S#",
+    ":email": "E#",
+    ":id": companyId,
+    ":address": `COMPANY#${companyId}`,
+  },
+});
+
+/** Yields the company's rows of one segment, a page of at most one megabyte of the table at a time. */
+export async function* companyPages(store: RowStore, companyId: number, scan: Scan): AsyncGenerator<Page> {
+  let from = scan.from;
+  do {
+    const command = new ScanCommand({
+      TableName: store.tableName,
+      ...ofCompany(companyId),
+      Segment: scan.segment,
+      TotalSegments: scan.segments,
+      ConsistentRead: scan.consistency === "strong",
+      ...(scan.keysOnly === true && {
+        ProjectionExpression: "pk, sk, #type",
+        ExpressionAttributeNames: { "#type": "type" },
+      }),
+      ExclusiveStartKey: from,
+      ReturnConsumedCapacity: "TOTAL",
+    });
+    const { Items = [], LastEvaluatedKey } = await store.reads.spend(async () => {
+      const result = await store.client.send(command);
+      return { result, units: result.ConsumedCapacity?.CapacityUnits ?? 0 };
+    });
+    from = LastEvaluatedKey;
+    yield { rows: Items, next: from };
+  } while (from !== undefined);
+}
+
+/** Calls `work` with each page of the company's keys. Reads the segments concurrently. Returns the number of rows. */
+async function eachPage(
+  store: RowStore,
+  companyId: number,
+  work: (rows: readonly Item[]) => Promise<number>,
+): Promise<number> {
+  const segment = async (_: unknown, number: number): Promise<number> => {
+    const scan = { segment: number, segments: SEGMENTS, consistency: "strong", keysOnly: true } as const;
+    let rows = 0;
+    for await (const page of companyPages(store, companyId, scan)) rows += await work(page.rows);
+    return rows;
+  };
+  const counts = await Promise.all(Array.from({ length: SEGMENTS }, segment));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** Counts the company's rows by their type. */
+export async function countRows(store: RowStore, companyId: number): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  await eachPage(store, companyId, async (rows) => {
+    for (const row of rows) counts[typeOf(row)] = (counts[typeOf(row)] ?? 0) + 1;
+    return rows.length;
+  });
+  return counts;
+}
+
+/** Rows that only reserve or find something may have no type. */
+export const typeOf = ({ type }: Item): string => (typeof type === "string" ? type : "other");
+
+/** Removes the company's rows except `kept`, and returns how many it removed. */
+export function removeRows(
+  store: RowStore,
+  companyId: number,
+  kept: (key: Key) => boolean,
+  progress: (rows: number) => void = () => undefined,
+): Promise<number> {
+  let removed = 0;
+  return eachPage(store, companyId, async (rows) => {
+    const keys = rows.map(keyOfRow).filter((key) => !kept(key));
+    for (let first = 0; first < keys.length; first += ROWS_TOGETHER) {
+      await removeKeys(store, keys.slice(first, first + ROWS_TOGETHER));
+    }
+    removed += keys.length;
+    progress(removed);
+    return keys.length;
+  });
+}
+
+/** One paced step: as many rows as one batch of DynamoDB accepts. */
+export const ROWS_TOGETHER = 25;
+
+export const removeKeys = ({ writes, table }: RowStore, keys: readonly Key[]): Promise<void> =>
+  writes.spend(async () => {
+    const { usage } = await metered(() => table.batchRemove(keys.map(({ pk, sk }) => ({ pk, sk }))));
+    return { result: undefined, units: usage.writeUnits };
+  });
+
+export const putRows = ({ writes, table }: RowStore, rows: readonly (Key & Item)[]): Promise<void> =>
+  writes.spend(async () => {
+    const { usage } = await metered(() => table.batchPut(rows));
+    return { result: undefined, units: usage.writeUnits };
+  });

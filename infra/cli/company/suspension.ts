@@ -1,0 +1,96 @@
+/**
+ * Suspends and resumes a company. Users of a suspended company cannot sign in. Its webhooks and unfinished imports continue, because they
+ * carry what happened before.
+ */
+import * as z from "zod/mini";
+import { StoredUser } from "#shared/auth/user-schema.ts";
+import { type Clock, iso } from "#shared/clock.ts";
+import { all, type Change, equals, exists, missing, present } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+import { StoredCompany } from "#shared/reference/schema.ts";
+
+/** A company row with the marks that only the commands of this folder set. */
+export const MarkedCompany = z.extend(StoredCompany, {
+  suspendedAt: z.optional(z.string()),
+  /** When the erasure of the company began. From then on the company cannot be resumed. */
+  erasingAt: z.optional(z.string()),
+  /** The company's rows by type when the erasure began. */
+  rowsBefore: z.optional(z.record(z.string(), z.int())),
+});
+export type MarkedCompany = z.infer<typeof MarkedCompany>;
+
+/** The reason why a command does nothing. */
+export class CommandRefused extends Error {}
+
+export async function markedCompany(table: Table, companyId: number): Promise<MarkedCompany | undefined> {
+  const item = await table.get(keys.company(companyId));
+  return item === undefined ? undefined : MarkedCompany.parse(item);
+}
+
+/** Returns the row of the company. Throws CommandRefused if there is none. */
+export async function known(table: Table, companyId: number): Promise<MarkedCompany> {
+  const company = await markedCompany(table, companyId);
+  if (company === undefined) throw new CommandRefused(`company ${companyId} is unknown`);
+  return company;
+}
+
+interface Context {
+  readonly table: Table;
+  readonly clock: Clock;
+}
+
+/** Marks the company first and then each user. A repeated call also marks users that were created meanwhile. Returns the number of users. */
+export async function suspend({ table, clock }: Context, companyId: number): Promise<number> {
+  await known(table, companyId);
+  const suspendedAt = iso(clock.now());
+  await unlessRefused(() =>
+    table.write({
+      update: keys.company(companyId),
+      change: { set: { suspendedAt } },
+      when: all(present, missing("suspendedAt")),
+    }),
+  );
+  return markUsers(table, companyId, { set: { suspendedAt } });
+}
+
+/** Lets users sign in again before it removes the mark of the company, so that an interrupted call is repeated. */
+export async function resume({ table }: Context, companyId: number): Promise<number> {
+  const { erasingAt } = await known(table, companyId);
+  if (erasingAt !== undefined) {
+    throw new CommandRefused(`company ${companyId} cannot be resumed: its erasure began at ${erasingAt}`);
+  }
+  const users = await markUsers(table, companyId, { remove: ["suspendedAt"] });
+  await unlessRefused(() =>
+    table.write({
+      update: keys.company(companyId),
+      change: { remove: ["suspendedAt"] },
+      when: exists("suspendedAt"),
+    }),
+  );
+  return users;
+}
+
+export async function* usersOf(table: Table, companyId: number): AsyncGenerator<StoredUser> {
+  for await (const item of table.query({ ...keys.reference(companyId), begins: "USER#" })) yield StoredUser.parse(item);
+}
+
+async function markUsers(table: Table, companyId: number, change: Change): Promise<number> {
+  let users = 0;
+  for await (const { id, sub } of usersOf(table, companyId)) {
+    // A withdrawn user may have no row of a token subject.
+    await unlessRefused(() => table.write({ update: keys.identity(sub), change, when: equals("userId", id) }));
+    users++;
+  }
+  return users;
+}
+
+/** Ignores a failed condition, which means that there is nothing to change. */
+async function unlessRefused(write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!(error instanceof ConditionFailed)) throw error;
+  }
+}

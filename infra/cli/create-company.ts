@@ -1,0 +1,79 @@
+/** `npm run company -- create --name NAME --owner EMAIL`: creates a company and its owner, on a deployed stack or the local service. */
+import { parseArgs } from "node:util";
+import * as z from "zod/mini";
+import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+import { directoryOnly } from "#shared/auth/identity-provider.ts";
+import { userPool } from "#shared/auth/user-pool.ts";
+import type { ClientSettings } from "#shared/aws/client-config.ts";
+import { cognitoClient } from "#shared/aws/cognito.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Table } from "#shared/db/table.ts";
+import * as limits from "#shared/limits.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { Email, text } from "#shared/schema.ts";
+import { stackNameOf } from "../settings/names.ts";
+import { chosenStack } from "./chosen-stack.ts";
+import { deployedTable, type TableInUse, tableInUse } from "./table-in-use.ts";
+
+const Input = z.object({
+  name: text(limits.name, 1),
+  owner: Email,
+  "first-name": z._default(text(limits.name), ""),
+  "last-name": z._default(text(limits.name), ""),
+  stage: z.optional(z.string()),
+  stack: z.optional(z.string()),
+  sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
+});
+
+/** The table, and the identity provider that creates the owner's token subject. */
+interface Target {
+  readonly label: string;
+  readonly table: Table;
+  readonly identities: IdentityProvider;
+}
+
+/** Returns where to create the company. `--sub` means a deployed stack, because the local service signs in every user without a subject. */
+async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
+  if (sub !== undefined) {
+    const identities = { ...directoryOnly, invite: async () => ({ sub }) };
+    return { ...(await deployedTable(stack ?? stackNameOf(undefined))), identities };
+  }
+  const found = await tableInUse(stack);
+  return { ...found, identities: identitiesOf(found) };
+}
+
+const identitiesOf = ({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityProvider =>
+  isLocal ? directoryOnly : ownPool(userPoolId, dynamoDb);
+
+function ownPool(userPoolId: string | undefined, settings: ClientSettings): IdentityProvider {
+  if (userPoolId === undefined)
+    throw new Error("this stack uses an external identity provider: name the owner's subject there by --sub");
+  return userPool(userPoolId, cognitoClient(settings));
+}
+
+/** @param usage what a wrong call prints */
+export async function createCommand(args: readonly string[], usage: string): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries(
+      ["name", "owner", "first-name", "last-name", "stage", "stack", "sub"].map((name) => [
+        name,
+        { type: "string" as const },
+      ]),
+    ),
+  });
+  const input = z.safeParse(Input, values);
+  if (!input.success) {
+    const faults = input.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
+    throw new Error(`${faults.join("\n")}\nusage: ${usage}`);
+  }
+  const { name, owner: email, sub } = input.data;
+  const target = await targetOf(chosenStack(input.data), sub);
+  const { table } = target;
+  const owner = { email, firstName: input.data["first-name"], lastName: input.data["last-name"] };
+  const made = await createCompany(contextOn(table), {
+    name,
+    owner: { ...owner, ...(await target.identities.invite(email)) },
+  });
+  console.log(`company ${made.company.id} ${name} with owner ${made.owner.id} ${email} on ${target.label}`);
+}

@@ -1,0 +1,187 @@
+/**
+ * A table with rows of every key family, a bucket and a user pool, for tests of the commands that export, erase and restore companies. A
+ * test can kill a command at one of its calls.
+ */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import { CreateBucketCommand, PutObjectCommand } from "@aws-sdk/client-s3";
+import { paginateScan } from "@aws-sdk/lib-dynamodb";
+import { afterAll, beforeAll } from "vitest";
+import * as z from "zod/mini";
+import { cognitoClient } from "#shared/aws/cognito.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { s3Client } from "#shared/aws/s3.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Item } from "#shared/db/expression.ts";
+import { families, type Key } from "#shared/db/keys.ts";
+import { openTable } from "#shared/db/table.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { createUser } from "#shared/reference/invite.ts";
+import type { NewUser } from "#shared/reference/user.ts";
+import type { ErasureContext } from "../../infra/cli/company/erasure.ts";
+import { allPrefixes } from "../../infra/cli/company/files.ts";
+import { Pace } from "../../infra/cli/company/pace.ts";
+import { poolAt } from "../../infra/cli/company/pool.ts";
+import { startQueues } from "../../infra/local/sqs.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import { Killed } from "../harness/killable.ts";
+
+const BUCKET = "files";
+const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" }, ...patient };
+
+/** The users of the simulated pool: subjects by address. */
+export type PoolUsers = Map<string, string>;
+
+export interface CompanyScene {
+  readonly context: ErasureContext;
+  readonly time: { now: number };
+  readonly users: PoolUsers;
+  /** Counts the calls of all clients. The call with the number `killAt` and all later ones fail without an effect. */
+  readonly kills: { calls: number; killAt: number };
+  /** Makes a company with users, files and a row of every key family. Returns its id. */
+  company(name: string): Promise<number>;
+  /** All rows of the table that do not belong to the company. */
+  others(companyId: number): Promise<Item[]>;
+}
+
+/** Call this once, at the top of a test file. */
+export function companyScene(): { get(): CompanyScene } {
+  const db = faultyDynamoDb();
+  const undo: (() => unknown)[] = [];
+  let scene: CompanyScene | undefined;
+  beforeAll(async () => {
+    scene = await start(db.directEndpoint, undo);
+  });
+  afterAll(async () => {
+    for (const step of undo.reverse()) await step();
+  });
+  return {
+    get() {
+      if (scene === undefined) throw new Error("the scene starts before the tests of the file");
+      return scene;
+    },
+  };
+}
+
+async function start(endpoint: string, undo: (() => unknown)[]): Promise<CompanyScene> {
+  const queues = await startQueues();
+  undo.push(() => queues.stop());
+  const users: PoolUsers = new Map();
+  const pool = await startPool(users);
+  undo.push(pool.stop);
+  const kills = { calls: 0, killAt: Number.POSITIVE_INFINITY };
+  const counted = <T>(call: () => Promise<T>): Promise<T> => {
+    if (++kills.calls >= kills.killAt) return Promise.reject(new Killed());
+    return call();
+  };
+  const client = dynamoClient({ ...local, endpoint });
+  client.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
+  const s3 = s3Client({ ...local, endpoint: queues.endpoint });
+  s3.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
+  const cognito = cognitoClient({ ...local, endpoint: pool.endpoint });
+  cognito.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
+  await s3.send(new CreateBucketCommand({ Bucket: BUCKET }));
+  const time = { now: Date.UTC(2026, 5, 1, 12) };
+  const clock = { now: () => time.now };
+  const table = openTable(TABLE, client);
+  const unlimited = new Pace(1e9);
+  const context: ErasureContext = {
+    rows: { client, tableName: TABLE, table, reads: unlimited, writes: unlimited },
+    files: { s3, bucket: BUCKET },
+    pool: poolAt("pool-1", cognito),
+    clock,
+    wait: async (ms) => {
+      time.now += ms;
+    },
+  };
+  const inPool = {
+    takesSubjects: false,
+    answersAfterMs: 0,
+    invite: async (email: string) => {
+      users.set(email, users.get(email) ?? `sub-${email}`);
+      return { sub: `sub-${email}` };
+    },
+    withdraw: async () => undefined,
+  };
+
+  async function company(name: string): Promise<number> {
+    const api = contextOn(table, clock);
+    const email = `owner@${name}.test`;
+    const owner = { email, firstName: "Olga", lastName: "Owner", ...(await inPool.invite(email)) };
+    const made = await createCompany(api, { name, owner });
+    const companyId = made.company.id;
+    const caller = { companyId, userId: made.owner.id, role: "owner", permissions: [] } as const;
+    const rep: NewUser = {
+      email: `rep@${name}.test`,
+      firstName: "Rita",
+      lastName: "Rep",
+      role: "sales",
+      permissions: [],
+    };
+    await createUser(api, inPool, caller, rep);
+    await table.batchPut(rowsOfEveryFamily(companyId));
+    for (const prefix of allPrefixes(companyId)) {
+      await s3.send(new PutObjectCommand({ Bucket: BUCKET, Key: `${prefix}1.csv`, Body: `file of ${name}` }));
+    }
+    return companyId;
+  }
+
+  async function others(companyId: number): Promise<Item[]> {
+    const rows: Item[] = [];
+    for await (const { Items = [] } of paginateScan({ client }, { TableName: TABLE, ConsistentRead: true })) {
+      rows.push(...Items.filter((row) => !belongs(companyId, row)));
+    }
+    return rows.toSorted((one, other) => textOf(one).localeCompare(textOf(other)));
+  }
+  return { context, time, users, kills, company, others };
+}
+
+const textOf = ({ pk, sk }: Item): string => `${pk} ${sk}`;
+const belongs = (companyId: number, { pk, sk, companyId: owner }: Item): boolean =>
+  String(pk).startsWith(`C#${companyId}#`) ||
+  sk === `COMPANY#${companyId}` ||
+  (!/^C#/.test(String(pk)) && owner === companyId);
+
+/** Two rows of each family of keys that has a company, so that a new family is in the test at once. */
+function rowsOfEveryFamily(companyId: number): (Key & Item)[] {
+  const patterns = Object.values(families).filter((pattern) => pattern.startsWith("C#*"));
+  return patterns.flatMap((pattern) =>
+    ["Y#1", "Z#1"].map((sk) => ({
+      pk: pattern.replace("*", String(companyId)).replace("*", "1"),
+      sk,
+      type: "test",
+    })),
+  );
+}
+
+const Asked = z.object({ Username: z.string() });
+
+/** A server with the two calls of a user pool that the commands make. */
+async function startPool(users: PoolUsers): Promise<{ endpoint: string; stop: () => void }> {
+  const server = createServer(async (request, response) => {
+    const operation = String(request.headers["x-amz-target"]).split(".")[1];
+    const { Username } = Asked.parse(JSON.parse(await text(request)));
+    const sub = users.get(Username);
+    response.writeHead(sub === undefined ? 400 : 200, { "Content-Type": "application/x-amz-json-1.1" });
+    if (sub === undefined) response.end(JSON.stringify({ __type: "UserNotFoundException", message: "none" }));
+    else if (operation === "AdminGetUser") {
+      response.end(JSON.stringify({ Username: sub, UserAttributes: [{ Name: "sub", Value: sub }] }));
+    } else {
+      users.delete(Username);
+      response.end("{}");
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("the server has no address");
+  return {
+    endpoint: `http://127.0.0.1:${address.port}`,
+    stop: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
