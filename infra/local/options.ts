@@ -108,6 +108,7 @@ export async function makeTemplates(
     allowedOrigins,
     capacity: LOCAL_CAPACITY,
     serverTiming: true,
+    watch: { runbook: "docs/runbook.md" },
   };
   // Loading the CDK takes a second, so load it only when it is needed.
   if (synthesize !== undefined) return synthesize(config, outDir);

@@ -22,10 +22,17 @@ export interface DeployConfig {
   readonly timeScale: number;
   readonly capacity: Capacity;
   readonly alarmEmail?: string;
+  readonly watch: Watch;
   /** Browser origins that may call the API. An empty list turns CORS off. */
   readonly allowedOrigins: readonly string[];
   /** Whether each answer has a header `Server-Timing` with its costs at the table. For development only. */
   readonly serverTiming: boolean;
+}
+
+/** How an operator sees the state of the deployment. */
+export interface Watch {
+  /** The address of the runbook in the text of each alarm. */
+  readonly runbook: string;
 }
 
 export interface Adopted {
@@ -60,13 +67,14 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
   if (!parsed.success || faults.length > 0) throw new Error(faults.join("\n"));
   const { issuer, jwksUri, mailFrom, sesIdentity, table, bucket, secretsKey, userPool, userPoolClient, ...others } =
     parsed.data;
-  const { stage, preset, accountConcurrency, deliverySenders, alarmEmail, ...rest } = others;
+  const { stage, preset, accountConcurrency, deliverySenders, alarmEmail, runbook, ...rest } = others;
   const mail = mailOf(mailFrom, sesIdentity);
   const adopted = adoptedOf({ table, bucket, secretsKey }, userPool, userPoolClient);
   const config: DeployConfig = {
     ...rest,
     capacity: capacityOf({ preset, accountConcurrency, deliverySenders }),
     ...(stage !== undefined && { stage }),
+    watch: { runbook },
     ...(alarmEmail !== undefined && { alarmEmail }),
     ...(issuer !== undefined && { issuer }),
     ...(jwksUri !== undefined && { jwksUri }),

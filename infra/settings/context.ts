@@ -219,6 +219,14 @@ const alarms = {
       "SNS asks the address for a confirmation and sends alarms only after it. The topic of the output `AlarmTopic` accepts other subscriptions too",
     cost: "none: 1000 mails a month are free",
   }),
+  runbook: z
+    ._default(z.string().check(z.regex(/^[^\s#]{1,300}$/, "must be an address without #")), "docs/runbook.md")
+    .register(settingTexts, {
+      topic: "Alarms",
+      description: "address at which operators read [docs/runbook.md](runbook.md), such as its URL in your repository",
+      effect: "the text of each alarm contains this address with the anchor of the alarm's part",
+      cost: "none",
+    }),
 };
 
 const rehearsal = {

@@ -2,7 +2,7 @@
  * Makes the alarms with a text on their impact, the metrics that some alarms read from logs, and the topic that mails alarms to an
  * operator.
  */
-import { Alarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import { Alarm, CfnAlarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
@@ -14,44 +14,72 @@ import { Annotations, Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import type { Construct, IConstruct } from "constructs";
 import { accept } from "./rules.ts";
 
-export interface AlarmSpec {
-  readonly metric: Metric;
-  readonly above: number;
-  /** Tells operators what the alarm means for users and what to do. */
+export interface Meaning {
+  /** The heading of the alarm's part of docs/runbook.md. */
+  readonly title: string;
+  /** One sentence on what the alarm means for users. The runbook says what to do. */
   readonly impact: string;
-  readonly periods?: number;
 }
 
-export function alarm(scope: Construct, id: string, { metric, above, impact, periods = 1 }: AlarmSpec): Alarm {
-  return new Alarm(scope, id, {
-    metric,
-    threshold: above,
-    comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
-    evaluationPeriods: periods,
-    treatMissingData: TreatMissingData.NOT_BREACHING,
-    alarmDescription: impact,
-  });
+export interface AlarmSpec extends Meaning {
+  readonly metric: Metric;
+  readonly threshold: number;
+  /** By default a value above the threshold counts. */
+  readonly comparison?: ComparisonOperator;
+  readonly periods?: number;
+  /** By default a period without data is a good one. */
+  readonly missing?: TreatMissingData;
 }
+
+/** An alarm that names its part of the runbook. */
+class ExplainedAlarm extends Alarm {
+  readonly meaning: Meaning;
+
+  constructor(scope: Construct, id: string, { title, impact, ...rule }: AlarmSpec) {
+    super(scope, id, {
+      metric: rule.metric,
+      threshold: rule.threshold,
+      comparisonOperator: rule.comparison ?? ComparisonOperator.GREATER_THAN_THRESHOLD,
+      evaluationPeriods: rule.periods ?? 1,
+      treatMissingData: rule.missing ?? TreatMissingData.NOT_BREACHING,
+    });
+    this.meaning = { title, impact };
+  }
+}
+
+export const alarm = (scope: Construct, id: string, spec: AlarmSpec): Alarm => new ExplainedAlarm(scope, id, spec);
+
+/** Returns the anchor that GitHub and most renderers of Markdown give a heading. */
+export const anchorOf = (title: string): string => title.toLowerCase().replaceAll(" ", "-");
 
 /** Goes off after three consecutive minutes with errors. A single error is no outage, because a retry may succeed. */
-export function errorAlarm(watched: LambdaFunction, impact: string): void {
+export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
-  alarm(watched, "Errors", { metric, above: 0, periods: 3, impact });
+  alarm(watched, "Errors", { metric, threshold: 0, periods: 3, ...meaning });
+}
+
+/** Goes off after five minutes in which nothing has called the function. For functions that run every minute. */
+export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
+  const metric = watched.metricInvocations({ period: Duration.minutes(1), statistic: "Sum" });
+  const comparison = ComparisonOperator.LESS_THAN_THRESHOLD;
+  // Lambda reports nothing about a minute without a call, so a minute without data counts too.
+  const missing = TreatMissingData.BREACHING;
+  alarm(watched, "Stopped", { metric, threshold: 1, comparison, missing, periods: 5, ...meaning });
 }
 
 /**
  * Goes off when Lambda refused invocations in three consecutive minutes, because the account's quota or the function's reservation is too
  * small.
  */
-export function throttleAlarm(watched: LambdaFunction, impact: string): void {
+export function throttleAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricThrottles({ period: Duration.minutes(1), statistic: "Sum" });
-  alarm(watched, "Throttled", { metric, above: 0, periods: 3, impact });
+  alarm(watched, "Throttled", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
 /** Goes off when a function reads stream records later than `seconds` after they were written. */
-export function lagAlarm(watched: LambdaFunction, seconds: number, impact: string): void {
+export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Meaning): void {
   const metric = watched.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
-  alarm(watched, "Behind", { metric, above: seconds * 1_000, periods: 5, impact });
+  alarm(watched, "Behind", { metric, threshold: seconds * 1_000, periods: 5, ...meaning });
 }
 
 /** A field of the service's log lines (shared/log.ts). Lambda's JSON format puts them below `message`. */
@@ -100,9 +128,9 @@ export function unreadableAlarm(stack: Stack): Alarm {
   const metric = { namespace: stack.stackName, metricName: UNREADABLE };
   return alarm(stack, UNREADABLE, {
     metric: new Metric({ ...metric, period: Duration.minutes(1), statistic: "Sum" }),
-    above: 0,
-    impact:
-      "The index of a company is damaged. Its lists and maps answer 503 until `npm run index -- rebuild` has run.",
+    threshold: 0,
+    title: "Damaged index",
+    impact: "The lists and maps of a company answer 503, because its index is damaged.",
   });
 }
 
@@ -115,19 +143,17 @@ export function accountAlarms(scope: Stack, accountConcurrency: number): void {
     new Metric({ namespace: "AWS/Lambda", metricName, period: Duration.minutes(1), statistic });
   alarm(scope, "ConcurrencyNearLimit", {
     metric: accountMetric("ConcurrentExecutions", "Maximum"),
-    above: Math.floor(accountConcurrency * CONCURRENCY_SHARE),
+    threshold: Math.floor(accountConcurrency * CONCURRENCY_SHARE),
     periods: 3,
-    impact:
-      "The account runs almost as many functions at once as its quota allows. Soon requests will fail and webhooks will be late. " +
-      "Ask AWS for a higher quota of concurrent executions.",
+    title: "Concurrency near limit",
+    impact: "Requests will fail soon, because the account runs almost as many functions at once as its quota allows.",
   });
   alarm(scope, "FunctionsThrottled", {
     metric: accountMetric("Throttles", "Sum"),
-    above: 0,
+    threshold: 0,
     periods: 3,
-    impact:
-      "Lambda refuses invocations because too many functions run at once. Requests of users fail, and background work is late for " +
-      "as long as this lasts.",
+    title: "Functions throttled",
+    impact: "Requests of users fail and background work is late, because too many functions run at once.",
   });
 }
 
@@ -173,7 +199,17 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
   return topic;
 }
 
-export function sendAlarms(home: IConstruct, topic: Topic): void {
+/**
+ * Lets the topic mail all alarms, and adds to each the address of its part of the runbook.
+ * @param runbook the address of the runbook without an anchor
+ */
+export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): void {
   const action = new SnsAction(topic);
-  for (const child of home.node.findAll()) if (child instanceof Alarm) child.addAlarmAction(action);
+  for (const child of home.node.findAll()) {
+    if (!(child instanceof ExplainedAlarm)) continue;
+    child.addAlarmAction(action);
+    const { title, impact } = child.meaning;
+    const resource = child.node.defaultChild;
+    if (resource instanceof CfnAlarm) resource.alarmDescription = `${impact} Runbook: ${runbook}#${anchorOf(title)}`;
+  }
 }

@@ -198,7 +198,6 @@ const timeoutOf = ({ streamed }: Route): number => (streamed ? STREAM_TIMEOUT_SE
 
 function errorAlarm(api: SpecRestApi): void {
   const metric = api.metricServerError({ period: Duration.minutes(1), statistic: "Sum" });
-  const impact =
-    "Requests of users fail with 5xx. The access log names the routes, and the logs of the functions name the causes.";
-  alarm(api, "ServerErrors", { metric, above: 5, periods: 2, impact });
+  const impact = "Requests of users fail with 5xx through a fault of the service.";
+  alarm(api, "ServerErrors", { metric, threshold: 5, periods: 2, title: "Server errors", impact });
 }

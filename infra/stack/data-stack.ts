@@ -58,7 +58,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   allowNotifications(bucket, importQueue);
   const secretsKey = createSecretsKey(stack, config.adopted?.secretsKey);
   const alarms = createAlarmTopic(stack, config.alarmEmail);
-  sendAlarms(stack, alarms);
+  sendAlarms(stack, alarms, config.watch.runbook);
   const data = { stack, table, bucket, importQueue, secretsKey, identity: createIdentity(stack, config), alarms };
   keepExports(data, config);
   return data;

@@ -3,7 +3,7 @@ import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { CfnOutput, Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { eventFunctions } from "../routes/routes.ts";
-import { alarm } from "./alarms.ts";
+import { alarm, type Meaning } from "./alarms.ts";
 import { accept } from "./rules.ts";
 
 /** The longest that SQS allows. */
@@ -29,7 +29,7 @@ function createQueue(
   scope: Construct,
   id: string,
   consumer: { readonly timeoutSeconds: number },
-  impact: string,
+  failed: Meaning,
 ): Queue {
   const home = new Construct(scope, id);
   const queue = new Queue(home, "Queue", {
@@ -37,7 +37,7 @@ function createQueue(
     retentionPeriod: Duration.days(QUEUE_DAYS),
     visibilityTimeout: Duration.seconds(VISIBILITY_TIMEOUTS * consumer.timeoutSeconds),
     deadLetterQueue: {
-      queue: createDeadLetterQueue(home, "DeadLetters", impact, `${id}DeadLetters`),
+      queue: createDeadLetterQueue(home, "DeadLetters", failed, `${id}DeadLetters`),
       maxReceiveCount: MAX_RECEIVES,
     },
   });
@@ -46,12 +46,12 @@ function createQueue(
 }
 
 /** Makes a queue that keeps failed messages for 14 days. Its alarm is on while it has any message. */
-export function createDeadLetterQueue(scope: Construct, id: string, impact: string, name = id): Queue {
+export function createDeadLetterQueue(scope: Construct, id: string, meaning: Meaning, name = id): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
   const reason = "An operator handles the messages of this queue, so they need no further queue.";
   accept(queue, { "AwsSolutions-SQS3": reason, "Serverless-SQSRedrivePolicy": reason });
   const metric = queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(1), statistic: "Maximum" });
-  alarm(queue, "NotEmpty", { metric, above: 0, impact });
+  alarm(queue, "NotEmpty", { metric, threshold: 0, ...meaning });
   nameUrl(queue, `${name}Url`);
   return queue;
 }
@@ -62,14 +62,20 @@ function nameUrl(queue: Queue, name: string): void {
 }
 
 export function createDeliveryQueue(scope: Construct): Queue {
-  const failed =
-    "Webhook deliveries failed through a fault of the service and wait here. Receivers have not got these events. " +
-    "Fix the cause, then redrive the queue. SQS keeps the messages for 14 days.";
-  const queue = createQueue(scope, "Deliveries", eventFunctions.deliver, failed);
+  const queue = createQueue(scope, "Deliveries", eventFunctions.deliver, {
+    title: "Failed deliveries",
+    impact:
+      "Webhook receivers have not got some events, because their deliveries failed through a fault of the service.",
+  });
   const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
-  const impact =
-    "Webhooks are late. The oldest message has waited for more than half an hour, which is twice the longest delay.";
-  alarm(queue, "Late", { metric, above: 1_800, periods: 5, impact });
+  alarm(queue, "Late", {
+    metric,
+    // Twice the longest delay of a message.
+    threshold: 1_800,
+    periods: 5,
+    title: "Delivery queue late",
+    impact: "Webhooks are more than half an hour late, because the delivery queue is not emptied.",
+  });
   return queue;
 }
 
@@ -82,25 +88,21 @@ export function createPoisonRecords(scope: Construct): Queue {
     scope,
     // Deployed queues have this older id. Another one would make CloudFormation replace the queue.
     "ParkedRecords",
-    "Changes of records could not be turned into events, so their webhooks were not sent. A message holds the change " +
-      "itself or, if the function gave no answer, stream positions that can be read for 24 hours.",
+    {
+      title: "Poison records",
+      impact: "Webhooks of some changes were not sent, because the changes could not be turned into events.",
+    },
   );
 }
 
-const redrive = "Fix the cause, then redrive the queue. Each job resumes at the place where it stopped.";
-
 export const createImportQueue = (scope: Construct): Queue =>
-  createQueue(
-    scope,
-    "Imports",
-    eventFunctions.importJob,
-    `Imports failed through a fault of the service and wait here. Their users see them as running. ${redrive}`,
-  );
+  createQueue(scope, "Imports", eventFunctions.importJob, {
+    title: "Failed imports",
+    impact: "Users see an import as running that does not run, because it failed through a fault of the service.",
+  });
 
 export const createExportQueue = (scope: Construct): Queue =>
-  createQueue(
-    scope,
-    "Exports",
-    eventFunctions.exportJob,
-    `Exports failed through a fault of the service and wait here. Their users see them as running. ${redrive}`,
-  );
+  createQueue(scope, "Exports", eventFunctions.exportJob, {
+    title: "Failed exports",
+    impact: "Users see an export as running that does not run, because it failed through a fault of the service.",
+  });

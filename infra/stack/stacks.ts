@@ -58,7 +58,7 @@ export function createStacks(
   const api = createApi(service, platform, config, table);
   unreadableAlarm(service);
   accountAlarms(service, config.capacity.accountConcurrency);
-  sendAlarms(service, data.alarms);
+  sendAlarms(service, data.alarms, config.watch.runbook);
   outputs(service, {
     // Without a slash at the end, because clients append the paths of the OpenAPI document.
     ApiUrl: `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`,

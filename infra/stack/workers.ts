@@ -12,7 +12,7 @@ import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import type { EventFunction } from "../routes/route.ts";
 import { eventFunctions } from "../routes/routes.ts";
-import { alarm, errorAlarm, lagAlarm, logMetric, throttleAlarm } from "./alarms.ts";
+import { alarm, errorAlarm, lagAlarm, logMetric, stoppedAlarm, throttleAlarm } from "./alarms.ts";
 import { createFunction, type Platform } from "./function.ts";
 import { createDeadLetterQueue } from "./queues.ts";
 import { allow } from "./rights.ts";
@@ -53,17 +53,26 @@ function createPublisher(scope: Construct, platform: Platform): void {
     functionResponseTypes: ["ReportBatchItemFailures"],
     filterCriteria: typeFilter(publishedTypes),
   });
-  errorAlarm(publish, "Changes are not turned into events: no webhook is sent until this function works again.");
-  throttleAlarm(publish, "Changes wait to be turned into events because too many functions run: webhooks are late.");
-  lagAlarm(publish, 60, "Events are published more than a minute after the change: webhooks are late.");
+  errorAlarm(publish, {
+    title: "Publisher fails",
+    impact: "No webhook is sent, because changes are not turned into events.",
+  });
+  throttleAlarm(publish, {
+    title: "Publisher throttled",
+    impact: "Webhooks are late, because too many functions run and Lambda throttles the publisher.",
+  });
+  lagAlarm(publish, 60, {
+    title: "Publisher late",
+    impact: "Webhooks are late, because events are published more than a minute after the change.",
+  });
 }
 
 /** Makes the function `flush`. Stream records only start it; it reads what to flush from the table. */
 function createFlusher(scope: Construct, platform: Platform): void {
-  const impact =
-    "A company's index was not flushed. Its reads stay exact, but they cost more with every write until the index is " +
-    "rebuilt. A message holds stream positions. After the cause is fixed, the next write flushes all entries.";
-  const destination = createDeadLetterQueue(scope, "UnflushedIndexes", impact);
+  const destination = createDeadLetterQueue(scope, "UnflushedIndexes", {
+    title: "Unflushed indexes",
+    impact: "Reads of a company stay exact but cost more with every write, because its index was not flushed.",
+  });
   const flush = createFunction(scope, platform, {
     ...eventFunctions.flush,
     statements: [readsStream(platform.table), allow(["sqs:SendMessage"], [destination.queueArn])],
@@ -75,12 +84,18 @@ function createFlusher(scope: Construct, platform: Platform): void {
     functionResponseTypes: ["ReportBatchItemFailures"],
     filterCriteria: typeFilter([DELTA_TYPE]),
   });
-  errorAlarm(flush, "Company indexes are not flushed. Reads stay exact, and cost more with every write.");
-  throttleAlarm(
-    flush,
-    "Company indexes wait for their flush because too many functions run. Reads stay exact, and cost more.",
-  );
-  lagAlarm(flush, 300, "Company indexes are flushed more than five minutes late. Reads stay exact, and cost more.");
+  errorAlarm(flush, {
+    title: "Index flush fails",
+    impact: "Reads stay exact but cost more with every write, because company indexes are not flushed.",
+  });
+  throttleAlarm(flush, {
+    title: "Index flush throttled",
+    impact: "Reads stay exact but cost more, because too many functions run and Lambda throttles the index flush.",
+  });
+  lagAlarm(flush, 300, {
+    title: "Index flush late",
+    impact: "Reads stay exact but cost more, because company indexes are flushed more than five minutes late.",
+  });
 }
 
 const readsStream = (table: Table): PolicyStatement =>
@@ -125,18 +140,20 @@ function createDeliverer(scope: Construct, platform: Platform): void {
     dimensions: { Result: "$.message.result" },
   });
   const missing = logMetric(deliver, "MissingDeliveries", deliver.logGroup, { event: "delivery missing", value: "1" });
-  const impact =
-    "The row of a queued webhook delivery is not in the table, so a receiver has lost an event. The log names the " +
-    "company; `npm run webhooks -- reconcile` lists all missing deliveries.";
-  alarm(deliver, "Missing", { metric: missing, above: 0, impact });
-  errorAlarm(
-    deliver,
-    "Webhook deliveries fail through a fault of the service. After five attempts they go to the dead-letter queue.",
-  );
-  throttleAlarm(
-    deliver,
-    "Webhooks are late, because too many functions run and Lambda throttles the delivery function.",
-  );
+  alarm(deliver, "Missing", {
+    metric: missing,
+    threshold: 0,
+    title: "Delivery missing",
+    impact: "A webhook receiver has lost an event, because the row of a queued delivery is not in the table.",
+  });
+  errorAlarm(deliver, {
+    title: "Delivery function fails",
+    impact: "Webhooks are late, because their deliveries fail through a fault of the service.",
+  });
+  throttleAlarm(deliver, {
+    title: "Delivery function throttled",
+    impact: "Webhooks are late, because too many functions run and Lambda throttles the delivery function.",
+  });
 }
 
 function createSweeper(scope: Construct, platform: Platform): void {
@@ -157,14 +174,21 @@ function createSweeper(scope: Construct, platform: Platform): void {
   // Includes paused webhooks and failing receivers. The alarm uses another metric, without them.
   logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
   const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
-  const impact =
-    "Webhook deliveries have been due for more than 15 minutes, and neither a pause nor their receiver is the reason. " +
-    "Deliveries have stopped, or there are too few senders.";
-  alarm(sweep, "Overdue", { metric: overdue, above: OVERDUE_SECONDS, periods: 5, impact });
-  errorAlarm(
-    sweep,
-    "Deliveries whose message was lost are not found. Their webhooks wait until the sweeper works again.",
-  );
+  alarm(sweep, "Overdue", {
+    metric: overdue,
+    threshold: OVERDUE_SECONDS,
+    periods: 5,
+    title: "Deliveries overdue",
+    impact: "Webhooks are more than 15 minutes late, and neither a pause nor their receiver is the reason.",
+  });
+  errorAlarm(sweep, {
+    title: "Sweeper fails",
+    impact: "Webhooks, imports and exports whose message was lost wait, because the sweeper fails.",
+  });
+  stoppedAlarm(sweep, {
+    title: "Sweeper stopped",
+    impact: "Webhooks, imports and exports whose message was lost wait, because the sweeper does not run.",
+  });
 }
 
 export function createJobs(scope: Construct, platform: Platform): void {

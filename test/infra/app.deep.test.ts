@@ -83,6 +83,7 @@ describe("settings", () => {
       webhookUrlPolicy: "public",
       timeScale: 1,
       capacity: capacityOf({ preset: "small" }),
+      watch: { runbook: "docs/runbook.md" },
       allowedOrigins: [],
       serverTiming: false,
     });

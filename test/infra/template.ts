@@ -13,6 +13,7 @@ export const ownIdentity: DeployConfig = {
   capacity: capacityOf({ preset: "production" }),
   alarmEmail: "operator@example.com",
   serverTiming: false,
+  watch: { runbook: "docs/runbook.md" },
   allowedOrigins: ["https://app.example.com"],
 };
 
