@@ -340,12 +340,6 @@ const metricFilters = (name: string) =>
     .filter((properties) => at(properties, "MetricTransformations", 0, "MetricName") === name);
 
 describe("alarms and outputs", () => {
-  it("explain the impact in a sentence", () => {
-    for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
-      expect(properties.AlarmDescription, id).toMatch(/^[A-Z].{30,}\.$/s);
-    }
-  });
-
   it("go to one encrypted topic over TLS, to which CloudWatch may publish and which sends mail", () => {
     const [topic, ...more] = template.all("AWS::SNS::Topic");
     expect(more).toEqual([]);
