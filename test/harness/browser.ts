@@ -1,0 +1,46 @@
+/**
+ * Opens pages in a real browser without a window. On Linux x64 it is the Chromium of an npm package; elsewhere it is the Chrome that is
+ * installed on the machine.
+ */
+import { existsSync } from "node:fs";
+import packaged from "@sparticuz/chromium";
+import { type Browser, chromium, type Page } from "playwright-core";
+
+/** Chrome's usual paths on macOS, Linux and Windows. */
+const INSTALLED = [
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "/usr/bin/google-chrome",
+  "/usr/bin/chromium",
+  "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
+];
+
+/** The package has no other binary. */
+const isPackaged = process.platform === "linux" && process.arch === "x64";
+
+/** Undefined: this machine has a browser. Otherwise the reason why tests with a browser are skipped. */
+export const noBrowser: string | undefined =
+  isPackaged || INSTALLED.some((path) => existsSync(path)) ? undefined : "this machine has no Chrome";
+
+/** The arguments that the packaged Chromium needs in a container. Its own list also turns checks off that these tests rely on. */
+const IN_A_CONTAINER = [
+  "--no-sandbox",
+  "--no-zygote",
+  "--use-gl=angle",
+  "--use-angle=swiftshader",
+  "--enable-unsafe-swiftshader",
+];
+
+export async function openBrowser(): Promise<Browser> {
+  if (!isPackaged) return chromium.launch({ executablePath: INSTALLED.find((path) => existsSync(path)) ?? "" });
+  return chromium.launch({ executablePath: await packaged.executablePath(), args: IN_A_CONTAINER });
+}
+
+/** Collects what the browser reports against the page: violations of the content security policy and uncaught errors. */
+export function faultsOf(page: Page): readonly string[] {
+  const faults: string[] = [];
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") faults.push(message.text());
+  });
+  return faults;
+}
