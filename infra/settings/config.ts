@@ -23,6 +23,8 @@ export interface DeployConfig {
   readonly capacity: Capacity;
   readonly alarmEmail?: string;
   readonly watch: Watch;
+  /** The API's own domain name. Undefined: clients use the URL that API Gateway makes from the id of the API. */
+  readonly domain?: Domain;
   /** Browser origins that may call the API. An empty list turns CORS off. */
   readonly allowedOrigins: readonly string[];
   /** Whether each answer has a header `Server-Timing` with its costs at the table. For development only. */
@@ -33,6 +35,16 @@ export interface DeployConfig {
 export interface Watch {
   /** The address of the runbook in the text of each alarm. */
   readonly runbook: string;
+}
+
+export interface Domain {
+  readonly name: string;
+  /** The ARN of the certificate in ACM, in the region of the deployment. */
+  readonly certificate: string;
+  /** The first part of the path of all URLs, without slashes. Undefined: the API has the whole domain. */
+  readonly basePath?: string;
+  /** Whether API Gateway's own URL of the API answers too. */
+  readonly keepsDefaultEndpoint: boolean;
 }
 
 export interface Adopted {
@@ -67,7 +79,20 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
   if (!parsed.success || faults.length > 0) throw new Error(faults.join("\n"));
   const { issuer, jwksUri, mailFrom, sesIdentity, table, bucket, secretsKey, userPool, userPoolClient, ...others } =
     parsed.data;
-  const { stage, preset, accountConcurrency, deliverySenders, alarmEmail, runbook, ...rest } = others;
+  const {
+    stage,
+    domain: domainName,
+    certificate,
+    basePath,
+    defaultEndpoint,
+    preset,
+    accountConcurrency,
+    deliverySenders,
+    alarmEmail,
+    runbook,
+    ...rest
+  } = others;
+  const domain = domainOf({ domain: domainName, certificate, basePath, defaultEndpoint });
   const mail = mailOf(mailFrom, sesIdentity);
   const adopted = adoptedOf({ table, bucket, secretsKey }, userPool, userPoolClient);
   const config: DeployConfig = {
@@ -75,6 +100,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     capacity: capacityOf({ preset, accountConcurrency, deliverySenders }),
     ...(stage !== undefined && { stage }),
     watch: { runbook },
+    ...(domain !== undefined && { domain }),
     ...(alarmEmail !== undefined && { alarmEmail }),
     ...(issuer !== undefined && { issuer }),
     ...(jwksUri !== undefined && { jwksUri }),
@@ -83,6 +109,27 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
   };
   assertConsistent(config);
   return config;
+}
+
+function domainOf(given: {
+  readonly domain: string | undefined;
+  readonly certificate: string | undefined;
+  readonly basePath: string | undefined;
+  readonly defaultEndpoint: boolean | undefined;
+}): Domain | undefined {
+  const { domain: name, certificate, basePath, defaultEndpoint } = given;
+  if (name === undefined) {
+    const useless = Object.entries(given).find(([, value]) => value !== undefined);
+    if (useless !== undefined) throw new Error(`context key ${useless[0]}: needs domain`);
+    return undefined;
+  }
+  if (certificate === undefined) throw new Error("context key certificate: needed with domain");
+  return {
+    name,
+    certificate,
+    ...(basePath !== undefined && { basePath }),
+    keepsDefaultEndpoint: defaultEndpoint ?? false,
+  };
 }
 
 /** The two context keys of mail are only valid together, because SES sends only for a verified identity. */

@@ -75,6 +75,41 @@ const address = {
       "several deployments in one account: the stacks are `Canvassing-test` and `Canvassing-test-Data`, and admin commands choose them by `--stage test`. Another name means another, empty deployment",
     cost: "each deployment costs its own requests, storage, keys and alarms",
   }),
+  domain: matching(
+    /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/,
+    "a domain name in lower case",
+  ).register(settingTexts, {
+    topic: "Name and address",
+    description: "domain name of the API, such as `api.example.com`. Needs `certificate`",
+    default: "none: clients use API Gateway's URL, which changes when the service is deployed anew",
+    effect:
+      "[a URL that survives the service](#a-domain-of-your-own). The deployment has the outputs `DomainTarget` and `DomainTargetZone` for the DNS record",
+    cost: "none",
+  }),
+  certificate: matching(
+    /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[\w-]+$/,
+    "the ARN of a certificate: arn:aws:acm:REGION:ACCOUNT:certificate/ID",
+  ).register(settingTexts, {
+    topic: "Name and address",
+    description: "ARN of the certificate of `domain` in AWS Certificate Manager, in the region of the deployment",
+    default: "none; required with `domain`",
+    effect: "a later change replaces the certificate without an interruption",
+    cost: "none for a public certificate of ACM",
+  }),
+  basePath: matching(/^[A-Za-z0-9._-]{1,128}$/, "one part of a path, without slashes").register(settingTexts, {
+    topic: "Name and address",
+    description: "first part of the path of all URLs of `domain`, such as `canvassing`",
+    default: "none: the API has the whole domain",
+    effect: "other APIs can use other paths of the domain. A later change breaks installed apps",
+    cost: "none",
+  }),
+  defaultEndpoint: z.optional(Flag).register(settingTexts, {
+    topic: "Name and address",
+    description: "`true` or `false`",
+    default: "`false` with `domain`, otherwise `true`",
+    effect: "with `true`, API Gateway's own URL answers beside `domain`: for apps that still use this URL",
+    cost: "none",
+  }),
 };
 
 const size = {

@@ -18,9 +18,10 @@ import { Construct } from "constructs";
 import * as limits from "#shared/limits.ts";
 import type { Rate, Route } from "../routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../routes/routes.ts";
-import type { DeployConfig } from "../settings/config.ts";
+import type { DeployConfig, Domain } from "../settings/config.ts";
 import { alarm } from "./alarms.ts";
 import { apiDefinition, methodsOf } from "./api-definition.ts";
+import { mapDomain } from "./domain.ts";
 import { createFunction, functionLogs, type Platform } from "./function.ts";
 import type { PathMethod } from "./gateway.ts";
 import { allow } from "./rights.ts";
@@ -49,7 +50,7 @@ const LOGGED = {
 export function createApi(
   scope: Construct,
   platform: Platform,
-  { allowedOrigins, serverTiming }: Pick<DeployConfig, "allowedOrigins" | "serverTiming">,
+  { allowedOrigins, serverTiming, domain }: Pick<DeployConfig, "allowedOrigins" | "serverTiming" | "domain">,
   table: readonly Route[] = routes,
 ): SpecRestApi {
   const home = new Construct(scope, "Endpoints");
@@ -80,17 +81,22 @@ export function createApi(
     region,
     allowedOrigins,
   });
-  const api = createRestApi(scope, title, definition, table);
+  const api = createRestApi(scope, { restApiName: title, definition, table, domain });
+  if (domain !== undefined) mapDomain(scope, api, domain);
   errorAlarm(api);
   return api;
 }
 
-function createRestApi(
-  scope: Construct,
-  restApiName: string,
-  definition: object,
-  table: readonly Route[],
-): SpecRestApi {
+interface RestApiSpec {
+  readonly restApiName: string;
+  readonly definition: object;
+  readonly table: readonly Route[];
+  readonly domain: Domain | undefined;
+}
+
+function createRestApi(scope: Construct, { restApiName, definition, table, domain }: RestApiSpec): SpecRestApi {
+  // The endpoint's URL contains the id of the API, and a new API has another id. Clients that know only the domain never notice this.
+  const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
     retention: RetentionDays.THREE_MONTHS,
     removalPolicy: RemovalPolicy.DESTROY,
@@ -101,9 +107,9 @@ function createRestApi(
     // A deployment then also removes what the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
-    cloudWatchRole: true,
-    // All APIs of the account log with this role, so it must outlive the stack.
-    cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN,
+    // The data stack makes this role.
+    cloudWatchRole: false,
+    ...(isDefaultEndpointOff && { disableExecuteApiEndpoint: true }),
     deployOptions: {
       stageName: STAGE,
       ...THROTTLE,
@@ -119,6 +125,8 @@ function createRestApi(
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
   // Removes the construct's own output, because the stack has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
+  // API Gateway applies a change of the default endpoint with the next deployment of the API, so the change must make one.
+  api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
   keepExecutionLog(api);
   accept(api, acceptedFindings);
   return api;
@@ -150,8 +158,6 @@ const acceptedFindings = {
   "AwsSolutions-APIG3":
     "The operator of a deployment decides on a web ACL. The throttle of the stage works without a web ACL.",
   "Serverless-APIGWXrayEnabled": "The request id of an answer is in every log line of the request.",
-  "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
-    "The role belongs to the account and serves all its APIs, and API Gateway requires this policy.",
 } as const;
 
 /**

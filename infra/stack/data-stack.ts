@@ -1,6 +1,6 @@
 /**
- * Makes the stack whose data must not be lost: table, bucket, user pool, key of the webhook secrets, and the queue to which the bucket
- * sends notifications. The service stack can be destroyed and deployed again without it.
+ * Makes the stack whose data must not be lost: table, bucket, user pool, key of the webhook secrets, the queue to which the bucket sends
+ * notifications, and the API's own domain name. The service stack can be destroyed and deployed again without it.
  */
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Effect, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -24,7 +24,9 @@ import type { Folder } from "../routes/route.ts";
 import type { DeployConfig } from "../settings/config.ts";
 import { dataStackName, stackNameOf } from "../settings/names.ts";
 import { createAlarmTopic, sendAlarms } from "./alarms.ts";
+import { createDomain } from "./domain.ts";
 import { createIdentity, type Identity } from "./identity.ts";
+import { createLogRole } from "./log-role.ts";
 import { createImportQueue } from "./queues.ts";
 import { SECRETS_TAG, secretsCondition } from "./rights.ts";
 import { accept } from "./rules.ts";
@@ -57,6 +59,8 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const bucket = createBucket(stack, importQueue, config.allowedOrigins, config.adopted?.bucket);
   allowNotifications(bucket, importQueue);
   const secretsKey = createSecretsKey(stack, config.adopted?.secretsKey);
+  if (config.domain !== undefined) createDomain(stack, config.domain);
+  createLogRole(stack);
   const alarms = createAlarmTopic(stack, config.alarmEmail);
   sendAlarms(stack, alarms, config.watch.runbook);
   const data = { stack, table, bucket, importQueue, secretsKey, identity: createIdentity(stack, config), alarms };

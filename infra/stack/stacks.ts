@@ -10,6 +10,7 @@ import { stackNameOf } from "../settings/names.ts";
 import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
 import { createApi } from "./api.ts";
 import { createDataStack } from "./data-stack.ts";
+import { urlOf } from "./domain.ts";
 import type { Platform } from "./function.ts";
 import { createDeliveryQueue, createExportQueue, createPoisonRecords } from "./queues.ts";
 import { createEvents, createJobs } from "./workers.ts";
@@ -61,7 +62,10 @@ export function createStacks(
   sendAlarms(service, data.alarms, config.watch.runbook);
   outputs(service, {
     // Without a slash at the end, because clients append the paths of the OpenAPI document.
-    ApiUrl: `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`,
+    ApiUrl:
+      config.domain !== undefined
+        ? urlOf(config.domain)
+        : `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`,
     TableName: data.table.tableName,
     BucketName: bucket.bucketName,
     SecretsKeyArn: secretsKey.keyArn,

@@ -1,0 +1,24 @@
+/**
+ * Makes the role with which API Gateway writes logs. An account has one such role in each region, and all its APIs use it. The role is
+ * therefore in the data stack, and survives that stack too: API Gateway keeps the setting when a stack is deleted, and refuses to deploy an
+ * API with logs while the setting names no role. A further deployment in the account sets a role of its own with the same rights.
+ */
+import { CfnAccount } from "aws-cdk-lib/aws-apigateway";
+import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { RemovalPolicy } from "aws-cdk-lib/core";
+import { Construct } from "constructs";
+import { accept } from "./rules.ts";
+
+export function createLogRole(scope: Construct): void {
+  const home = new Construct(scope, "ApiLogs");
+  const role = new Role(home, "Role", {
+    assumedBy: new ServicePrincipal("apigateway.amazonaws.com"),
+    managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName("service-role/AmazonAPIGatewayPushToCloudWatchLogs")],
+  });
+  role.applyRemovalPolicy(RemovalPolicy.RETAIN);
+  new CfnAccount(home, "Account", { cloudWatchRoleArn: role.roleArn }).applyRemovalPolicy(RemovalPolicy.RETAIN);
+  accept(role, {
+    "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
+      "The role belongs to the account and serves all its APIs, and API Gateway requires this policy.",
+  });
+}
