@@ -1,4 +1,4 @@
-/** Makes the stacks from the CDK context and checks them with cdk-nag. The command `cdk` runs this file. */
+/** Makes the CDK stacks from the settings on the command line, and checks the stacks with cdk-nag. The command `cdk` runs this file. */
 import { join } from "node:path";
 import { bundle } from "./build/bundle.ts";
 import { readConfig } from "./settings/config.ts";

@@ -1,4 +1,4 @@
-/** Bundles the functions and synthesizes the stacks in this process, for the local service, the tests and the command `cdk`. */
+/** Bundles the functions and synthesizes the CDK stacks in this process. The local service, the tests and the command `cdk` use it. */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
@@ -30,12 +30,12 @@ export const CloudFormationTemplate = z.looseObject({
 });
 export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
 
-/** The feature flags that aws-cdk-lib recommends, with two changes. The command `cdk` and this process use the same ones. */
+/** The CDK's feature flags: the recommended values, with two changes. The command `cdk` uses the same ones. */
 const featureFlags = {
   ...recommendedFlags,
   "aws:cdk:enable-asset-metadata": true,
-  // "strong" makes references between the stacks by exports, so that CloudFormation refuses to remove a resource that the other stack uses.
-  // The library recommends "weak".
+  // // "strong" makes the stacks refer to each other by exports. CloudFormation then refuses to remove a resource that the other stack
+  // uses. The CDK recommends "weak".
   "@aws-cdk/core:defaultCrossStackReferences": "strong",
 } as const;
 
@@ -45,8 +45,8 @@ export interface Templates {
 }
 
 /**
- * Writes the cloud assembly into `outDir` and returns the parsed templates. An earlier assembly is replaced.
- * @param build makes the bundles; a test that reads only the templates needs none
+ * Writes the synthesized stacks (the CDK's cloud assembly) into `outDir` and returns the parsed templates. An earlier assembly is
+ * replaced. @param build makes the bundles; a test that reads only the templates needs none
  */
 export async function synthesize(
   config: DeployConfig,
@@ -61,12 +61,12 @@ export async function synthesize(
     outdir: outDir,
     treeMetadata: false,
     analyticsReporting: false,
-    // CloudFormation's own rules take 1.5 s to load. The command `cdk` and a test apply them.
+    // // Loading CloudFormation's own rules takes 1.5 s. The command `cdk` and a test apply them.
     builtinCloudFormationValidation: false,
-    // The CDK copies bundles for an upload, and this process uploads nothing.
+    // // The CDK would copy the bundles for an upload, but this process uploads nothing.
     context: {
       "aws:cdk:disable-asset-staging": true,
-      // This report warns about deployments, which does not concern a local start.
+      // // This report contains warnings about deployments, which do not concern a local start.
       "@aws-cdk/core:annotationsInValidationReport": false,
     },
   });
@@ -77,7 +77,7 @@ export async function synthesize(
   return { data: read(data), service: read(service) };
 }
 
-/** In the order of their deployment, because each may import values of an earlier one. */
+/** Returns the templates in the order of their deployment, because a template may import values of an earlier one. */
 export async function templatesInOrder(
   config: DeployConfig,
   outDir: string,
@@ -91,7 +91,7 @@ export function createApp(props: AppProps = {}): App {
   return new App({ ...props, context: { ...featureFlags, ...props.context } });
 }
 
-/** Returns the files of all functions: of routes and event sources, the authorizer, and the one that answers 405. */
+/** Returns the files of all functions: of the routes, of the event sources, the authorizer, and the function that answers 405. */
 export function functionFiles(table: readonly Route[] = routes): string[] {
   return [...table, authorizer, methodNotAllowed, ...Object.values(eventFunctions)].map(({ file }) => file);
 }

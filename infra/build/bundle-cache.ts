@@ -1,6 +1,6 @@
 /**
- * Keeps bundles between starts of the local service, because making them takes two thirds of a start. A deployment always makes its bundles
- * anew.
+ * Caches function bundles between starts of the local service, because making them takes two thirds of a start. A deployment always makes
+ * its bundles anew.
  */
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
@@ -8,16 +8,16 @@ import { join } from "node:path";
 import { bundle, root } from "./bundle.ts";
 import type { LocalSignIn } from "./docs-page.ts";
 
-/** In `node_modules`, so that it never reaches the repository, and `npm ci` empties it. */
+/** The cache is below `node_modules`, which is not part of the repository. `npm ci` empties it. */
 const CACHE = join(root, "node_modules/.cache/canvassing/bundles");
 
-/** Everything that bundles are made from. The lockfile stands for the installed packages. */
+/** The files that determine the content of the bundles. The lock file stands for the installed packages. */
 const SOURCES = ["package-lock.json", "docs/openapi.json", "docs/openapi-3.0.json", "shared", "functions", "infra"];
 
-/** Each entry has some 30 MB. Switching between a few branches should still find its bundles. */
+/** Number of cached sets of bundles. A set has about 30 MB. Four sets are enough for switching between a few branches. */
 const KEPT = 4;
 
-/** Writes the same files to `outDir` as `bundle()`. */
+/** Does the same as `bundle()`, but copies the bundles from the cache if their sources have not changed. */
 export async function cachedBundle(
   files: readonly string[],
   outDir: string,
@@ -31,14 +31,14 @@ export async function cachedBundle(
     publish(made, entry);
     removeOldEntries(cache);
   }
-  // The newest entries are kept, so a used one must count as new.
+  // // The cache keeps the newest entries, so a used entry gets a new time.
   const now = new Date();
   utimesSync(entry, now, now);
   rmSync(outDir, { recursive: true, force: true });
   cpSync(entry, outDir, { recursive: true });
 }
 
-/** Makes a complete entry visible at once, because several services may start at the same time. */
+/** Makes an entry visible only when it is complete, because several services may start at the same time. */
 function publish(made: string, entry: string): void {
   try {
     renameSync(made, entry);

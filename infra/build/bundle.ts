@@ -1,4 +1,4 @@
-/** Bundles all functions with one esbuild call. Each function gets a directory with one ES module, `index.mjs`. */
+/** Bundles all Lambda functions with one esbuild call. Each function gets a directory with one ES module, `index.mjs`. */
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,22 +15,22 @@ export interface Bundle {
 }
 
 /**
- * Limits of the bundles' sizes, because larger bundles make cold starts too slow. `table` is for functions with only the DynamoDB client,
- * `others` for those with further AWS clients.
+ * Maximum bytes of a bundle, because larger bundles make cold starts too slow. `table` is for functions whose only AWS client is
+ * DynamoDB's, and `others` for functions with further AWS clients.
  */
 export const BUNDLE_BUDGET_BYTES = { table: 300 * 1024, others: 500 * 1024 } as const;
 
 export const budgetGroup = ({ modules }: Bundle): keyof typeof BUNDLE_BUDGET_BYTES =>
   modules.some((path) => /@aws-sdk\/client-(?!dynamodb\/)/.test(path)) ? "others" : "table";
 
-/** Only bundles above this share of their limit are made smaller by `shake`, because it takes 0.1 to 0.4 s for each bundle. */
+/** Only bundles above this share of their maximum size are made smaller by `shake`, because this takes 0.1 to 0.4 s for each bundle. */
 const SHAKEN_FROM = 0.95;
 
 const isNearLimit = (made: Bundle): boolean => made.bytes > SHAKEN_FROM * BUNDLE_BUDGET_BYTES[budgetGroup(made)];
 
 /**
- * Leaves out modules that the SDK loads dynamically and these functions never need: credential providers other than Lambda's environment,
- * and event streams.
+ * Leaves out modules that the AWS SDK loads dynamically and that these functions never need: event streams, and credential providers
+ * other than Lambda's environment.
  */
 const neverLoaded: Plugin = {
   name: "never-loaded",
@@ -43,7 +43,7 @@ const neverLoaded: Plugin = {
   },
 };
 
-/** CommonJS dependencies call `require` for modules of Node.js, and an ES module has none. */
+/** CommonJS dependencies call `require` to load modules of Node.js. An ES module has no `require`, so the bundle defines it. */
 const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";const require=requireFrom(import.meta.url);`;
 
 /**
@@ -89,7 +89,7 @@ export async function bundle(
 export const OPENAPI_FILE = join(root, "docs/openapi.json");
 export const OPENAPI_30_FILE = join(root, "docs/openapi-3.0.json");
 
-/** Puts files next to the bundles of the functions that serve them. */
+/** Writes the documents that some functions serve into the directories of these functions. */
 function addDocuments(outDir: string, signIn: LocalSignIn | undefined): void {
   const page = join(outDir, "docs/page");
   if (existsSync(page)) writeFileSync(join(page, "page.json"), JSON.stringify(docsPage(signIn)));
@@ -103,7 +103,10 @@ function addDocuments(outDir: string, signIn: LocalSignIn | undefined): void {
 
 const Described = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
-/** Returns the methods of each path in capital letters. API Gateway also answers HEAD where the document has GET. */
+/**
+ * Returns the allowed methods of each path in capital letters. HEAD is allowed where the OpenAPI document has GET, because API Gateway
+ * answers both.
+ */
 function methodsByPath(): Record<string, string[]> {
   const { paths } = Described.parse(JSON.parse(readFileSync(OPENAPI_FILE, "utf8")));
   const methods = Object.entries(paths).map(([path, item]) => [

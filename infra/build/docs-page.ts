@@ -1,5 +1,6 @@
 /**
- * Makes the API reference page: one HTML text with the script and style of Swagger UI. Its content security policy allows no other script.
+ * Makes the page with the API reference: one HTML text that contains the script and style of Swagger UI. The page's content security
+ * policy allows no other script.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -8,10 +9,9 @@ import { createRequire } from "node:module";
 const asset = createRequire(import.meta.url).resolve;
 const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${name}`), "utf8");
 
-/** The URL is relative, so that the page also works below the path of a stage. */
+/** The URL of the document is relative, so that the page also works below the path of an API Gateway stage. */
 const START = `window.ui=SwaggerUIBundle({url:"openapi.json",dom_id:"#reference",deepLinking:true,validatorUrl:null,supportedSubmitMethods:["get","post","put","patch","delete"]})`;
 
-/** The name of the security scheme in the OpenAPI document. */
 export const SECURITY_SCHEME = "accessToken";
 
 export interface DocsPage {
@@ -19,15 +19,15 @@ export interface DocsPage {
   readonly contentSecurityPolicy: string;
 }
 
-/** A sign-in without a password, which only a local service has. */
+/** The button that signs a user in without a password. Only the page of a local service has it. */
 export interface LocalSignIn {
-  /** The path that answers with a token, relative to the page. */
+  /** The path, relative to the page, that returns an access token. */
   readonly tokenPath: string;
-  /** E-mail addresses of users. The first one is selected. */
+  /** The e-mail addresses of the users in the list. The first one is selected. */
   readonly users: readonly string[];
 }
 
-/** Fetches a token of the selected user, and gives it to Swagger UI as the value of the document's only security scheme. */
+/** Fetches an access token of the selected user and passes it to Swagger UI, which sends it with each request. */
 const signInScript = ({ tokenPath }: LocalSignIn): string => `(()=>{
 const at=(id)=>document.getElementById(id);
 at("sign-in").addEventListener("click",async()=>{
@@ -46,7 +46,7 @@ const signInMarkup = ({ users }: LocalSignIn): string => `<p style="margin:1em;f
 </p>
 `;
 
-/** @param signIn adds a button that signs a demo user in; a deployed page has none */
+/** @param signIn adds the button that signs a demo user in; the page of a deployment has none */
 export function docsPage(signIn?: LocalSignIn): DocsPage {
   const scripts = [
     escapeScript(read("swagger-ui-bundle.js")),
@@ -72,8 +72,8 @@ ${scripts.map((text) => `<script>${text}</script>`).join("\n")}
 }
 
 /**
- * Returns the page's content security policy. Swagger UI needs inline styles and data URLs for its layout and icons. No other host is
- * allowed.
+ * Returns the page's content security policy. Swagger UI needs inline styles and data URLs for its layout and icons. The page may not
+ * contact other hosts.
  */
 function policy(scriptHashes: readonly string[]): string {
   return [
@@ -89,8 +89,8 @@ function policy(scriptHashes: readonly string[]): string {
 }
 
 /**
- * Escapes `<!--`, `<script` and `</script`, which HTML would read as markup. They occur only in string and regular expression literals,
- * where an escaped `<` means the same.
+ * Escapes `<!--`, `<script` and `</script`, because HTML would read them as markup. They occur only in string and regular expression
+ * literals, in which an escaped `<` has the same meaning.
  */
 function escapeScript(source: string): string {
   return source.replace(/<(?=!--|\/?script)/gi, "\\x3c").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");

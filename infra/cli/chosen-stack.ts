@@ -1,4 +1,4 @@
-/** The options `--stage` and `--stack`, by which an admin command chooses a deployment. */
+/** Defines the options `--stage` and `--stack`, with which an admin command chooses a deployment. */
 import { STAGE_NAME, stackNameOf } from "../settings/names.ts";
 
 export const stackOptions = { stage: { type: "string" }, stack: { type: "string" } } as const;
@@ -11,7 +11,7 @@ export interface ChosenStack {
   readonly stack?: string | undefined;
 }
 
-/** Returns the name of the chosen stack, or undefined without a choice. Throws if the options are wrong. */
+/** Returns the name of the chosen CDK stack. It is undefined if neither option is given. Throws if the options contradict each other. */
 export function chosenStack({ stage, stack }: ChosenStack): string | undefined {
   if (stage === undefined) return stack;
   if (stack !== undefined)

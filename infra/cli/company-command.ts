@@ -6,7 +6,7 @@ import type { Table } from "#shared/db/table.ts";
 import { chosenStack, stackOptions } from "./chosen-stack.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
-/** The work of a command. It returns the exit code: 0, or 1 if it found faults. */
+/** The work of a command. It resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
 export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;
 
 const Input = z.object({
@@ -19,8 +19,8 @@ const Input = z.object({
 class WrongUsage extends Error {}
 
 /**
- * Runs the command and sets the exit code of the process: the command's own, 2 for wrong usage or an unknown company, or 3 for any other
- * error.
+ * Runs the command and sets the exit code of the process. The code is the one that the command returns, 2 for wrong usage or an unknown
+ * company, or 3 for any other error.
  */
 export async function companyCommand(usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> {
   try {

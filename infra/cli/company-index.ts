@@ -1,6 +1,6 @@
 /**
- * `npm run index -- verify|rebuild --company N`: compares the company index (a search index) with the company's rows, or rebuilds it from
- * the rows.
+ * `npm run index -- verify|rebuild --company N` compares a company's search index with the company's rows, or builds it again from the
+ * rows.
  */
 import { systemClock } from "#shared/clock.ts";
 import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
@@ -55,7 +55,7 @@ const listOf = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(", ");
 
-/** Returns a function that writes progress to stderr, at most every two seconds. */
+/** Returns a function that writes a line of progress to stderr, at most one line every two seconds. */
 function progress(): (line: string) => void {
   let last = Date.now();
   return (line) => {

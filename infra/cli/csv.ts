@@ -1,4 +1,6 @@
-/** `npm run csv -- import FILE | export FILE`: imports or exports prospects by a running service, and resumes interrupted transfers. */
+/**
+ * `npm run csv -- import FILE | export FILE` imports prospects into a running service or exports them. It resumes interrupted transfers.
+ */
 import { exportFile } from "./csv/export.ts";
 import { Busy, CutOff, exitCodes, messageOf } from "./csv/fault.ts";
 import { importFile } from "./csv/import.ts";
@@ -6,7 +8,7 @@ import { readOptions, usage } from "./csv/options.ts";
 import { openProgress } from "./csv/progress.ts";
 import { openService } from "./csv/service.ts";
 
-// The first Ctrl-C lets the command print how to resume. The second Ctrl-C kills the command.
+// // After the first Ctrl-C the command prints how to resume. A second Ctrl-C kills it.
 const interrupt = new AbortController();
 for (const event of ["SIGINT", "SIGTERM"] as const) process.once(event, () => interrupt.abort());
 const { signal } = interrupt;

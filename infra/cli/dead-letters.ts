@@ -1,6 +1,6 @@
 /**
- * `npm run dead-letters -- list | redrive QUEUE`: counts the messages of the dead-letter queues, or processes them again after the cause is
- * fixed.
+ * `npm run dead-letters -- list | redrive QUEUE` counts the messages of the dead-letter queues, or processes them again after an operator
+ * has removed the cause of the failure.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -26,7 +26,10 @@ import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
 import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
-/** The stack outputs of each dead-letter queue: its URL, and where its messages come from, which is a queue or the stream. */
+/**
+ * The dead-letter queues. `url` is the stack output with the URL of the dead-letter queue. `source` is the one of the queue from which
+ * its messages come. The messages of the other dead-letter queues come from the table's stream.
+ */
 const queues = {
   deliveries: { url: "DeliveriesDeadLettersUrl", source: "DeliveriesUrl" },
   imports: { url: "ImportsDeadLettersUrl", source: "ImportsUrl" },
@@ -98,8 +101,8 @@ interface Redrive {
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
 /**
- * Returns how to process the messages of each queue again. A queue message is sent back to its queue. A stream record is passed to its
- * consumer, which runs in this process.
+ * Returns how the messages of each dead-letter queue are processed again. A queue message is sent back to its original queue. A stream
+ * record is passed to its consumer, which runs in this process.
  */
 function redrivesOf({ outputs, table }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
   const output = (name: string): string => z.parse(z.string(), outputs[name]);
@@ -120,8 +123,8 @@ function redrivesOf({ outputs, table }: TableInUse, sqs: SQSClient, streams: Dyn
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, output("TableName"), Body);
-    // If the stream no longer has the record, nothing is lost: the record would only start a flush of the company index, and the company's
-    // next write starts one too.
+    // // The stream has deleted the record, but nothing is lost. The record would only start a flush of the company's search index, and
+    // the company's next write starts one too.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");
@@ -146,14 +149,17 @@ const sendBack =
   };
 
 const BATCH = 10;
-/** Seconds. A long poll asks all servers of the queue; a short poll may miss messages. */
+/** Seconds of a long poll. A long poll asks all servers of the queue. A short poll may miss messages. */
 const POLL_SECONDS = 1;
-/** A received message is hidden from other consumers for this time. If its processing fails, it becomes visible again afterwards. */
+/**
+ * Seconds for which a received message is hidden from other consumers. If its processing fails, the message becomes visible again
+ * afterwards.
+ */
 const VISIBILITY_SECONDS = 120;
 
 /**
- * Processes all messages that were sent before the command started, so that messages that fail again cause no endless loop. A message that
- * cannot be deleted is processed twice, which all consumers tolerate.
+ * Processes all messages that were sent before the command started. Newer messages are left, because a message that fails again would
+ * cause an endless loop. A message that cannot be deleted is processed twice, which all consumers tolerate.
  */
 async function redrive(sqs: SQSClient, { url, work }: Redrive): Promise<{ done: number; failed: number }> {
   const begun = Date.now();
@@ -185,7 +191,7 @@ async function receive(sqs: SQSClient, QueueUrl: string): Promise<readonly Messa
   return z.array(Message).parse((await sqs.send(command)).Messages ?? []);
 }
 
-/** Returns SQS's estimate, which includes messages that have just failed again. */
+/** Returns the number of messages that SQS estimates. It includes messages that have just failed again. */
 async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> {
   const { Attributes = {} } = await sqs.send(
     new GetQueueAttributesCommand({

@@ -1,6 +1,6 @@
 /**
- * Reads the stream records of a dead letter. If the publisher sent the message, it contains the record that could not be published. If
- * Lambda sent it, it contains only positions in the stream.
+ * Reads the stream records of a dead letter. If the publisher sent the dead letter, it contains the record itself. If Lambda sent it, it
+ * contains only positions in the stream.
  */
 import {
   type AttributeValue,
@@ -17,7 +17,7 @@ import * as z from "zod/mini";
 
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
 const Parked = z.object({ v: z.literal(1), record: AnyRecord });
-/** Lambda's message to the on-failure destination of a stream. */
+/** The message that Lambda sends to a stream's on-failure destination. */
 const Positions = z.object({
   DDBStreamBatchInfo: z.object({
     shardId: z.string(),
@@ -27,7 +27,7 @@ const Positions = z.object({
 });
 const Body = z.union([Parked, Positions]);
 
-/** Returns undefined if the stream no longer has one of the records, which it keeps for 24 hours. */
+/** Returns undefined if the stream has deleted one of the records. It keeps records for 24 hours. */
 export async function streamRecords(
   streams: DynamoDBStreamsClient,
   tableName: string,
@@ -72,7 +72,7 @@ async function readPositions(
   return found;
 }
 
-/** Converts a record of the SDK to Lambda's form, which has binary values as base64. */
+/** Converts a record of the SDK to the form in which Lambda passes it to functions. In this form binary values are base64 texts. */
 export function lambdaRecord({ dynamodb: { OldImage, NewImage, SequenceNumber } = {} }: SdkRecord): DynamoDBRecord {
   return {
     dynamodb: {

@@ -1,4 +1,4 @@
-/** Finds the table for an operator's command: that of the running local service or of a deployed stack. */
+/** Finds the table for an operator's command: the table of the running local service, or of a deployed stack. */
 import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
@@ -18,7 +18,7 @@ export interface TableInUse {
   readonly sqs: ClientSettings;
   readonly secrets: () => Secrets;
   readonly isLocal: boolean;
-  /** Undefined with an external identity provider. */
+  /** Undefined if the deployment has an external identity provider. */
   readonly userPoolId: string | undefined;
 }
 
@@ -27,10 +27,13 @@ const LocalKeys = z.object({ SecretsKeyArn: z.string(), KmsEndpoint: z.string() 
 const StackKeys = z.object({ SecretsKeyArn: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
-/** Long timeouts: a command can wait, and its many concurrent calls may be slow. */
+/** The time-outs are long, because a command can wait and makes many concurrent calls. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
-/** Finds the table of the named stack. Without a name it uses the local service if one is running, otherwise the default stack. */
+/**
+ * Returns the table of the named stack. Without a name, it returns the table of the local service if one is running, or else of the
+ * default stack.
+ */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
   try {
@@ -65,7 +68,7 @@ export async function deployedTable(stackName: string): Promise<TableInUse> {
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const outputs: Record<string, unknown> = Object.fromEntries(listed);
   const { TableName, UserPoolId } = StackOutputs.parse(outputs);
-  // Share the credentials, so that each client does not look for its own.
+  // // All clients share the credentials, so that they are looked up only once.
   const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
   const table = openTable(TableName, dynamoClient(settings));
   const calls = { dynamoDb: settings, sqs: settings };
@@ -87,7 +90,7 @@ async function describe(cloud: CloudFormationClient, StackName: string): Promise
   }
 }
 
-/** Returns what to do about an error of the SDK whose own text does not say it. */
+/** Returns what the operator must set, for errors of the SDK whose text does not say it. */
 function missingOf({ name, message }: Error): string | undefined {
   if (message === "Region is missing") return "an AWS region: set AWS_REGION";
   if (name !== "CredentialsProviderError") return undefined;

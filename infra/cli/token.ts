@@ -1,5 +1,5 @@
 /**
- * `npm run --silent token -- EMAIL`: prints an access token of the running local service, and nothing else, so that scripts can use the
+ * `npm run --silent token -- EMAIL` prints an access token of the running local service and nothing else, so that scripts can use the
  * output.
  */
 import { serviceUrl } from "../local/address.ts";

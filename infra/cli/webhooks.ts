@@ -1,6 +1,6 @@
 /**
- * `npm run webhooks -- reconcile | encrypt-secrets --company N`: checks that no delivery is lost, or encrypts webhook secrets of an older
- * release.
+ * `npm run webhooks -- reconcile | encrypt-secrets --company N` checks that no webhook delivery is lost, or encrypts webhook secrets of
+ * an older release.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#shared/clock.ts";
@@ -18,7 +18,7 @@ npm run webhooks -- encrypt-secrets --company N
 ${stackUsage}
 exit code 0: no faults, 1: faults, 2: wrong usage or no such company, 3: any other error`;
 
-/** A change in progress looks like a fault for a moment, so a fault counts only after this many further checks. */
+/** Number of further checks before a fault counts. A change that is in progress can look like a fault. */
 const RECHECKS = 3;
 const BETWEEN_CHECKS_MS = 3_000;
 

@@ -1,4 +1,4 @@
-/** Finds the address of the local service. The service and its clients read it from the variables `HOST` and `PORT`. */
+/** Finds the address of the local service. The service and its clients read the variables `HOST` and `PORT`. */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
 
@@ -16,7 +16,10 @@ export function urlAt(host: string, port: number): string {
   return `http://${name}:${port}`;
 }
 
-/** Returns the URL of a service that was started with these environment variables. Throws a LocalError that names an invalid variable. */
+/**
+ * Returns the URL of a local service that was started with these environment variables. Throws a LocalError that names an invalid
+ * variable.
+ */
 export function serviceUrl(env: NodeJS.ProcessEnv = process.env): string {
   const parsed = z.safeParse(Address, env);
   if (!parsed.success) throw firstFault(parsed.error);
@@ -25,7 +28,7 @@ export function serviceUrl(env: NodeJS.ProcessEnv = process.env): string {
   return urlAt(HOST, PORT);
 }
 
-/** Returns an error about the first invalid setting. It names the setting and says what the schema expects. */
+/** Returns an error for the first invalid setting. It names the setting and says what the schema expects. */
 export function firstFault({ issues: [first] }: z.core.$ZodError, flags: readonly string[] = []): LocalError {
   const name = String(first?.path[0]);
   const why = first?.code === "custom" ? first.message : "the value is not valid";

@@ -1,4 +1,6 @@
-/** Makes the answers that API Gateway gives without a function: errors, mock integrations, and compression. */
+/**
+ * Makes the answers that API Gateway sends without calling a function: errors, fixed answers (mock integrations), and compressed answers.
+ */
 import { promisify } from "node:util";
 import { deflate, gzip } from "node:zlib";
 import * as z from "zod/mini";
@@ -11,7 +13,7 @@ export interface Answer {
   readonly body: string | Uint8Array;
 }
 
-/** API Gateway's status for each type of error. A gateway response of the template may change it. */
+/** The status of each error type of API Gateway. A gateway response in the template may replace it. */
 const defaultStatus = {
   UNAUTHORIZED: 401,
   ACCESS_DENIED: 403,
@@ -29,7 +31,9 @@ const defaultStatus = {
 } as const;
 export type GatewayError = keyof typeof defaultStatus;
 
-/** `authorizer` is the context that the authorizer returned, or undefined if the error came first. */
+/**
+ * Makes the answer for an error. `authorizer` is the context that the authorizer returned. It is undefined if the error occurred before.
+ */
 export type GatewayErrors = (
   type: GatewayError,
   requestId: string,
@@ -38,8 +42,7 @@ export type GatewayErrors = (
 
 export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
   for (const [type, { responseTemplates, responseParameters }] of Object.entries(gatewayResponses)) {
-    // The response may contain the authorizer's variables only for ACCESS_DENIED, because every other error can occur before the authorizer
-    // answers.
+    // // A response may contain the authorizer's variables only for ACCESS_DENIED. Other errors can occur before the authorizer answers.
     const variables = type === "ACCESS_DENIED" ? AFTER_AUTHORIZER : REQUEST_ID;
     checkTexts(type, responseTemplates, responseParameters, "gatewayresponse.header.", variables);
   }
@@ -53,7 +56,7 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
     const [[mediaType, template] = ["application/json", '{"message":null}']] = Object.entries(
       response?.responseTemplates ?? {},
     );
-    // DEFAULT_4XX and DEFAULT_5XX apply to several errors. Without a status of their own they keep the status of the error.
+    // // DEFAULT_4XX and DEFAULT_5XX define the answer for several errors. If they have no status, each error keeps its default status.
     const status = Number(response?.statusCode ?? defaultStatus[type]);
     const parameters = headersOf(response?.responseParameters ?? {}, variables);
     return { status, headers: withType(parameters, mediaType), body: render(template, variables) };
@@ -61,7 +64,8 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
 }
 
 /**
- * Makes the answer of a mock integration, which depends on the content type of the request. Returns an error type if no template matches.
+ * Makes the answer of a mock integration, for the content type of the request. Returns an error type if the integration has no template
+ * for this content type.
  */
 export type MockAnswer = (contentType: string | undefined, requestId: string) => Answer | GatewayError;
 
@@ -94,7 +98,7 @@ export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): M
 }
 
 function statusOf(id: string, template: string): string {
-  // API Gateway accepts keys without quotes, and the CDK writes `{ statusCode: 200 }`. Add the quotes for JSON.parse.
+  // // API Gateway accepts keys without quotes, as in the CDK's `{ statusCode: 200 }`. JSON.parse needs the quotes.
   const parsed = z.safeParse(StatusCode, parseJson(template.replace(/\bstatusCode\b(?!")/, '"statusCode"')));
   if (!parsed.success) {
     throw new LocalError(`${id}: the local runtime supports only {"statusCode": N} as a request template`);
@@ -112,13 +116,16 @@ function parseJson(text: string): unknown {
 
 type Texts = Readonly<Record<string, string>>;
 
-/** The variables that the local runtime supports, in the form that a header mapping has. A template has `$` before a variable. */
+/** The variables that the local runtime supports, as they are written in a header mapping. In a template, `$` precedes a variable. */
 const REQUEST_ID = /^context\.requestId$/;
 const AFTER_AUTHORIZER = /^context\.(?:requestId|authorizer\.\w+)$/;
 
 const VARIABLE = /\$(context(?:\.\w+)+)/g;
 
-/** Refuses texts with variables that the local runtime does not support. Header mappings may also be literals. */
+/**
+ * Throws if a template or a header mapping uses a variable that the local runtime does not support. A header mapping may also be a
+ * literal text.
+ */
 function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: string, variables: RegExp): void {
   for (const template of Object.values(templates)) {
     const rest = template.replaceAll(VARIABLE, (text, name: string) => (variables.test(name) ? "" : text));
@@ -134,7 +141,7 @@ function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: str
 
 type Variables = ReadonlyMap<string, string>;
 
-/** Leaves out a header whose variable has no value. */
+/** Returns the headers of the response. A header whose variable has no value is left out. */
 const headersOf = (parameters: Texts, variables: Variables): [string, string][] =>
   Object.entries(parameters).flatMap(([name, mapping]) => {
     const value = mapping.startsWith("'") ? mapping.slice(1, -1) : variables.get(mapping);
@@ -150,12 +157,12 @@ function withType(headers: [string, string][], mediaType: string): [string, stri
 const render = (template: string, variables: Variables): string =>
   template.replaceAll(VARIABLE, (_, name: string) => variables.get(name) ?? "");
 
-/** The encodings of API Gateway, in the order of its preference. */
+/** The compressions that API Gateway supports, its preferred one first. */
 const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
 /**
- * Compresses a buffered answer as API Gateway does. Returns the answer unchanged if it is smaller than `minimumBytes`, is already encoded,
- * or if the client names no supported encoding.
+ * Compresses a buffered answer as API Gateway does. Returns the answer unchanged if it is smaller than `minimumBytes`, if it is already
+ * compressed, or if the client accepts no supported compression.
  */
 export async function compressed(
   answer: Answer,

@@ -1,6 +1,6 @@
 /**
- * Reads the OpenAPI definition of the REST API. Refuses everything that API Gateway or the local gateway does not support, so that a local
- * start finds faults before a deployment.
+ * Reads the OpenAPI definition of the API. It refuses everything that API Gateway or the local gateway does not support, so that faults
+ * are found before a deployment.
  */
 import * as z from "zod/mini";
 import { faults, LocalError } from "./error.ts";
@@ -17,7 +17,7 @@ const MockResponse = z.strictObject({
 const Mock = z.strictObject({
   type: z.literal("mock"),
   requestTemplates: z._default(Texts, {}),
-  /** Responses of an integration. The key is a pattern that the status must match, or `default`. */
+  /** The responses of a mock integration. A key is a pattern for the status, or `default`. */
   responses: z.record(z.string(), MockResponse),
   passthroughBehavior: z._default(z.enum(["when_no_match", "when_no_templates", "never"]), "when_no_match"),
 });
@@ -40,7 +40,7 @@ const PathParameter = z.strictObject({
   schema: z.strictObject({ type: z.literal("string") }),
 });
 
-/** API Gateway cannot require several security schemes for one method. */
+/** A list of at most one scheme, because API Gateway cannot require several security schemes for one method. */
 const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(1));
 
 const Operation = z.strictObject({
@@ -75,7 +75,7 @@ const responseTypes = [
 ];
 const ResponseType = z.string().check(z.refine((type) => responseTypes.includes(type), { error: "no response type" }));
 
-/** The pattern must be anchored at both ends, because AWS does not document whether a match of a part of the header is enough. */
+/** The pattern must begin with ^ and end with $. AWS does not document whether a match of a part of the header would be enough. */
 const WholeHeader = z
   .string()
   .check(
@@ -83,7 +83,7 @@ const WholeHeader = z
     z.refine(isPattern, { error: "must be a regular expression" }),
   );
 
-/** A TOKEN authorizer. Its name is the name of the header that contains the token. */
+/** The authorizer of a method, which gets the token of the request. `name` is the name of the header that contains the token. */
 const SecurityScheme = z.strictObject({
   type: z.literal("apiKey"),
   name: z.string(),
@@ -122,7 +122,7 @@ export const RestApi = z.strictObject({
   Name: Ignored,
   Description: Ignored,
   Body: z.unknown(),
-  // The mode decides whether API Gateway merges the definition into an existing API. Each local start begins with an empty API.
+  // // `Mode` only determines whether a deployment merges the definition into an existing API. Each local start begins without an API.
   Mode: Ignored,
   Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
   EndpointConfiguration: Ignored,
@@ -133,10 +133,10 @@ export const RestApi = z.strictObject({
   Tags: Ignored,
 });
 
-/** Returns the key of a method in the stage's settings, in which API Gateway escapes a slash as `~1`. */
+/** Returns the name of a method in the stage's settings. API Gateway writes `~1` for a slash there. */
 export const methodSetting = (path: string, verb: string): string => `${verb} /${path.replaceAll("/", "~1")}`;
 
-/** The settings of one method. The paths `*` and `/*` mean the default for all other methods. */
+/** The settings of one method. The paths `*` and `/*` mean all methods without their own settings. */
 const MethodSetting = z.strictObject({
   HttpMethod: z.string(),
   ResourcePath: z.string().check(z.startsWith("/")),
@@ -152,7 +152,7 @@ export const Stage = z.strictObject({
   RestApiId: z.string(),
   StageName: z.string(),
   MethodSettings: z._default(z.array(MethodSetting), []),
-  // Ignored, because the local service always runs the whole template and writes no access log.
+  // // These have no effect here: the local service always runs the whole template and writes no access log.
   DeploymentId: Ignored,
   AccessLogSetting: Ignored,
   Description: Ignored,
@@ -167,7 +167,7 @@ export type MockIntegration = z.infer<typeof Mock>;
 export interface ApiMethod {
   readonly name: string;
   readonly path: string;
-  /** The HTTP method in capital letters, or `ANY` for all methods that the path does not define. */
+  /** The HTTP method in capital letters. `ANY` means all methods that the path does not define. */
   readonly verb: string;
   readonly integration: z.infer<typeof Integration>;
   readonly authorizer: string | undefined;
@@ -185,14 +185,11 @@ export interface Api {
   readonly authorizers: ReadonlyMap<string, ApiAuthorizer>;
   readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
   readonly binaryMediaTypes: readonly string[];
-  /** Bytes from which on answers are compressed. Undefined means never. */
+  /** Answers from this number of bytes on are compressed. Undefined means that no answer is compressed. */
   readonly minimumCompressionSize: number | undefined;
 }
 
-/**
- * Throws a LocalError with a line for each fault.
- * @param id the logical id of the API, which the error messages name
- */
+/** Throws a LocalError with one line for each fault. @param id the logical id of the API, for the error messages */
 export function readDefinition(id: string, body: unknown): Api {
   const parsed = z.safeParse(Definition, body);
   if (!parsed.success) throw new LocalError(faults(`${id}.Body`, parsed.error));
@@ -264,7 +261,7 @@ function importFaults({ path, verb, operation }: Imported, schemes: ReadonlySet<
   ];
 }
 
-/** Returns the faults of an integration's responses. API Gateway allows only responses and headers that the operation declares. */
+/** Returns the faults in the responses of an integration. API Gateway allows only responses and headers that the operation declares. */
 function responseFaults({
   responses,
   "x-amazon-apigateway-integration": integration,
@@ -279,7 +276,10 @@ function responseFaults({
   });
 }
 
-/** Returns paths such as `/a/{id}` and `/a/{name}/b`, which API Gateway refuses because they name the same parameter differently. */
+/**
+ * Returns a fault for paths such as `/a/{id}` and `/a/{name}/b`. API Gateway refuses them, because they have different names for the same
+ * parameter.
+ */
 function siblingFaults(paths: readonly string[]): string[] {
   const names = new Map<string, string>();
   return paths.flatMap((path) => {

@@ -1,7 +1,4 @@
-/**
- * Decides like API Gateway's authorizers whether a request may call the API. It asks the authorizer function for a policy and caches the
- * policy.
- */
+/** Decides like API Gateway whether a request may call the API. It asks the authorizer function for a policy, and caches the policy. */
 import * as z from "zod/mini";
 import type { GatewayError } from "./answers.ts";
 import type { Api, ApiAuthorizer, ApiMethod } from "./api-definition.ts";
@@ -12,7 +9,7 @@ import { nameOfArn } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
 
 export interface Authorizers {
-  /** Undefined for a method without an authorizer. */
+  /** Resolves with undefined if the method has no authorizer. */
   authorize(
     method: ApiMethod,
     headers: ReadonlyMap<string, readonly string[]>,
@@ -56,14 +53,14 @@ const Statements = z.pipe(
   z.transform((value) => (Array.isArray(value) ? value : [value])),
 );
 
-/** An IAM policy. The schema is strict, so a policy with a condition is refused, because conditions are not evaluated here. */
+/** An IAM policy. A policy with a condition is refused, because the local service cannot evaluate conditions. */
 const Policy = z.strictObject({ Version: z.literal("2012-10-17"), Statement: Statements });
 type Policy = z.infer<typeof Policy>;
 
-/** The fields that an authorizer passes to functions. API Gateway turns their values into text. */
+/** The fields that an authorizer passes to functions. API Gateway converts their values to text. */
 export type AuthorizerContext = Readonly<Record<string, string | number>>;
 
-/** A request that the policy denies. The gateway response may contain values of the context. */
+/** The result for a request that the policy denies. The answer to the client may contain values of the context. */
 export class Denied {
   readonly context: AuthorizerContext;
   constructor(context: AuthorizerContext) {
@@ -76,11 +73,11 @@ interface Authorizer {
     headers: ReadonlyMap<string, readonly string[]>,
     methodArn: string,
   ): Promise<AuthorizerContext | GatewayError | Denied>;
-  /** Empties the cache, as `aws apigateway flush-stage-authorizers-cache` does. */
+  /** Empties the cache of policies, like the command `aws apigateway flush-stage-authorizers-cache`. */
   flush(): void;
 }
 
-/** The answer of an authorizer function. API Gateway refuses objects, lists and null in the context. */
+/** The answer of an authorizer function. Its context must not contain objects, lists or null, because API Gateway refuses them. */
 const Answer = z.object({
   principalId: z.string().check(z.minLength(1)),
   policyDocument: Policy,
@@ -88,21 +85,24 @@ const Answer = z.object({
 });
 type Answer = z.infer<typeof Answer>;
 
-/** Lambda's contract: an authorizer function that throws this message causes a 401, any other error a 5xx. */
+/**
+ * If an authorizer function throws an error with this message, the client gets 401. After any other error it gets a 5xx. API Gateway
+ * defines this.
+ */
 const UNAUTHORIZED = "Unauthorized";
 
-/** Bounds the memory. The oldest token is evicted first. */
+/** Maximum number of cached tokens, which bounds the memory. The oldest token is evicted first. */
 const CACHED_TOKENS = 10_000;
 
 interface Cached {
   readonly answer: Answer;
-  /** When the cached policy expires, in milliseconds since 1970. */
+  /** The time at which the cached policy expires, in milliseconds since 1970. */
   readonly until: number;
 }
 
 /**
- * Makes a TOKEN authorizer like API Gateway's. It checks the header against the pattern, asks the function for a policy, and caches the
- * policy for all methods of the API.
+ * Makes an authorizer that works like API Gateway's type TOKEN. It compares the header with the pattern, asks the function for a policy,
+ * and caches the policy for all methods of the API.
  */
 export function createAuthorizer(
   { header, validation, ttlSeconds }: Pick<ApiAuthorizer, "header" | "validation" | "ttlSeconds">,
@@ -130,7 +130,8 @@ export function createAuthorizer(
   return {
     flush: () => cached.clear(),
     async authorize(headers, methodArn) {
-      // AWS does not document which of several Authorization headers counts. Joined, they match no pattern, so the request is refused.
+      // // AWS does not document which one of several Authorization headers is used. Joined by a comma they do not match the pattern, so
+      // the request is refused.
       const token = valuesOf(headers, header).join(", ");
       if (token === "" || pattern?.test(token) === false) return "UNAUTHORIZED";
       const started = now();
@@ -147,7 +148,7 @@ export function createAuthorizer(
   };
 }
 
-/** Asks the authorizer function for a policy. An error is never cached, so the next request with the token asks again. */
+/** Asks the authorizer function for a policy. An error is not cached, so the next request with this token asks again. */
 async function ask(
   run: Pick<LocalFunction, "invoke">,
   authorizationToken: string,
@@ -177,7 +178,9 @@ function allows(policy: Policy, action: string, resource: string): boolean {
 const matchesAny = (patterns: readonly string[], text: string): boolean =>
   patterns.some((pattern) => wildcards(pattern).test(text));
 
-/** Returns the regular expression for an IAM pattern, in which `*` matches any text, slashes included, and `?` one character. */
+/**
+ * Converts an IAM pattern to a regular expression. In the pattern, `*` matches any text including slashes, and `?` matches one character.
+ */
 function wildcards(pattern: string): RegExp {
   const escaped = pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&");
   return new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`);
@@ -189,15 +192,15 @@ interface Addressed {
 }
 
 /**
- * Returns the function that an integration URI names, and the kind of the call: `invocations`, or `response-streaming-invocations` for
- * streamed answers. An example is `…:lambda:path/2015-03-31/functions/<arn>/invocations`.
+ * Returns the function in an integration's URI and the kind of the call: `invocations` for buffered answers, or
+ * `response-streaming-invocations` for streamed ones. An example of a URI is `…:lambda:path/2015-03-31/functions/<arn>/invocations`.
  */
 export function functionAt(uri: string, functions: ReadonlyMap<string, LocalFunction>): Addressed {
   const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];
   return { found: functions.get(nameOfArn(arn ?? "")), kind };
 }
 
-/** Whether the API calls this function, either for a method or as an authorizer. Events start all other functions. */
+/** Returns true if the API calls this function for a method or as an authorizer. All other functions are started by events. */
 export function servesRequests(spec: FunctionSpec, { authorizers, methods }: Api): boolean {
   const addresses = [
     ...[...authorizers.values()].map(({ uri }) => uri),

@@ -10,10 +10,10 @@ import { s3Client } from "#shared/aws/s3.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
 import { REGION } from "./names.ts";
 
-/** Longer than the longest poll of a queue (20 s), with room for bulk writes on a busy machine. */
+/** Milliseconds. A poll of a queue takes up to 20 s, and bulk writes can take long on a busy machine. */
 const ANSWER_MS = 30_000;
 
-/** The local servers require a signature but do not check it, so any credentials are valid. */
+/** The local servers require a signature but do not verify it, so they accept any credentials. */
 const settingsFor = (endpoint: string) => ({
   endpoint,
   region: REGION,

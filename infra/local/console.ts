@@ -1,13 +1,14 @@
 /**
- * Replaces a function's console by one that writes the JSON log lines of Lambda's Node.js runtime, so that metric filters can be tested.
+ * Replaces the console of a function. The new console writes JSON log lines in the form of Lambda's Node.js runtime, so that tests can
+ * apply the metric filters to them.
  */
 import { format } from "node:util";
 
-/** From the most to the least detailed level. */
+/** The levels of log lines. The first one is the most detailed. */
 export const logLevels = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** The levels for the log lines that Lambda itself writes, such as `platform.report`. */
+/** The levels of the lines that Lambda itself logs, for example `platform.report`. */
 export const systemLogLevels = ["DEBUG", "INFO", "WARN"] as const;
 
 const methods = {
@@ -21,7 +22,8 @@ const methods = {
 } as const satisfies Record<string, LogLevel>;
 
 /**
- * Replaces the methods of the console; methods below the level `least` write nothing. `requestId` returns the id of the current invocation.
+ * Replaces the methods of the console. Methods below the level `least` then write nothing. `requestId` returns the id of the current
+ * invocation.
  */
 export function replaceConsole(
   least: LogLevel,
@@ -36,8 +38,8 @@ export function replaceConsole(
 }
 
 /**
- * Returns Lambda's log line of a console call. A single value becomes the field `message` unchanged, so a text stays a text even if it
- * contains JSON. Several values are joined to one text.
+ * Returns the log line that Lambda writes for a call of the console. A single value becomes the field `message` without a change. Several
+ * values are joined to one text.
  */
 export function logLine(level: LogLevel, requestId: string | undefined, values: readonly unknown[]): string {
   const head = { timestamp: new Date().toISOString(), level, requestId };

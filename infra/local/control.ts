@@ -1,6 +1,6 @@
 /**
- * Answers the paths below `/local/`, which only the local service has: access tokens, stack outputs, numbers of queue messages and
- * invocations, and emptying the authorizer's cache.
+ * Answers the paths below `/local/`, which only the local service has. They provide access tokens, stack outputs and the numbers of
+ * messages and invocations, and they empty the authorizer's cache.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
@@ -24,7 +24,6 @@ export const ISSUER_PATH = "/local/oidc";
 
 const TokenRequest = z.object({ email: z.string() });
 
-/** Answers a request to a path below `/local/`. Never rejects. */
 export async function serveControl(
   control: Control,
   request: IncomingMessage,
@@ -103,7 +102,7 @@ export interface Endpoints {
   readonly queues: { readonly endpoint: string };
 }
 
-/** Returns the stack's outputs together with the addresses of the local servers, so that clients find both in one place. */
+/** Returns the stack's outputs and the addresses of the local servers, so that clients find all of them in one answer. */
 export function describeStack(stack: Stack, endpoints: Endpoints): Outputs {
   const sqs = endpoints.queues.endpoint;
   const consumed = new Set(stack.eventSources.map(({ EventSourceArn }) => EventSourceArn));

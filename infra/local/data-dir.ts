@@ -1,4 +1,4 @@
-/** Manages the data directory of a local service. Only one service may use it at a time. */
+/** Manages the directory in which a local service stores its data. Only one service may use a directory at a time. */
 import {
   createWriteStream,
   existsSync,
@@ -15,23 +15,22 @@ import path from "node:path";
 import { codeOf, LocalError } from "./error.ts";
 
 export interface DataDir {
-  /** The SQLite file of the tables. Undefined: the tables are in memory. */
+  /** The SQLite file of the tables. If it is undefined, the tables are in memory. */
   readonly database: string | undefined;
   readonly queues: string | undefined;
   readonly positions: string | undefined;
   readonly signingKey: string | undefined;
-  /** The file with the keys of the KMS server. Without them no stored secret can be decrypted. */
+  /** The file with the keys of the local KMS server. Without it, stored secrets cannot be decrypted. */
   readonly encryptionKeys: string | undefined;
   readonly log: string | undefined;
   readonly assembly: string;
   /**
-   * The directory of V8's compile cache. Null with a temporary directory, whose bundles have new paths at each start and would never be
-   * found in the cache.
+   * The directory in which V8 caches compiled code. It is null if the data is in memory: the bundles then have new paths at each start
+   * and would never be found in the cache.
    */
   readonly compileCache: string | null;
-  /** The JavaScript file that each worker thread of a function runs. */
   readonly worker: string;
-  /** Marks the demo data as complete. Without the mark the next start deletes everything. */
+  /** Records that the first start has loaded all demo data. Otherwise the next start deletes everything and begins again. */
   markComplete(): void;
   release(): void;
 }
@@ -46,7 +45,8 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
   }
   const at = (name: string): string => path.join(realpathSync(directory), name);
   const release = lock(at("lock"));
-  // The file `complete` is written after the first start. Without it that start was interrupted, and the demo data is incomplete.
+  // // The first start writes the file `complete` at its end. If the file is missing, that start was interrupted and the demo data is
+  // incomplete.
   if (fresh || !existsSync(at("complete"))) {
     for (const name of [
       "complete",
@@ -76,7 +76,7 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
   };
 }
 
-/** Returns a temporary directory for the built functions only. It is removed when the service stops. */
+/** Returns a temporary directory that contains only the built functions. It is removed when the service stops. */
 export function temporaryDir(): DataDir {
   const directory = mkdtempSync(path.join(tmpdir(), "canvassing-"));
   return {
@@ -94,7 +94,10 @@ export function temporaryDir(): DataDir {
   };
 }
 
-/** Locks the directory. The lock file contains the process id and the start time of the process, because operating systems reuse ids. */
+/**
+ * Locks the directory. The lock file contains the process id, and the time at which the process started, because operating systems use
+ * process ids again.
+ */
 function lock(file: string): () => void {
   const own = `${process.pid} ${startOf(process.pid)}`;
   for (let attempt = 0; attempt < 2; attempt++) {
@@ -127,10 +130,10 @@ function isRunning(pid: number, start: string): boolean {
   return startOf(pid) === start;
 }
 
-/** Returns when the process started, in clock ticks since boot. Returns an empty text on systems other than Linux. */
+/** Returns the time at which the process started, in clock ticks since the boot. Returns an empty text on systems other than Linux. */
 function startOf(pid: number): string {
   try {
-    // The second field is the program's name in parentheses, which may contain blanks.
+    // // The second field is the program's name in parentheses. It may contain blanks, so the line is split after it.
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[19] ?? "";
   } catch {
     return "";
@@ -142,10 +145,13 @@ export interface Log {
   close(): Promise<void>;
 }
 
-/** A start empties a larger log file, because nothing else limits its size. */
+/** At a start, a log file larger than this is emptied, because nothing else limits its size. */
 const MAX_LOG_BYTES = 20_000_000;
 
-/** Opens the log for the functions' output. The output goes to the file, to standard error if `verbose` is true, or nowhere. */
+/**
+ * Opens the log for the output of the functions. The output goes to the file if there is one, and also to standard error if `verbose` is
+ * true.
+ */
 export function openLog(file: string | undefined, verbose: boolean): Log {
   const stream = file === undefined ? undefined : createWriteStream(file, { flags: isLarge(file) ? "w" : "a" });
   let open = true;

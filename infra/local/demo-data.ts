@@ -35,7 +35,7 @@ export const phoenix: City = {
   ],
 };
 
-/** The suburbs of each city, for a third of its addresses. */
+/** The suburbs of each city. A third of its addresses are in a suburb. */
 export const suburbs: Readonly<Record<string, readonly string[]>> = {
   Denver: ["Aurora", "Lakewood", "Englewood"],
   Phoenix: ["Tempe", "Scottsdale", "Glendale"],
@@ -61,8 +61,8 @@ export const noteTexts = [
 ] as const;
 
 /**
- * Returns a pseudo-random generator (Mulberry32) of numbers from 0 to below 1. Equal seeds give equal sequences, so that the demo data is
- * always the same.
+ * Returns a pseudo-random generator (Mulberry32) of numbers from 0 (included) to 1 (excluded). Equal seeds give equal sequences, so that
+ * the demo data is always the same.
  */
 export function randomSequence(seed: number): () => number {
   let state = seed >>> 0;

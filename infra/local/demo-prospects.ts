@@ -1,4 +1,4 @@
-/** Makes the stored rows of invented prospects with addresses, status history, notes and appointments. */
+/** Makes the rows of invented prospects with addresses, status history, notes and appointments. */
 import { iso } from "#shared/clock.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -20,9 +20,9 @@ import { pick, rounded, type SyntheticCompany, syntheticNote, syntheticProspect 
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** All creation dates lie before this fixed time, so that every start creates the same dates. */
+/** All prospects are created before this fixed time, so that their dates are equal after every start. */
 const NEWEST = Date.UTC(2026, 4, 29, 18);
-/** Marks the demo rows as imported, because imported rows cause no webhook events. */
+/** All rows have an import id, because imported rows cause no webhook events. */
 const IMPORT_ID = "demo";
 
 export interface DemoCompany extends SyntheticCompany {
@@ -33,11 +33,11 @@ type Row = Key & Item;
 
 export interface DemoRows {
   readonly rows: readonly Row[];
-  /** The rows in the form of the company index, which finds prospects for lists and maps. */
+  /** The prospects in the form of the company's search index, through which lists and maps find them. */
   readonly indexed: readonly RowWithNotes[];
 }
 
-/** Makes all rows of these prospects. Equal random sequences result in equal rows. */
+/** Makes all rows of these prospects. Equal random sequences give equal rows. */
 export async function demoRows(
   context: ApiContext,
   company: DemoCompany,
@@ -129,7 +129,7 @@ const noteRows = (note: StoredNote): Row[] => [
   ...putsOf([noteLocatorWrite(note)]),
 ];
 
-/** Makes an appointment. One in three is in the past, the others are in the two weeks after the start. */
+/** Makes an appointment. One in three is in the past, and the others are within two weeks after the start of the service. */
 async function demoAppointment(
   context: ApiContext,
   company: DemoCompany,

@@ -1,4 +1,4 @@
-/** The e-mail addresses of the demo users, in a separate file because the demo data itself takes long to load. */
+/** The e-mail addresses of the demo users. They are in a separate file, because loading the demo data takes long. */
 export const demoUsers = [
   "owner@acme.test",
   "admin@acme.test",

@@ -1,4 +1,4 @@
-/** Loads the two demo companies and, on request, synthetic prospects. The demo data is the same at every first start. */
+/** Creates the two demo companies and, on request, many synthetic prospects. The data is the same after every first start. */
 import { createHash } from "node:crypto";
 import type { Permission, Role, StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
@@ -78,7 +78,7 @@ export const demoEmails: readonly string[] = [acme, globex].flatMap(({ owner, us
 );
 
 const PROSPECTS_PER_COMPANY = 200;
-/** Bounds the memory: rows are made and written for this many prospects at a time. */
+/** Number of prospects whose rows are made and written at a time. It bounds the memory. */
 const CHUNK = 2_000;
 
 export async function loadDemo(target: DemoTarget): Promise<void> {
@@ -154,7 +154,7 @@ async function describeCompany(context: ApiContext, id: number, ownerId: number,
   };
 }
 
-/** Writes the rows of prospects and returns their entries for the company index, which the caller writes as one run. */
+/** Writes the rows of prospects. Returns their entries for the company's search index, which the caller writes together. */
 async function loadProspects(
   context: ApiContext,
   company: DemoCompany,
@@ -167,7 +167,7 @@ async function loadProspects(
   return indexed;
 }
 
-/** All demo prospects are within this distance of the city's center. */
+/** Maximum distance of a demo prospect from the city's centre. */
 const REACH_DEGREES = 0.1;
 
 const quarters = [
@@ -177,7 +177,7 @@ const quarters = [
   { name: "North West", north: 1, east: -1, totalProperties: 520 },
 ] as const;
 
-/** Creates four territories, one for each quarter of the city. Reps get one each; the others stay unassigned. */
+/** Creates four territories, one for each quarter of the city. Each rep gets one, and the others have no rep. */
 async function loadTerritories(context: ApiContext, company: DemoCompany): Promise<void> {
   const { lat, lng, name: cityName } = company.city;
   const now = iso(context.clock.now());
@@ -202,8 +202,8 @@ async function loadTerritories(context: ApiContext, company: DemoCompany): Promi
 }
 
 /**
- * Returns a token subject that looks like an identity provider's. Equal e-mail addresses get equal subjects, so that tokens stay valid with
- * new data.
+ * Returns a token subject that looks like one of an identity provider. It depends only on the e-mail address, so a user's tokens stay
+ * valid after the data was created anew.
  */
 function demoSubject(email: string): string {
   const hex = createHash("sha256").update(email).digest("hex");

@@ -1,4 +1,4 @@
-/** Starts the bundled DynamoDB server or connects to the one of DYNAMODB_ENDPOINT, and creates the template's tables. */
+/** Starts the DynamoDB server of the npm package, or connects to the server at DYNAMODB_ENDPOINT. Creates the template's tables on it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, statfsSync } from "node:fs";
@@ -27,7 +27,7 @@ import type { Stack } from "./stack.ts";
 
 export interface DynamoDbServer {
   readonly endpoint: string;
-  /** Resolves with the reason when the server ends unexpectedly. */
+  /** Resolves with the reason if the server ends unexpectedly. */
   readonly failed: Promise<string>;
   stop(): Promise<void>;
 }
@@ -45,22 +45,22 @@ export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer>
 }
 
 /**
- * Kills the server when this Node.js process ends for any reason, SIGKILL included. A background process of this shell command reads from a
- * pipe that closes at that moment. It then kills the server and removes the directory of an in-memory table.
+ * A shell command that runs the server and kills it when this Node.js process ends for any reason, even by SIGKILL. A background process
+ * reads from a pipe that closes at that moment. It then kills the server, and removes the directory of an in-memory table.
  */
 const GUARDED = '(read -r _ <&3; kill -9 $$ 2>/dev/null; rm -rf "$SCRATCH") & exec 3<&-; exec "$@"';
 
-/** @param file the SQLite file of the tables; undefined keeps them in memory */
+/** @param file the SQLite file of the tables; if undefined, the tables are in memory */
 export async function startDynamoDb(file: string | undefined): Promise<DynamoDbServer> {
   const port = await freePort();
   const scratch = file === undefined ? memoryDir() : undefined;
   const database = file ?? (scratch === undefined ? undefined : join(scratch, "tables.db"));
   const storage = database === undefined ? [] : ["--db-path", database];
   const command = [serverBinary(), "--host", "127.0.0.1", "--port", String(port), ...storage];
-  // In a separate process group, Ctrl-C in a terminal does not reach the server, so that this process can stop it last.
+  // // The server is in a separate process group, so that Ctrl-C in a terminal does not reach it. This process stops it last.
   const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    // The server processes one request at a time, so a second thread would only cost an eighth more CPU time.
+    // // The server executes one request at a time. A second thread would only cost an eighth more CPU time.
     env: { ...process.env, SCRATCH: scratch ?? "", TOKIO_WORKER_THREADS: "1" },
     detached: true,
   });
@@ -85,11 +85,11 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
   return { endpoint, failed, stop };
 }
 
-/** A file system in memory, on which SQLite is as fast as with tables in the server's own memory. */
+/** A file system in memory. SQLite is as fast on it as with tables in the server's own memory. */
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES = 2 ** 30;
 
-/** Returns a directory on the file system in memory, or undefined if this machine has none with enough space. */
+/** Returns a directory on the file system in memory. Returns undefined if this machine has none with enough space. */
 function memoryDir(): string | undefined {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
@@ -100,8 +100,8 @@ function memoryDir(): string | undefined {
 }
 
 /**
- * Adds indexes to the server's SQLite tables. Without them the server (1.2.1) scans all stream records at each write and read, which is ten
- * times the work at 10 000 records. Failures are ignored, because another version of the server may have other tables.
+ * Adds indexes to the server's SQLite tables. Without them, version 1.2.1 of the server scans all stream records at each write and read,
+ * which takes ten times as long with 10 000 records. A failure is ignored, because another version may have other tables.
  */
 function indexStreams(database: string): void {
   const tables = new DatabaseSync(database);
@@ -117,16 +117,16 @@ function indexStreams(database: string): void {
   }
 }
 
-/** Kills the server and its background process. SIGKILL loses no data, because SQLite's journal has each acknowledged write. */
+/** Kills the server and its background process. SIGKILL loses no data, because SQLite's journal contains each acknowledged write. */
 function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // The process group is gone because the server has already ended.
+    // // The process group no longer exists, because the server has already ended.
   }
 }
 
-/** Returns the path of the bundled server. Throws a LocalError that says what to do if npm has no package of it for this machine. */
+/** Returns the path of the server program. Throws a LocalError with instructions if npm has no package of the program for this machine. */
 export function serverBinary(): string {
   const platform = `${process.platform}-${process.arch}`;
   try {
@@ -140,7 +140,7 @@ export function serverBinary(): string {
   }
 }
 
-/** The only platform for which npm has the table engine. */
+/** The only platform for which npm has a package of the server. */
 const BUNDLED_PLATFORM = "linux-x64";
 
 const INSTEAD = `Start DynamoDB Local or another DynamoDB-compatible server instead, and set DYNAMODB_ENDPOINT to its address, for example:
@@ -173,7 +173,7 @@ async function freePort(): Promise<number> {
 
 type Table = Stack["tables"][number];
 
-/** Creates the table if it is missing. Returns whether it is new. Throws a LocalError if it exists with another schema. */
+/** Creates the table if it is missing. Returns true if the table is new. Throws a LocalError if it exists with another schema. */
 export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promise<boolean> {
   const existing = await describeTable(dynamoDb, table.name);
   if (existing !== undefined) {
@@ -196,8 +196,8 @@ export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promi
 }
 
 /**
- * Enables the stream of a table. Call it after loading demo data, because that data must cause no events, and because the bundled server
- * writes ten times faster without a stream.
+ * Enables the stream of a table. Call it after the demo data is loaded, because this data must cause no events and because the server
+ * writes ten times as fast without a stream.
  */
 export async function ensureStream(dynamoDb: DynamoDBClient, { name, StreamSpecification }: Table): Promise<void> {
   if (StreamSpecification === undefined) return;
@@ -232,7 +232,7 @@ type Schema = Pick<TableDescription, "KeySchema" | "AttributeDefinitions"> & {
   readonly GlobalSecondaryIndexes?: readonly Index[] | undefined;
 };
 
-/** Returns the properties that an existing table cannot change: keys, key types and indexes. */
+/** Returns the properties that cannot be changed on an existing table: keys, key types and indexes. */
 function schemaOf({ KeySchema, AttributeDefinitions = [], GlobalSecondaryIndexes = [] }: Schema): string {
   const keysOf = (keys: readonly KeySchemaElement[] = []): string[] =>
     keys.map((key) => `${key.KeyType} ${key.AttributeName}`).sort();

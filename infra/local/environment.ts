@@ -1,6 +1,6 @@
 /**
- * Runs a function's invocations, one at a time, in a worker thread with its own environment variables and a time limit. On AWS this is an
- * execution environment.
+ * Runs a function in a worker thread with its own environment variables, one invocation at a time and with a time limit. AWS calls this
+ * an execution environment.
  */
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
@@ -10,15 +10,14 @@ import { messageOf } from "./error.ts";
 
 export interface Invocation {
   readonly type: "invoke";
-  /** The event as JSON text. */
   readonly event: string;
   readonly requestId: string;
-  /** Milliseconds since 1970, from which the handler computes its remaining time. */
+  /** Milliseconds since 1970. The handler computes its remaining time from it. */
   readonly deadline: number;
   readonly streamed: boolean;
 }
 
-/** A message to the worker thread. `pull` asks for the next chunk of a streamed answer. */
+/** A message to the worker thread. `pull` requests the next chunk of a streamed answer. */
 export type ToWorker = Invocation | { readonly type: "pull" };
 
 interface FunctionFailure {
@@ -30,7 +29,6 @@ export type FromWorker =
   | { readonly type: "ready" }
   | { readonly type: "done"; readonly payload: string }
   | { readonly type: "failed"; readonly failure: FunctionFailure }
-  /** The status and the headers of a streamed answer, as JSON text. */
   | { readonly type: "head"; readonly metadata: string }
   | { readonly type: "chunk"; readonly data: Uint8Array }
   | { readonly type: "end" }
@@ -45,7 +43,7 @@ export interface WorkerData {
   readonly logLevel: LogLevel;
 }
 
-/** An invocation that failed. `type` is Lambda's name of the error, for example `Sandbox.Timedout`. */
+/** The error of a failed invocation. `type` is Lambda's name for the error, for example `Sandbox.Timedout`. */
 export class InvocationError extends Error {
   readonly type: string;
 
@@ -57,7 +55,8 @@ export class InvocationError extends Error {
 }
 
 /**
- * Receives a streamed answer. `chunk` resolves when the client can accept the next chunk, so that a slow client slows the function down.
+ * Receives a streamed answer. `chunk` resolves when the client can accept the next chunk, so that a function sends no faster than its
+ * client reads.
  */
 export interface ResponseSink {
   head(metadata: string): void;
@@ -69,17 +68,17 @@ export interface EnvironmentOptions {
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
   readonly onLine: (line: string) => void;
-  /** Called with output that the function did not write by `console`, for example the stack trace of a crash. */
+  /** Receives output that the function did not write with `console`, for example the stack trace of a crash. */
   readonly onOutput: (text: string) => void;
 }
 
-/** Lambda's limit for loading the code of a function. */
+/** Lambda's time limit for loading the code of a function. */
 const INIT_TIMEOUT_MS = 10_000;
 
-/** V8's memory for short-lived objects. The default size would cost some 50 MB in each environment. */
+/** V8's memory for new objects. The default size would cost about 50 MB in each environment. */
 const YOUNG_GENERATION_MB = 16;
 
-/** Writes `worker.ts` as one JavaScript file, because stripping its types takes a quarter of each environment's start. */
+/** Writes `worker.ts` as one JavaScript file. Without it, each environment would need a quarter of its start to remove the types. */
 export async function writeWorker(file: string): Promise<void> {
   const entry = fileURLToPath(new URL("./worker.ts", import.meta.url));
   await build({ entryPoints: [entry], outfile: file, bundle: true, platform: "node", format: "esm" });
@@ -116,7 +115,7 @@ export class Environment {
     this.#worker.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));
   }
 
-  /** Returns the answer as JSON text. A streamed answer goes to `sink` instead, and the text is empty. Throws InvocationError. */
+  /** Returns the answer as JSON text. A streamed answer goes to `sink`, and the returned text is then empty. Throws InvocationError. */
   invoke(invocation: Invocation, timeoutMs: number, sink?: ResponseSink): Promise<string> {
     const answer = this.#run(sink, invocation.deadline, timeoutMs);
     this.#send(invocation);
@@ -163,7 +162,10 @@ export class Environment {
     }
   }
 
-  /** Ends the environment after a crash, a time-out or a lost client, because its state is unknown. The next invocation gets a new one. */
+  /**
+   * Ends the environment after a crash, a time-out or a broken connection to the client, because its state is then unknown. The next
+   * invocation gets a new environment.
+   */
   #die(errorType: string, errorMessage: string): void {
     this.alive = false;
     const running = this.#running;

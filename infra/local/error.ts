@@ -1,4 +1,4 @@
-/** Defines the errors that stop a start of the local service. Each is one line for the person who started it. */
+/** Defines the errors that stop a start of the local service. Each is one line for the user. */
 import type * as z from "zod/mini";
 
 export class LocalError extends Error {

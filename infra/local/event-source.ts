@@ -1,11 +1,11 @@
-/** Contains what event sources on streams and queues share: filter patterns and the reports of failed records. */
+/** The code that event sources on streams and event sources on queues share: filters, and the reports of failed records. */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
 
 export interface RunningSource {
-  /** Ends the current pause and looks for new records at once. */
+  /** Ends the current wait, so that the source looks for new records immediately. */
   kick(): void;
-  /** Resolves when no invocation is running any more. Unfinished records stay in the queue or stream. */
+  /** Resolves when no invocation is running any more. Unfinished records remain in the queue or stream. */
   stop(): Promise<void>;
 }
 
@@ -14,8 +14,8 @@ const Report = z.nullish(
 );
 
 /**
- * Returns the ids that a function reports as failed (`batchItemFailures`). Returns `"all"` for a report that makes Lambda repeat the whole
- * batch: a malformed one, or one with an id that the batch does not contain.
+ * Returns the ids that a function reports as failed (`batchItemFailures`). Returns `"all"` if the report is malformed or contains an id
+ * that is not in the batch. Lambda then repeats the whole batch.
  */
 export function failedItems(payload: string, known: ReadonlySet<string>): ReadonlySet<string> | "all" {
   const parsed = z.safeParse(Report, JSON.parse(payload));
@@ -28,7 +28,7 @@ type Matches = (value: unknown) => boolean;
 
 const Criteria = z.strictObject({ Filters: z.array(z.strictObject({ Pattern: z.string() })) });
 const Fields = z.record(z.string(), z.unknown());
-/** Written by hand, because a zod schema would copy each stream record, which contains the old and the new row. */
+/** This check does not use zod, because a zod schema would copy each stream record with its old and new row. */
 const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -39,7 +39,7 @@ const Rule = z.union([
 ]);
 
 /**
- * Makes the filter of an event source. A record passes if one of the patterns matches. Throws a LocalError for an operator that is not
+ * Makes the filter of an event source. A record passes if one of the patterns matches it. Throws a LocalError for an operator that is not
  * supported.
  */
 export function createFilter(id: string, criteria: z.infer<typeof Criteria> | undefined): Matches {

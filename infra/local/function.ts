@@ -1,4 +1,7 @@
-/** Runs a Lambda function on this machine with a pool of environments. An environment starts when it is needed and ends when it is idle. */
+/**
+ * Runs a Lambda function on this machine in several environments (worker threads). An environment starts when it is needed, and ends
+ * after some idle time.
+ */
 import { randomUUID } from "node:crypto";
 import { totalmem } from "node:os";
 import path from "node:path";
@@ -8,9 +11,9 @@ import { messageOf } from "./error.ts";
 import { functionArn, REGION } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
 
-/** Lambda's limit for a buffered request or answer. */
+/** Lambda's maximum size of a buffered request or answer. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
-/** Lambda's limit for a streamed answer. */
+/** Lambda's maximum size of a streamed answer. */
 const STREAM_LIMIT_BYTES = 200 * 1024 * 1024;
 
 export interface LocalFunction {
@@ -22,12 +25,12 @@ export interface LocalFunction {
 
 export interface InvokeOptions {
   readonly requestId?: string;
-  /** Receives the answer if the caller wants it streamed. */
+  /** Receives a streamed answer. It is undefined if the caller expects a buffered one. */
   readonly sink?: ResponseSink;
 }
 
 export interface FunctionHost {
-  /** Environment variables that every function gets besides its own: credentials and endpoints of the local servers. */
+  /** Environment variables that all functions get in addition to their own: credentials, and the addresses of the local servers. */
   readonly variables: Readonly<Record<string, string>>;
   readonly worker: string;
   readonly compileCache: string | null;
@@ -75,7 +78,7 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
   };
 }
 
-/** Returns a sink that fails at Lambda's size limit. The broken connection shows the client that the answer is incomplete. */
+/** Returns a sink that fails at Lambda's size limit. The connection then breaks, so that the client knows that the answer is incomplete. */
 function limited(sink: ResponseSink): ResponseSink {
   let bytes = 0;
   return {
@@ -99,7 +102,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The environments of one function. A waiting invocation gets the first environment that becomes free or has started. */
+/** The environments of one function. A waiting invocation gets the first environment that is free. */
 class Pool {
   readonly #spec: FunctionSpec;
   readonly #max: number;
@@ -118,7 +121,7 @@ class Pool {
 
   take(): Promise<Environment> {
     if (this.#stopped) return Promise.reject(stopping());
-    // Reuse the environment that was busy last, so that the others stay idle and can end.
+    // // The environment that was busy last is used first. The others stay idle and can end.
     for (let environment = this.#idle.pop(); environment !== undefined; environment = this.#idle.pop()) {
       this.#host.warm.remove(environment);
       if (environment.alive) return Promise.resolve(environment);
@@ -185,7 +188,7 @@ class Pool {
       },
       variables: {
         ...this.#host.variables,
-        // The rights check identifies the function by its access key.
+        // // The local servers recognise the function by its access key, to check its rights.
         AWS_ACCESS_KEY_ID: name,
         ...lambdaVariables(this.#spec),
         ...own?.Variables,
@@ -215,10 +218,10 @@ const lambdaVariables = ({ name, MemorySize, LoggingConfig }: FunctionSpec): Rec
   TZ: ":UTC",
 });
 
-/** Shorter than on Lambda, because one machine has less memory. */
+/** An environment ends after this idle time. Lambda keeps environments longer, but one machine has less memory. */
 const IDLE_MS = 2 * 60_000;
 const TYPICAL_BYTES = 30_000_000;
-/** Idle environments may use an eighth of this machine's memory. */
+/** Maximum number of idle environments. Together they may use an eighth of this machine's memory. */
 const MAX_IDLE = Math.max(24, Math.min(96, Math.floor(totalmem() / 8 / TYPICAL_BYTES)));
 const CHECK_MS = 10_000;
 
@@ -227,12 +230,12 @@ interface Idle {
   readonly reap: () => void;
 }
 
-/** The idle environments of all functions. If there are too many, the one that has been idle for the longest time ends. */
+/** The idle environments of all functions. If there are too many, the one that has been idle for the longest time is ended. */
 export class WarmEnvironments {
   readonly #idle = new Map<Environment, Idle>();
   readonly #timer = setInterval(() => this.#reap(Date.now() - IDLE_MS), CHECK_MS).unref();
 
-  /** @param reap ends the environment; it is called after the removal from the list */
+  /** @param reap ends the environment, after it was removed from this list */
   add(environment: Environment, reap: () => void): void {
     this.#idle.set(environment, { since: Date.now(), reap });
     if (this.#idle.size > MAX_IDLE) this.#reapFirst();
@@ -262,14 +265,16 @@ export class WarmEnvironments {
   }
 }
 
-/** The levels of Lambda's own log lines about an invocation. */
 type SystemLogLevel = (typeof systemLogLevels)[number];
 
-/** The result of an invocation. `error` means that the handler threw, `failure` that the runtime failed, for example by a crash. */
+/**
+ * The result of an invocation. `error` means that the handler has thrown an error. `failure` means that the runtime has failed, for
+ * example by a crash.
+ */
 interface InvocationEnd {
   readonly status: "success" | "failure" | "error" | "timeout";
   readonly errorType?: string;
-  /** Why the environment ended. Only the local service writes this field. */
+  /** The reason why the environment ended. Lambda's own log lines do not have this field. */
   readonly reason?: string;
 }
 

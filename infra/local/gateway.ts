@@ -1,4 +1,4 @@
-/** Answers HTTP requests like API Gateway. Each request passes router, throttle, authorizer, size limit and integration, in this order. */
+/** Answers HTTP requests like API Gateway. Each request passes these steps: router, throttle, authorizer, size limit, integration. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
@@ -23,7 +23,7 @@ import { createRouter, createThrottle, type Router, type Throttle } from "./rout
 import type { Stack } from "./stack.ts";
 
 export interface Gateway {
-  /** Answers the request or closes its connection. Never rejects. */
+  /** Sends an answer or closes the connection. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   refuse(error: Error & { code?: string }, socket: Duplex): void;
   flushAuthorizers(): void;
@@ -66,7 +66,7 @@ export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<str
         send(response, await answered(answer, requestId, encodings));
         if (!request.complete) discard(request);
       } catch {
-        // The client has disconnected, so nobody would read an answer.
+        // // The client has disconnected.
         response.destroy();
       }
     },
@@ -84,14 +84,14 @@ interface Setup {
   readonly stage: string;
 }
 
-/** Returns the answer, or undefined if it was streamed and is already complete. */
+/** Returns the answer. Returns undefined if the answer was streamed, because it is then already sent. */
 async function answerTo(
   { api, router, throttle, authorizers, integrations, stage }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
 ): Promise<Answer | GatewayError | Denied | undefined> {
-  // The parser is set to accept requests without Host, so that this error has the gateway's error body.
+  // // Node's HTTP parser is configured to accept requests without Host. The gateway can therefore send its own error body here.
   if (request.headers.host === undefined && request.httpVersion === "1.1") return "BAD_REQUEST_PARAMETERS";
   const raw = readRequest(request);
   if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
@@ -111,7 +111,10 @@ async function answerTo(
   return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
 }
 
-/** Reads and ignores the rest of a too large body for a limited time. Many clients read an answer only after they have sent everything. */
+/**
+ * Reads and ignores the rest of a too large body for a limited time, because many clients read the answer only after they have sent
+ * everything.
+ */
 function discard(request: IncomingMessage): void {
   request.resume();
   const timer = setTimeout(() => request.destroy(), DISCARD_MS);
@@ -148,8 +151,8 @@ function errorOf(error: unknown): GatewayError {
 }
 
 /**
- * Streams an answer. An error before the headers becomes an error answer. A later error breaks the connection, so that the client does not
- * take the answer for complete.
+ * Streams an answer. If an error occurs before the headers are sent, the client gets an error answer. After a later error the connection
+ * breaks, so that the client knows that the answer is incomplete.
  */
 async function stream(lambda: Lambda, call: Call, response: ServerResponse): Promise<GatewayError | undefined> {
   const sink: ResponseSink = {
@@ -190,17 +193,17 @@ function send(response: ServerResponse, answer: Answer): void {
 }
 
 function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "body">): void {
-  // The function's own value replaces the gateway's, which is for answers without a function.
+  // // The header of the gateway is only for answers without a function. The function's own value replaces it.
   if (headers.some(([name]) => name.toLowerCase() === "server-timing")) response.removeHeader("Server-Timing");
   for (const [name, value] of headers) {
-    // Node.js sets these headers itself, and duplicates would be invalid.
+    // // Node.js sets these headers itself. Duplicates would be invalid.
     if (/^(?:content-length|transfer-encoding|connection)$/i.test(name)) continue;
     response.appendHeader(name, value);
   }
   response.writeHead(status);
 }
 
-/** Answers a request that is not valid HTTP with the gateway's usual error body. */
+/** Answers a request that is not valid HTTP with the error body that the gateway uses for all errors. */
 function refuse(error: Error & { code?: string }, socket: Duplex, errors: GatewayErrors): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();

@@ -16,7 +16,7 @@ import type { Stack } from "./stack.ts";
 import { StreamPages } from "./stream-pages.ts";
 import { type Positions, startStreamSource } from "./stream-source.ts";
 
-/** The maximum number of environments of one function, by what invokes it. Each is a thread with some 30 MB. */
+/** Maximum number of environments of one function, by the source of its invocations. An environment is a thread with about 30 MB. */
 const MAX_ENVIRONMENTS = { api: 4, events: 2, queue: 10 } as const;
 
 export interface Servers {
@@ -44,8 +44,8 @@ const concurrencyOf = ({ ScalingConfig }: Mapping): number =>
   Math.min(ScalingConfig?.MaximumConcurrency ?? MAX_ENVIRONMENTS.queue, MAX_ENVIRONMENTS.queue);
 
 /**
- * Starts the event sources, then the schedules. Each schedule also fires at once, so that the sweeper finds work that a restart
- * interrupted.
+ * Starts the event sources and then the schedules. Each schedule also invokes its function immediately, so that the sweeper finds the
+ * work that a restart has interrupted.
  */
 export async function startSources(
   stack: Stack,
@@ -98,7 +98,7 @@ function tableOf({ id, EventSourceArn }: Mapping): string {
   return name;
 }
 
-/** Refuses settings of a queue's event source that CloudFormation would refuse and that would have no effect here. */
+/** Throws if the event source of a queue has settings that are only for streams. CloudFormation would refuse them too. */
 function checkQueueMapping(mapping: Mapping): void {
   const streamOnly = { ...mapping.DestinationConfig, ...(mapping.BisectBatchOnFunctionError && { Bisect: true }) };
   if (Object.keys(streamOnly).length > 0 || mapping.FilterCriteria !== undefined) {
@@ -111,20 +111,20 @@ function checkQueueMapping(mapping: Mapping): void {
 interface Schedules {
   readonly stack: Stack;
   readonly functions: ReadonlyMap<string, LocalFunction>;
-  /** Whether the queues are new although the table is not, so that the messages of its rows are lost. */
+  /** True if the queues are new and the table is not. The messages for the rows of the table are then lost. */
   readonly areMessagesLost: boolean;
   readonly sendTo: (queueArn: string, body: object) => Promise<void>;
   readonly log: (text: string) => void;
 }
 
 const unitMs: Record<string, number> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
-/** Lambda's default. The retries come after one and two minutes. */
+/** Lambda's default number of retries. They come after one and two minutes. */
 const DEFAULT_RETRIES = 2;
 const RETRY_MS = 60_000;
 
 /**
- * Invokes functions at the rates of the template's rules, and once at the start. If the queue messages are lost, the first event is
- * `messages-lost`, which makes the sweeper send a message for every waiting delivery.
+ * Invokes functions at the rates of the template's rules, and also once at the start. If queue messages are lost, the first event is
+ * `messages-lost`. The sweeper then sends a message for every waiting delivery.
  */
 function startSchedules(schedules: Schedules): RunningSource {
   const stopping = new AbortController();
@@ -168,7 +168,10 @@ function withLostMessages(input: string): unknown {
   return isSweep ? { ...event, assume: "messages-lost" } : event;
 }
 
-/** Invokes a function as Lambda does for asynchronous events, with retries and an on-failure destination. */
+/**
+ * Invokes a function as Lambda does for asynchronous events: with retries, and with a message to the on-failure destination after the
+ * last one.
+ */
 async function invokeAsynchronously(
   { stack, sendTo, log }: Schedules,
   target: LocalFunction,

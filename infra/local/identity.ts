@@ -1,4 +1,7 @@
-/** Issues access tokens for any user of the service, in Cognito's form, and serves the public keys of this local OpenID Connect issuer. */
+/**
+ * Issues access tokens for any user of the service, in the form of Cognito's tokens. Also serves the public keys with which the service
+ * verifies them.
+ */
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
@@ -8,15 +11,14 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export const AUDIENCE = "local";
-/** Relative to the URL of the issuer. */
 export const JWKS_PATH = "/.well-known/jwks.json";
 const TOKEN_SECONDS = 12 * 3_600;
 
 export interface Identity {
   readonly issuer: string;
-  /** The private key of the issuer as a JWK. Tests forge tokens with it. */
+  /** The issuer's private key as JWK (JSON Web Key). Tests forge tokens with it. */
   readonly signingKey: SigningKey;
-  /** Serves the discovery document and the public keys. Request URLs must not contain the issuer's path. */
+  /** Serves the discovery document and the public keys. The paths of the requests must not begin with the issuer's path. */
   readonly handle: RequestListener;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
 }
@@ -41,7 +43,7 @@ export const SigningKey = z.object({
 });
 export type SigningKey = z.infer<typeof SigningKey>;
 
-/** @param keyFile the file of the signing key, so that tokens stay valid after a restart; undefined makes a new key */
+/** @param keyFile the file of the signing key, which keeps tokens valid after a restart; if undefined, a new key is made */
 export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {
   const issuer = new OAuth2Issuer();
   issuer.url = issuerUrl;
@@ -74,8 +76,8 @@ const CompanyAddress = z.object({ sk: z.string(), userId: z.int() });
 const User = z.object({ sub: z.string(), isWithdrawn: z.optional(z.literal(true)) });
 
 /**
- * Returns the token subject of the user with this e-mail address. The user may have a withdrawn invitation; the service then refuses the
- * token, which tests need.
+ * Returns the token subject of the user with this e-mail address. It also finds users whose invitation was withdrawn: the service must
+ * refuse their tokens, and tests check this.
  */
 export async function subjectOf(table: Table, email: string): Promise<string | undefined> {
   const address = email.toLowerCase();

@@ -1,5 +1,6 @@
 /**
- * Resolves CloudFormation's intrinsic functions (`Ref`, `Fn::GetAtt`, …) to the names of local resources. An unknown function is an error.
+ * Resolves CloudFormation's intrinsic functions (`Ref`, `Fn::GetAtt` and others) to the names of local resources. Throws for an unknown
+ * function.
  */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
@@ -76,8 +77,8 @@ const intrinsics: Record<string, Intrinsic> = {
 };
 
 /**
- * Resolves all intrinsic functions in a value. Leaves out properties with the value `AWS::NoValue`.
- * @param at the position in the template, for error messages
+ * Resolves all intrinsic functions in a value. Leaves out properties whose value is `AWS::NoValue`. @param at the position in the
+ * template, for error messages
  */
 export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (Array.isArray(value)) {
@@ -86,7 +87,8 @@ export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value);
   const [name, argument] = entries.length === 1 ? (entries[0] ?? []) : [];
-  // `Condition` is an intrinsic function only if its value is a text. In an IAM policy, `Condition` is a property whose value is an object.
+  // // `Condition` is an intrinsic function only if its value is a text. In an IAM policy, `Condition` is a normal property whose value
+  // is an object.
   const isCall = name !== undefined && (name !== "Condition" || typeof argument === "string");
   const intrinsic = isCall ? intrinsics[name] : undefined;
   if (intrinsic !== undefined) return intrinsic(argument, at, scope);

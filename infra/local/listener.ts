@@ -1,6 +1,6 @@
 /**
- * Starts the HTTP servers of the local service. The public port answers 503 until the gateway exists; the other servers accept connections
- * from this machine only.
+ * Starts the HTTP servers of the local service. The public port answers 503 until the gateway is ready. The other servers accept
+ * connections from this machine only.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -9,25 +9,25 @@ import { codeOf, LocalError } from "./error.ts";
 
 export interface Listener {
   readonly server: Server;
-  /** For clients on this machine, for example `http://127.0.0.1:3000`. */
+  /** The URL for clients on this machine, for example `http://127.0.0.1:3000`. */
   readonly url: string;
   serve(handler: (request: IncomingMessage, response: ServerResponse) => void): void;
   stop(): Promise<void>;
 }
 
-/** API Gateway gives a client this long to send its request. */
+/** Time within which a client must send its whole request. API Gateway has the same limit. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
- * Idle connections stay open longer than clients keep them. Otherwise the server could close a connection just when a client sends its next
- * request on it.
+ * Idle connections stay open longer than clients use them. Otherwise the server could close a connection at the moment when a client
+ * sends its next request.
  */
 const KEEP_ALIVE_MS = 65_000;
-/** Larger than API Gateway's limit, so that the authorizer function itself can refuse a huge token. */
+/** The limit is larger than API Gateway's, so that a huge token reaches the authorizer function, which must refuse it. */
 const MAX_HEADER_BYTES = 1024 * 1024;
-/** At a stop, answers in progress have this time to finish. */
+/** When the service stops, running requests may take this long to finish. */
 const DRAIN_MS = 3_000;
 
-/** Headers of an answer without a function. Every local answer shows its table usage, which is zero here. */
+/** Headers of an answer that comes without a function. Local answers show how much they used the table, which is zero here. */
 export const NO_USAGE = [
   "Server-Timing",
   ["read-units", "write-units", "requests", "rounds"].map((name) => `${name};dur=0`).join(", "),
@@ -50,7 +50,7 @@ export async function bind(port: number, host: string): Promise<Listener> {
     },
     serve,
   );
-  // API Gateway ignores an unknown `Expect` header; Node.js would answer 417.
+  // // Like API Gateway, this ignores an unknown `Expect` header. Node.js would answer 417.
   server.on("checkExpectation", serve);
   try {
     server.listen(port, host);
@@ -75,12 +75,12 @@ export async function bind(port: number, host: string): Promise<Listener> {
 
 export interface LocalServer {
   readonly endpoint: string;
-  /** Lets the process end although the server is running. */
+  /** Lets the process end while the server is still running. */
   unref(): void;
   stop(): void;
 }
 
-/** Serves on a free port that only this machine can reach. A handler that rejects closes its connection. */
+/** Starts a server on a free port that only this machine can reach. If the handler rejects, the connection is closed. */
 export async function serveOnLoopback(
   handler: (request: IncomingMessage, response: ServerResponse) => Promise<unknown>,
 ): Promise<LocalServer> {

@@ -1,9 +1,9 @@
-/** Returns the names, ARNs and URLs of local resources, which are the values of `Ref` and `Fn::GetAtt`. */
+/** Returns the names, ARNs and URLs of local resources. They are the values of `Ref` and `Fn::GetAtt`. */
 import * as z from "zod/mini";
 import type { TemplateResource } from "./resources.ts";
 
 export const REGION = "us-east-1";
-/** The account id in the ARNs and queue URLs of the local AWS servers. */
+/** The AWS account id in the ARNs and queue URLs of the local servers. */
 export const ACCOUNT = "000000000000";
 
 const nameProperty: Record<string, string> = {
@@ -15,7 +15,9 @@ const nameProperty: Record<string, string> = {
   "AWS::ApiGateway::Stage": "StageName",
 };
 
-/** Returns the resource's name in the template. Without one it returns the logical id, to which CloudFormation would add a random part. */
+/**
+ * Returns the resource's name in the template. If there is none, it returns the logical id. CloudFormation would add a random part to it.
+ */
 export function physicalName(logicalId: string, resource: TemplateResource): string {
   const property = nameProperty[resource.Type];
   const given = z.safeParse(z.string(), property === undefined ? undefined : resource.Properties[property]);
@@ -39,7 +41,7 @@ export function reference(logicalId: string, resource: TemplateResource, sqsEndp
   return resource.Type === "AWS::SQS::Queue" ? queueUrl(sqsEndpoint, name) : name;
 }
 
-/** Returns the value of `Fn::GetAtt`, or undefined for an unknown attribute. */
+/** Returns the value of `Fn::GetAtt` for an attribute. Returns undefined if the attribute is unknown. */
 export function attribute(
   logicalId: string,
   resource: TemplateResource,
@@ -67,7 +69,7 @@ export function attribute(
     case "AWS::Lambda::Function.Arn":
       return functionArn(own);
     default:
-      // Only ignored resources (roles, log groups, alarms) reach this line, so any ARN will do.
+      // // Only resources that the local service ignores (roles, log groups, alarms) come here, so any ARN is sufficient.
       return name === "Arn" ? arn("local", own) : undefined;
   }
 }

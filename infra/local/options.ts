@@ -1,4 +1,4 @@
-/** Reads the options of `npm start` from flags and environment variables, and makes the templates for a local start. */
+/** Reads the options of `npm start` from flags and environment variables. Also makes the CDK templates for a local start. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import type { DeployConfig } from "../settings/config.ts";
@@ -12,26 +12,26 @@ interface TemplateOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
   readonly timeScale: number;
   readonly allowedOrigins?: readonly string[];
-  /** Makes the templates in the order of their deployment. Tests pass their own templates. */
+  /** Makes the templates in the order of their deployment. Tests replace this function by one with their own templates. */
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
 }
 
 export interface LocalOptions extends TemplateOptions {
-  /** The value 0 means any free port. */
+  /** The port of the API. 0 means any free port. */
   readonly port: number;
   readonly host?: string;
-  /** The data directory. Undefined keeps all data in memory. */
+  /** The directory for the data. If it is undefined, all data is in memory. */
   readonly dataDir?: string | undefined;
   readonly fresh?: boolean;
   readonly demo?: boolean;
   readonly seed?: number;
-  /** Whether to refuse calls that the IAM policies do not allow. This sends each DynamoDB call through a proxy. */
+  /** If true, calls to AWS services that the functions' IAM policies do not allow are refused. Each DynamoDB call then passes a proxy. */
   readonly enforceRights?: boolean;
-  /** Whether to write the functions' output also to standard error. */
+  /** If true, the output of the functions also goes to standard error. */
   readonly verbose?: boolean;
-  /** Called with each line that a deployed function would write to CloudWatch. */
+  /** Receives each line that a deployed function would write to CloudWatch. */
   readonly onLogLine?: (line: LogLine) => void;
-  /** A DynamoDB-compatible server to use instead of the bundled one. */
+  /** The URL of a DynamoDB-compatible server that replaces the one of the npm package. */
   readonly dynamoDbEndpoint?: string | undefined;
 }
 
@@ -90,10 +90,10 @@ function readFlags(args: readonly string[]): { fresh: boolean; memory: boolean; 
   }
 }
 
-/** Fewer senders than in a deployment, because each is a thread with some 30 MB. */
+/** The limits of concurrency. There are fewer senders than in a deployment, because each is a thread with about 30 MB. */
 const LOCAL_CAPACITY = { accountConcurrency: 1_000, deliverySenders: 5, jobs: 10, reserved: {}, memoryMb: {} } as const;
 
-/** Makes the same templates as a deployment, with the settings of one machine. */
+/** Makes the templates of a deployment, with settings for one machine. */
 export async function makeTemplates(
   { webhookUrlPolicy, timeScale, allowedOrigins = [], synthesize }: TemplateOptions,
   { issuer }: Pick<Identity, "issuer">,
@@ -110,7 +110,7 @@ export async function makeTemplates(
     serverTiming: true,
     watch: { runbook: "docs/runbook.md" },
   };
-  // Loading the CDK takes a second, so load it only when it is needed.
+  // // Loading the CDK takes a second, so it is loaded only when it is needed.
   if (synthesize !== undefined) return synthesize(config, outDir);
   const { templatesInOrder } = await import("../synth.ts");
   return templatesInOrder(config, outDir, { signIn: { tokenPath: "local/token", users: demoUsers } });

@@ -15,13 +15,13 @@ export interface Call {
   readonly sourceIp: string;
   readonly stage: string;
   readonly binaryMediaTypes: readonly string[];
-  /** The fields that the authorizer passes on. Undefined for a method without an authorizer. */
+  /** The fields from the authorizer. Undefined if the method has no authorizer. */
   readonly authorizer: AuthorizerContext | undefined;
 }
 
 const API_ID = "local";
 
-/** Returns the ARN of a request, to which an authorizer's policy refers. */
+/** Returns the ARN of a request. The authorizer's policy allows or denies ARNs. */
 export const methodArn = (stage: string, { verb, path }: RawRequest): string =>
   arn("execute-api", `${API_ID}/${stage}/${verb}${path}`);
 
@@ -70,7 +70,7 @@ function requestContext({ request, match, requestId, sourceIp, stage, authorizer
     extendedRequestId: requestId,
     httpMethod: request.verb,
     identity: { sourceIp, userAgent: header(request, "user-agent") ?? null },
-    // As with a custom domain, the path does not contain the stage.
+    // // The path does not contain the stage, as with a custom domain.
     path: request.path,
     protocol: "HTTP/1.1",
     requestId,
@@ -92,14 +92,14 @@ const Head = {
   multiValueHeaders: z.nullish(z.record(z.string(), z.array(Scalar))),
 };
 const Metadata = z.looseObject({ ...Head, cookies: z.optional(z.array(z.string())) });
-/** Strict, because API Gateway refuses an answer with any other key. */
+/** The schema accepts no other keys, because API Gateway refuses an answer with other keys. */
 const Result = z.strictObject({
   ...Head,
   body: z.nullish(z.string()),
   isBase64Encoded: z.nullish(z.boolean()),
 });
 
-/** Returns the answer, or undefined if API Gateway would call it malformed and answer 502. */
+/** Returns the function's answer. Returns undefined if it is malformed: API Gateway would then answer 502. */
 export function readResult(payload: string, { request, binaryMediaTypes }: Call): Answer | undefined {
   const parsed = z.safeParse(Result, JSON.parse(payload));
   if (!parsed.success) return undefined;
@@ -111,7 +111,7 @@ export function readResult(payload: string, { request, binaryMediaTypes }: Call)
   return { status: statusCode, headers, body: decode ? Buffer.from(body ?? "", "base64") : (body ?? "") };
 }
 
-/** Returns the status and the headers of a streamed answer, or undefined if they are malformed. */
+/** Returns the status and the headers of a streamed answer. Returns undefined if they are malformed. */
 export function readMetadata(text: string): Omit<Answer, "body"> | undefined {
   const parsed = z.safeParse(Metadata, JSON.parse(text));
   const headers = parsed.success ? headersOf(parsed.data) : undefined;
@@ -139,7 +139,7 @@ function headersOf(head: Pick<z.infer<typeof Result>, "headers" | "multiValueHea
 
 type Header = readonly [name: string, value: string];
 
-/** Headers of a function's answer that API Gateway drops, from the same AWS table as in request.ts. */
+/** Headers that API Gateway removes from a function's answer. They are in the same AWS table as those of request.ts. */
 const droppedOfAnswer = new Set([
   "expect",
   "host",
@@ -151,7 +151,7 @@ const droppedOfAnswer = new Set([
   "via",
 ]);
 
-/** Headers of a function's answer that API Gateway renames to `x-amzn-Remapped-…`. */
+/** Headers in a function's answer that API Gateway renames to `x-amzn-Remapped-…`. */
 const renamedOfAnswer = new Set([
   "authorization",
   "connection",
@@ -163,7 +163,10 @@ const renamedOfAnswer = new Set([
   "www-authenticate",
 ]);
 
-/** Returns a function's headers as a client of API Gateway receives them. A content type is added if there is none. */
+/**
+ * Converts the headers of a function's answer to the headers that a client of API Gateway receives. If the content type is missing, it is
+ * added.
+ */
 function clientHeaders(headers: readonly Header[]): Header[] {
   const seen = headers
     .filter(([name]) => !droppedOfAnswer.has(name.toLowerCase()))

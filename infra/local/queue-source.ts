@@ -1,6 +1,6 @@
 /**
- * Implements an event source on a queue. It receives messages, passes them to a function in a fair order of message groups, and deletes
- * processed messages.
+ * An event source on a queue: it receives messages, passes them to a function, and deletes the processed ones. The order is fair to the
+ * message groups.
  */
 import {
   ChangeMessageVisibilityBatchCommand,
@@ -25,11 +25,11 @@ export interface QueueSource {
 }
 
 const DEFAULT_BATCH_SIZE = 10;
-/** The limits of SQS for one call: 10 messages, and 20 s of waiting. */
+/** SQS's limits for one receive call: 10 messages, and 20 s of waiting. */
 const RECEIVE_LIMIT = 10;
 const WAIT_SECONDS = 20;
 const RETRY_MS = 1_000;
-/** The longest that SQS allows. */
+/** SQS's maximum visibility timeout. */
 const MAX_VISIBILITY_SECONDS = 43_200;
 
 export function startQueueSource(source: QueueSource): RunningSource {
@@ -52,8 +52,8 @@ interface Queued {
 interface QueuedMessage extends Queued {
   readonly message: Message;
   /**
-   * Whether the message was received while all invocations were busy. Such a message is hidden for the longest possible time, so that it is
-   * not received a second time while it waits here.
+   * True if the message was received while all invocations were busy. It is then hidden in the queue for the maximum time, so that it is
+   * not received a second time while it waits in this process.
    */
   readonly isAhead: boolean;
 }
@@ -80,8 +80,8 @@ class Loop {
   }
 
   /**
-   * Receives messages until the source stops, even while all invocations are busy, because only an order over all waiting messages is fair
-   * to each message group.
+   * Receives messages until the source stops, even while all invocations are busy. Only an order over all waiting messages can be fair to
+   * each message group.
    */
   async run(): Promise<void> {
     const { signal } = this.#stopping;
@@ -109,7 +109,7 @@ class Loop {
     return (this.#source.concurrency - this.#running.size) * this.#size;
   }
 
-  /** Invokes the function for each full batch, and for a partial batch at the end of the batching window. */
+  /** Invokes the function for each full batch, and also for a partial batch when the batching window has ended. */
   #dispatch(): void {
     while (!this.#stopping.signal.aborted && this.#queue.size > 0 && this.#running.size < this.#source.concurrency) {
       const openMs = this.#queue.oldestMs + this.#windowMs - Date.now();
@@ -132,8 +132,8 @@ class Loop {
   }
 
   /**
-   * Processes a batch and deletes the messages that succeed. The queue returns the others after their visibility timeout, or moves them to
-   * the dead-letter queue.
+   * Processes a batch and deletes the messages that succeed. The other messages become visible again after their visibility timeout, or
+   * move to the dead-letter queue.
    */
   async #work(batch: readonly QueuedMessage[]): Promise<void> {
     const { mapping, log } = this.#source;
@@ -163,7 +163,10 @@ class Loop {
     return (await this.#source.queues.sqs.send(command, { abortSignal })).Messages ?? [];
   }
 
-  /** Sets messages that were received ahead to the queue's own visibility timeout, counted from now, when their processing begins. */
+  /**
+   * Gives messages the queue's own visibility timeout when their processing begins. Before, messages that had to wait were hidden for the
+   * maximum time.
+   */
   async #limitVisibility(messages: readonly Message[]): Promise<void> {
     for (const some of chunks(messages)) {
       const Entries = some.map((entry) => ({ ...entry, VisibilityTimeout: this.#visibilitySeconds }));
@@ -191,7 +194,7 @@ interface Entry {
   readonly ReceiptHandle: string | undefined;
 }
 
-/** Yields the entries of batch calls, ten for each. An entry that fails can be ignored, because its message no longer exists. */
+/** Yields the entries for batch calls, ten at a time. If an entry fails, its message no longer exists, so the failure can be ignored. */
 function* chunks(messages: readonly Message[]): Generator<Entry[]> {
   for (let from = 0; from < messages.length; from += RECEIVE_LIMIT) {
     const some = messages.slice(from, from + RECEIVE_LIMIT);
@@ -224,7 +227,7 @@ function eventRecord(message: Message, eventSourceARN: string): object {
   };
 }
 
-/** Orders messages like the fair queues of SQS: the group with the fewest messages in flight comes first. */
+/** Orders messages as the fair queues of SQS do: the group with the fewest messages in flight (in processing) comes first. */
 export class FairQueue<T extends Queued> {
   readonly #groups = new Map<string, T[]>();
   readonly #inWork = new Map<string, number>();
@@ -246,8 +249,8 @@ export class FairQueue<T extends Queued> {
   }
 
   /**
-   * Returns the next message, which counts as in flight until `done` is called. Between groups with equally many messages in flight, the
-   * group that has waited longest comes first.
+   * Returns the next message. It counts as in flight until `done` is called. Between groups with the same number of messages in flight,
+   * the one that has waited longest comes first.
    */
   take(): T | undefined {
     let best: T[] | undefined;

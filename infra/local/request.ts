@@ -1,4 +1,4 @@
-/** Reads path, query, headers and body of a raw HTTP request in the way API Gateway does. */
+/** Reads path, query, headers and body of an HTTP request as API Gateway does. */
 import type { IncomingMessage } from "node:http";
 
 export interface RawRequest {
@@ -6,13 +6,13 @@ export interface RawRequest {
   readonly path: string;
   readonly segments: readonly string[];
   readonly query: ReadonlyMap<string, readonly string[]>;
-  /** The values of each header. The key is the header's name as the request spells it first. */
+  /** The values of each header. The key has the upper and lower case of the header's first occurrence. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
 
 export const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Returns undefined if a percent escape in the path or the query is malformed. */
+/** Returns undefined if the path or the query contains an invalid percent escape. */
 export function readRequest(request: IncomingMessage): RawRequest | undefined {
   const target = originForm(request.url ?? "/");
   const [path = "/", search = ""] = splitOnce(target, "?");
@@ -30,8 +30,8 @@ export function readRequest(request: IncomingMessage): RawRequest | undefined {
 }
 
 /**
- * Returns path and query of a request target. HTTP requires servers to accept `GET http://host/path` too, although clients send it only to
- * proxies.
+ * Returns the path and the query of a request's target. Servers must also accept `GET http://host/path`, although clients send this form
+ * only to proxies.
  */
 function originForm(target: string): string {
   if (target.startsWith("/")) return target;
@@ -55,8 +55,8 @@ function readQuery(search: string): Map<string, string[]> {
 }
 
 /**
- * Headers that API Gateway does not pass to a function, from AWS's "important notes for REST APIs", column `lambda`. Two headers that
- * concern one connection are added.
+ * Headers that API Gateway does not pass to a function. The source is the column `lambda` in the "important notes for REST APIs" of AWS.
+ * Two headers that concern only one connection are added.
  */
 const droppedHeaders = new Set([
   "connection",
@@ -69,7 +69,7 @@ const droppedHeaders = new Set([
   "server",
   "te",
   "trailer",
-  // AWS's table says only "exception". The server in front of the function has already joined the chunks, so the header would be wrong.
+  // // AWS's table says only "exception" for this header. Node's HTTP server has already joined the chunks, so the header would be wrong.
   "transfer-encoding",
   "upgrade",
   "www-authenticate",
@@ -113,7 +113,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
   return Buffer.concat(chunks);
 }
 
-/** Whether the list of binary media types includes this one. An entry may have a star as subtype, or as type and subtype. */
+/** Returns true if the list of binary media types contains this type. An entry may be `type/*` or `*/*`. */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
   return mediaTypes.some((entry) => {

@@ -1,6 +1,6 @@
 /**
- * Defines the schemas of CloudFormation templates and of each resource type that the local service runs. The schemas are strict: a property
- * that the local service would not honour is an error.
+ * Defines the schemas of CloudFormation templates and of the resource types that the local service runs. They refuse unknown properties,
+ * because the local service would ignore them.
  */
 import * as z from "zod/mini";
 import { logLevels, systemLogLevels } from "./console.ts";
@@ -12,7 +12,7 @@ const Resource = z.strictObject({
   Properties: z._default(Fields, {}),
   Metadata: z._default(Fields, {}),
   Condition: z.optional(z.string()),
-  // These have no effect here, because no resource is ever updated or deleted.
+  // // These have no effect here, because the local service never updates or deletes a resource.
   DependsOn: z.optional(z.unknown()),
   DeletionPolicy: z.optional(z.unknown()),
   UpdateReplacePolicy: z.optional(z.unknown()),
@@ -34,7 +34,7 @@ export const Template = z.strictObject({
   Parameters: z._default(z.record(z.string(), z.looseObject({ Default: z.optional(z.unknown()) })), {}),
   Conditions: z._default(Fields, {}),
   Mappings: z._default(z.record(z.string(), z.record(z.string(), Fields)), {}),
-  // These have no effect: rules check the parameters of a deployment, and the rest is for people.
+  // // These have no effect here: rules check the parameters of a deployment, and the other ones are for people.
   Rules: z.optional(z.unknown()),
   Metadata: z.optional(z.unknown()),
   Description: z.optional(z.unknown()),
@@ -43,7 +43,7 @@ export const Template = z.strictObject({
 export type Template = z.infer<typeof Template>;
 export type TemplateResource = Template["Resources"][string];
 
-/** A property for operation, safety or cost, which has no effect on one machine. */
+/** A property that concerns operation, safety or cost. It has no effect on one machine. */
 export const Ignored = z.optional(z.unknown());
 
 const Seconds = z.int().check(z.minimum(0));
@@ -87,7 +87,7 @@ export const Table = z.strictObject({
   Tags: Ignored,
 });
 
-/** A global table with one replica is read as a plain table. The settings of the replica have no effect here. */
+/** A global table with one replica. It is treated as a normal table, and the settings of the replica have no effect here. */
 export const GlobalTable = z.strictObject({
   ...table,
   StreamSpecification: z.optional(StreamSpecification),
@@ -110,7 +110,7 @@ export const Queue = z.strictObject({
   Tags: Ignored,
 });
 
-/** A KMS key. The local KMS server checks only the functions' policies (rights.ts), not the key's own policy. */
+/** A KMS key. The local KMS server checks the functions' policies (rights.ts), but not the key's own policy. */
 export const EncryptionKey = z.strictObject({
   Description: Ignored,
   EnableKeyRotation: Ignored,
@@ -120,7 +120,7 @@ export const EncryptionKey = z.strictObject({
   Tags: Ignored,
 });
 
-/** Sends a queue message for each new object. */
+/** A rule by which the bucket sends a queue message for each new object. */
 const QueueConfiguration = z.strictObject({
   Event: z.literal("s3:ObjectCreated:*"),
   Queue: z.string(),
@@ -131,7 +131,7 @@ const QueueConfiguration = z.strictObject({
   }),
 });
 
-/** A name, or `*` for all names. */
+/** A single name, or `*` for all names. */
 const NameOrAll = z.string().check(z.regex(/^(?:\*|[^*]+)$/, "patterns are not supported by the local runtime"));
 const CorsRule = z.strictObject({
   AllowedOrigins: z.array(NameOrAll),
@@ -145,7 +145,7 @@ export const Bucket = z.strictObject({
   BucketName: z.optional(z.string()),
   CorsConfiguration: z.optional(z.strictObject({ CorsRules: z.array(CorsRule) })),
   NotificationConfiguration: z.optional(z.strictObject({ QueueConfigurations: z.array(QueueConfiguration) })),
-  // These have no effect, because local objects never expire and have no versions and no encryption at rest.
+  // // These have no effect here, because local objects never expire, have no versions and are not encrypted.
   BucketEncryption: Ignored,
   LifecycleConfiguration: Ignored,
   OwnershipControls: Ignored,
@@ -165,18 +165,18 @@ export const LambdaFunction = z.strictObject({
   ReservedConcurrentExecutions: z.optional(z.int()),
   DeadLetterConfig: z.optional(z.strictObject({ TargetArn: z.string() })),
   LoggingConfig: z.strictObject({
-    // Lambda's default is text, in which no metric filter for JSON matches a line.
+    // // The default format is text, but the metric filters match only JSON lines.
     LogFormat: z.literal("JSON"),
     ApplicationLogLevel: z._default(z.enum(logLevels), "INFO"),
     SystemLogLevel: z._default(z.enum(systemLogLevels), "INFO"),
     LogGroup: z.optional(z.string()),
   }),
-  // The metadata names the directory with the code.
+  // // The code is found by the resource's metadata, which contain its directory.
   Code: Ignored,
   Architectures: Ignored,
   Description: Ignored,
   EphemeralStorage: Ignored,
-  // Only `Allow` is supported, because the local service never stops a function that invokes itself through its queue.
+  // // Only `Allow` is accepted, because the local service does not stop a function that invokes itself through its queue.
   RecursiveLoop: z.optional(z.literal("Allow")),
   Role: Ignored,
   Tags: Ignored,
@@ -197,7 +197,7 @@ export const EventSourceMapping = z.strictObject({
   BisectBatchOnFunctionError: z._default(z.boolean(), false),
   MaximumRetryAttempts: z._default(z.int(), -1),
   MaximumRecordAgeInSeconds: z._default(z.int(), -1),
-  // Only 1 is supported: the local service processes one batch of a shard at a time.
+  // // Only 1 is accepted, because the local service processes one batch of a shard at a time.
   ParallelizationFactor: z.optional(z.literal(1)),
   DestinationConfig: z.optional(OnFailure),
   ScalingConfig: z.optional(z.strictObject({ MaximumConcurrency: z.int() })),
@@ -221,7 +221,7 @@ export const Rule = z.strictObject({
       Arn: z.string(),
       Id: z.string(),
       Input: z.optional(z.string()),
-      // No effect: an invocation on the same machine always arrives.
+      // // These have no effect here, because an invocation on the same machine always arrives.
       RetryPolicy: Ignored,
       DeadLetterConfig: Ignored,
     }),

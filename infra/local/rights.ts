@@ -1,6 +1,6 @@
 /**
- * Enforces the functions' IAM policies from the template, so that every API test also tests them. A proxy checks the calls to DynamoDB; the
- * local S3 and KMS servers call the checks of this file.
+ * Enforces the functions' IAM policies from the template, so that every API test also tests the policies. A proxy checks the calls to
+ * DynamoDB. The local S3 and KMS servers call the checks of this file.
  */
 import { Agent, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -30,7 +30,7 @@ const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.
 
 type Named = Pick<FunctionSpec, "id" | "name">;
 
-/** Returns the policy statements of each function's role, by the function's name. */
+/** Returns the statements of each function's IAM policy, by the function's name. */
 function statementsByFunction(
   templates: readonly unknown[],
   functions: readonly Named[],
@@ -50,15 +50,15 @@ function statementsByFunction(
 }
 
 export interface FileRights {
-  /** Whether the function may perform the action on the object. Callers that are not functions may do everything. */
+  /** Returns true if the caller may perform the action on the object. A caller that is not a function may do everything. */
   mayDo(name: string, action: string, key: string): boolean;
-  /** Whether the function may list the bucket. S3 answers 404 for a missing object only with this right, otherwise 403. */
+  /** Returns true if the caller may list the bucket. For a missing object, S3 answers 404 to callers with this right and 403 to others. */
   mayList(name: string): boolean;
 }
 
 /**
- * Reads the functions' rights to objects of the bucket. For example `s3:GetObject` on `.../uploads/*` allows reading objects whose key
- * begins with `uploads/`.
+ * Reads the functions' rights to objects in the bucket. For example, `s3:GetObject` on `.../uploads/*` allows a function to read objects
+ * whose key begins with `uploads/`.
  */
 export function fileRights(templates: readonly unknown[], functions: readonly Named[]): FileRights {
   const statements = statementsByFunction(templates, functions);
@@ -75,7 +75,7 @@ export function fileRights(templates: readonly unknown[], functions: readonly Na
   };
 }
 
-/** Returns the IAM action that a request on an object needs. */
+/** Returns the IAM action that a request needs. */
 export function fileAction(method: string | undefined, { searchParams }: URL): string {
   if (method === "GET" || method === "HEAD") return "GetObject";
   if (method !== "DELETE") return "PutObject";
@@ -86,8 +86,8 @@ const KeyCondition = z.object({ StringEquals: z.optional(z.record(z.string(), On
 const CONTEXT = "kms:EncryptionContext:";
 
 /**
- * Returns a function that says why the policies refuse a use of a KMS key. It returns undefined if they allow the use, or if the caller is
- * an operator and no function.
+ * Returns a function that checks the use of a KMS key. It returns the reason if the policies refuse the use. It returns undefined if they
+ * allow the use or if the caller is an operator.
  */
 export function keyRefusal(
   templates: readonly unknown[],
@@ -107,14 +107,14 @@ export function keyRefusal(
   };
 }
 
-/** A policy statement that allows actions on the table or on an index of it. */
+/** A policy statement that allows actions on the table or on its index. */
 interface Grant {
   readonly actions: ReadonlySet<string>;
   readonly onIndex: boolean;
   readonly patterns: readonly RegExp[];
 }
 
-/** One action of a request to DynamoDB, with all partition keys that it touches. */
+/** One action of a DynamoDB request, with all partition keys that it reads or writes. */
 interface Use {
   readonly action: string;
   readonly onIndex: boolean;
@@ -123,11 +123,11 @@ interface Use {
 
 export interface RightsGuard {
   readonly endpoint: string;
-  /** The calls that were refused since the start, one line each. */
+  /** The calls that were refused since the start, one line for each. */
   readonly refusals: readonly string[];
   /**
-   * The grants that each function has used since the start, by the function's file. A grant is an action and a key family, for example
-   * `GetItem prospects`.
+   * The grants that each function has used since the start, by the function's file. A grant is an action and a key family (group of
+   * keys), for example `GetItem prospects`.
    */
   uses(): Uses;
   stop(): void;
@@ -140,8 +140,8 @@ const TableCondition = z.object({
 });
 
 /**
- * Starts a proxy for the DynamoDB server at `endpoint`. It refuses calls that the caller's policy does not allow, by action and partition
- * keys. The access key of a call is the name of the calling function.
+ * Starts a proxy for the DynamoDB server at `endpoint`. It refuses calls whose action or partition keys the caller's policy does not
+ * allow. The access key of a call is the name of the calling function.
  */
 export async function guardRights(
   endpoint: string,
@@ -188,7 +188,7 @@ const patternOf = (pattern: string): RegExp =>
 
 const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [family, patternOf(pattern)] as const);
 
-/** Returns the key family of a partition key (a group of keys with the same rights), or an empty text if it has none. */
+/** Returns the family of a partition key, or an empty text if it has none. A family is a group of keys with the same rights. */
 const familyOf = (key: string): string => patternsOfFamilies.find(([, pattern]) => pattern.test(key))?.[0] ?? "";
 
 function grantOf(statement: Statement): Grant {
@@ -200,7 +200,10 @@ function grantOf(statement: Statement): Grant {
   };
 }
 
-/** Whether this one statement allows the whole use. As in IAM, two statements that each allow a part of the keys are not enough. */
+/**
+ * Returns true if this single statement allows the whole use. IAM does not combine two statements that each allow only a part of the
+ * keys.
+ */
 const allows = ({ actions, onIndex, patterns }: Grant, use: Use): boolean =>
   actions.has(use.action) &&
   onIndex === use.onIndex &&
@@ -222,7 +225,7 @@ const Transaction = z.object({
 });
 const BatchGet = z.object({ RequestItems: z.record(z.string(), z.looseObject({ Keys: z.array(Keyed) })) });
 const BatchWrite = z.object({ RequestItems: z.record(z.string(), z.array(z.record(z.string(), Part))) });
-/** A PartiQL batch as shared/db/batch.ts writes it: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
+/** A batch of PartiQL statements as shared/db/batch.ts writes it: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
 const Statements = z.object({
   Statements: z.array(
     z.object({

@@ -1,6 +1,6 @@
 /**
- * Finds the API method of a request. Like API Gateway, it prefers literal parts of a path to parameters. Also applies the throttles of the
- * stage.
+ * Finds the API method for a request. Like API Gateway, it prefers a literal part of a path to a parameter. Also applies the throttles of
+ * the stage.
  */
 import { type Api, type ApiMethod, methodSetting, type Stage } from "./api-definition.ts";
 
@@ -12,8 +12,8 @@ export interface Match {
 }
 
 /**
- * Finds a method. API Gateway chooses the resource by the path alone. A resource without the method is therefore no match, even if `{proxy+}`
- * has the method. `segments` are the decoded parts of the path. Returns undefined if the template has no such path with this HTTP method.
+ * Finds a method. `segments` are the decoded parts of the path. API Gateway first chooses the resource by the path alone. If this
+ * resource lacks the HTTP method, the result is undefined, even if `{proxy+}` has the method.
  */
 export type Router = (verb: string, segments: readonly string[]) => Match | undefined;
 
@@ -76,7 +76,7 @@ type Settings = readonly (Setting & Pick<Stage["MethodSettings"][number], "HttpM
 
 export type Throttle = (path: string, verb: string) => boolean;
 
-/** Makes the throttle. Each method with its own settings has its own token bucket; all other methods share one. */
+/** Makes the throttle. Each method with its own settings has a separate token bucket. All other methods share one. */
 export function createThrottle(settings: Settings, now: () => number = Date.now): Throttle {
   const buckets = new Map(
     settings.map((setting) => [`${setting.HttpMethod} ${setting.ResourcePath}`, createBucket(setting, now)]),

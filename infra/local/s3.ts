@@ -1,6 +1,6 @@
 /**
- * Makes the local S3 server behave like a deployed bucket, by a proxy. It checks presigned URLs, rights, checksums and conditional writes,
- * sends notifications of new objects, and applies the bucket's CORS rules.
+ * A proxy that makes the local S3 server behave like a deployed bucket. It checks presigned URLs, rights, checksums and conditional
+ * writes, sends notifications of new objects, and applies the bucket's CORS rules.
  */
 import { createHash, createHmac } from "node:crypto";
 import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
@@ -22,9 +22,9 @@ import type { Stack } from "./stack.ts";
 
 export interface FileServer {
   readonly endpoint: string;
-  /** Sets the buckets. From now on their notifications and CORS rules are applied. */
+  /** Sets the buckets. Their notifications and CORS rules apply from now on. */
   configure(buckets: Stack["buckets"]): void;
-  /** From now on, refuses every request that the functions' policies do not allow. */
+  /** Refuses from now on every request that the functions' policies do not allow. */
   enforce(rights: FileRights): void;
   stop(): void;
 }
@@ -118,7 +118,7 @@ class Files {
     return answer;
   }
 
-  /** Answers a CORS preflight, which a browser sends without the signature of the presigned URL. */
+  /** Answers a CORS preflight. A browser sends it without the signature of the presigned URL. */
   #answerPreflight(call: Call): Answer {
     const headers = preflight(this.#bucketOf(call), call.request.headers);
     if (typeof headers !== "string") return { status: 200, headers, body: Buffer.alloc(0) };
@@ -219,7 +219,7 @@ const created = (bucket: string, object: { key: string; size: number }, etag: st
   ],
 });
 
-/** Returns the access key of the signature or presigned URL, which is the name of the calling function. */
+/** Returns the access key of the signature or presigned URL. It is the name of the calling function. */
 function signerOf({ headers }: IncomingMessage, { searchParams }: URL): string {
   const signed = /Credential=([^/]+)\//.exec(headers.authorization ?? "")?.[1];
   return signed ?? searchParams.get("X-Amz-Credential")?.split("/")[0] ?? "";
@@ -234,8 +234,8 @@ const escaped = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /**
- * Returns S3's error code for a presigned URL that has expired, or that was signed for another method, key or header. Returns undefined for
- * a valid URL and for other requests.
+ * Returns S3's error code for a presigned URL that has expired, or that was signed for another method, key or header. Returns undefined
+ * if the URL is valid or not presigned.
  */
 function linkFault(request: IncomingMessage, url: URL): string | undefined {
   const { searchParams } = url;
@@ -261,7 +261,6 @@ function canonical({ method, headers }: IncomingMessage, { pathname, searchParam
   return [method, pathname, query.join("&"), ...lines, "", names.join(";"), "UNSIGNED-PAYLOAD"].join("\n");
 }
 
-/** Parses a time such as `20260601T150405Z` to milliseconds since 1970. */
 function instantOf(date: string): number {
   const [, ...parts] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? [];
   const [year = Number.NaN, month = 1, ...rest] = parts.map(Number);
@@ -273,16 +272,16 @@ type Bucket = Stack["buckets"][number];
 type Rule = NonNullable<Bucket["CorsConfiguration"]>["CorsRules"][number];
 type Headers = Readonly<Record<string, string>>;
 
-/** Prevents caches from serving the answer for one origin to another origin. */
+/** Without this header, a cache could send the answer for one origin to another origin. */
 const VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method";
 
-/** Returns the CORS headers of an answer. There are none without an origin, or if no rule allows the origin. */
+/** Returns the CORS headers of an answer. There are none if the request has no origin or if no rule allows the origin. */
 export function corsHeaders(bucket: Bucket | undefined, method: string, { origin }: IncomingHttpHeaders): Headers {
   const rule = origin === undefined ? undefined : ruleFor(bucket, origin, method, []);
   return rule === undefined || origin === undefined ? {} : headersOf(rule, origin);
 }
 
-/** Returns the headers of the answer to a CORS preflight, or S3's error code. */
+/** Returns the headers of the answer to a CORS preflight, or S3's error code if no rule allows the request. */
 export function preflight(
   bucket: Bucket | undefined,
   { origin, ...headers }: IncomingHttpHeaders,

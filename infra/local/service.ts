@@ -1,4 +1,4 @@
-/** Runs the whole service in this process, from the synthesized templates, on one HTTP port. */
+/** Runs the whole service in this process, from the synthesized CloudFormation templates and on one HTTP port. */
 import { setTimeout as wait } from "node:timers/promises";
 import { bothEnded } from "#shared/all-ended.ts";
 import { openTable } from "#shared/db/table.ts";
@@ -24,27 +24,27 @@ import { openPositions } from "./stream-source.ts";
 export interface LocalService {
   readonly url: string;
   readonly outputs: Outputs;
-  /** The private key of the issuer as a JWK. Tests forge tokens with it. */
+  /** The private key of the token issuer as JWK (JSON Web Key). Tests forge tokens with it. */
   readonly signingKey: SigningKey;
-  /** Resolves with the reason when the service can no longer work. */
+  /** Resolves with the reason if the service stops working. */
   readonly failed: Promise<string>;
   failures(): number;
-  /** Numbers of invocations since the start, by the function's file. */
+  /** The number of invocations of each function since the start, by the function's file. */
   invocations(): Readonly<Record<string, number>>;
   flushAuthorizers(): void;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
   tokenOf(email: string): Promise<string | undefined>;
-  /** @param file the file below `functions/`, without its extension */
+  /** @param file the function's file below `functions/`, without its extension */
   invoke(file: string, event: unknown): Promise<unknown>;
   queues(): Promise<Readonly<Record<string, Depth>>>;
-  /** The DynamoDB calls that the policies refused, one line each. Empty unless the policies are enforced. */
+  /** The DynamoDB calls that the policies refused, one line for each. The list is empty if the policies are not enforced. */
   readonly refusals: readonly string[];
-  /** The grants on the table that functions have used since the start. Empty unless the policies are enforced. */
+  /** The grants (IAM rights) on the table that functions have used since the start. The list is empty if the policies are not enforced. */
   uses(): Uses;
   stop(): Promise<void>;
 }
 
-/** Starts the service. If the start fails, it stops everything that has started and throws a LocalError. */
+/** Starts the service. If the start fails, it stops everything that it has started and throws a LocalError. */
 export async function startLocal(options: LocalOptions): Promise<LocalService> {
   const undo: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
@@ -60,11 +60,11 @@ export async function startLocal(options: LocalOptions): Promise<LocalService> {
 
 type Undo = (() => unknown)[];
 
-/** At a stop, invocations of event sources have this time to finish. */
+/** When the service stops, running invocations of event sources may take this long to finish. */
 const DRAIN_MS = 3_000;
 
 async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void>): Promise<LocalService> {
-  // Fail before the functions are built, which takes seconds.
+  // // A missing server program is reported here, before the functions are built. Building them takes seconds.
   if (options.dynamoDbEndpoint === undefined) serverBinary();
   const listener = await bind(options.port, options.host ?? "127.0.0.1");
   undo.push(() => listener.stop());
@@ -72,7 +72,8 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const dir = dataDir === undefined ? temporaryDir() : openDataDir(dataDir, fresh);
   undo.push(() => dir.release());
   const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
-  // Wait for both if one fails, because esbuild prints a crash report if its parent process ends during a build.
+  // // If one of the two fails, this still waits for the other one. esbuild prints a crash report if its parent process ends during a
+  // build.
   const build = bothEnded(makeTemplates(options, identity, dir.assembly), writeWorker(dir.worker));
   const [servers, [templates]] = await bothEnded(startServers(options, dir, undo), build);
   const stack = readStack(templates, servers.queues.endpoint, dir.assembly);
@@ -124,7 +125,7 @@ async function run(parts: Parts): Promise<LocalService> {
     warm,
     log({ name, file, LoggingConfig }, text) {
       options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });
-      // One file has the log lines of all functions, so each line begins with the function's file.
+      // // One file contains the log lines of all functions, so each line begins with the function's file.
       log.write(`${file} ${text}\n`);
     },
     onInvoked(failed) {
@@ -162,7 +163,7 @@ async function run(parts: Parts): Promise<LocalService> {
   };
 }
 
-/** Waits for a limited time until invocations finish. Queue and stream repeat unfinished ones after a restart. */
+/** Waits for a limited time until the running invocations have ended. After a restart, queues and streams repeat the unfinished ones. */
 async function stopSources(running: readonly RunningSource[]): Promise<void> {
   const stopped = Promise.all(running.map((source) => source.stop()));
   await Promise.race([stopped, wait(DRAIN_MS, undefined, { ref: false })]);

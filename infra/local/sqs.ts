@@ -20,7 +20,7 @@ import type { Stack } from "./stack.ts";
 export interface QueueServer {
   readonly endpoint: string;
   readonly sqs: SQSClient;
-  /** Whether the queues are new, so that earlier messages are lost. */
+  /** True if the queues are new. Messages of an earlier start are then lost. */
   readonly isNew: boolean;
   stop(): Promise<void>;
 }
@@ -31,10 +31,10 @@ export interface Depth {
   readonly delayed: number;
 }
 
-/** The name that fauxqs 2.4 gives its database file. */
+/** The name of the database file of fauxqs 2.4. */
 const DATABASE = "fauxqs.db";
 
-/** @param directory the directory of messages and objects, so that they survive restarts and SIGKILL; undefined keeps them in memory */
+/** @param directory the directory that keeps messages and objects over restarts and SIGKILL; if undefined, they are in memory */
 export async function startQueues(directory?: string): Promise<QueueServer> {
   const isNew = directory === undefined || !existsSync(join(directory, DATABASE));
   if (!isNew) releaseInFlight(join(directory, DATABASE));
@@ -49,8 +49,9 @@ export async function startQueues(directory?: string): Promise<QueueServer> {
 }
 
 /**
- * Starts fauxqs and changes its Fastify instance and its SQLite database while it creates them, because it has no options for them.
- * SQLite's default fsync takes about 4 ms for each message that is sent, received or deleted; SIGKILL loses no data without it.
+ * Starts fauxqs. It has no options for its Fastify instance and its SQLite database, so this function changes them while fauxqs creates
+ * them. By default, SQLite calls fsync for each message that is sent, received or deleted, which takes about 4 ms. Without fsync, SIGKILL
+ * loses no data.
  */
 function start(directory: string | undefined): ReturnType<typeof startFauxqs> {
   const { exec } = DatabaseSync.prototype;
@@ -67,7 +68,7 @@ function start(directory: string | undefined): ReturnType<typeof startFauxqs> {
   }
 }
 
-/** Makes in-flight messages visible at once, because their receivers ended with the last process. */
+/** Makes messages in flight visible immediately. The process that had received them has ended. */
 function releaseInFlight(file: string): void {
   const messages = new DatabaseSync(file);
   try {
@@ -87,7 +88,7 @@ const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.)/;
 function adapt(message: unknown): void {
   if (!isInitialization(message)) return;
   const { fastify } = message;
-  // fauxqs listens on all network interfaces and checks no signature, so refuse other machines.
+  // // fauxqs listens on all network interfaces and verifies no signature, so connections from other machines are refused here.
   fastify.server.on("connection", (socket) => {
     if (!LOOPBACK.test(socket.remoteAddress ?? "")) socket.destroy();
   });
@@ -99,8 +100,8 @@ function adapt(message: unknown): void {
 }
 
 /**
- * Keeps the message group in a message attribute, because fauxqs drops the group in standard queues and the fair order of messages needs
- * it.
+ * The message attribute that contains the message group. fauxqs drops the group of messages in standard queues, but the fair order of
+ * messages needs it.
  */
 export const GROUP_ATTRIBUTE = "local.MessageGroupId";
 
@@ -132,14 +133,14 @@ const settable = [
   "ReceiveMessageWaitTimeSeconds",
 ] as const;
 
-/** Creates the template's queues, and updates the settings of existing ones. */
+/** Creates the template's queues, and updates the settings of the existing ones. */
 export async function createQueues({ endpoint, sqs }: QueueServer, { queues }: Stack): Promise<void> {
   for (const queue of queues) {
     const { name: QueueName, RedrivePolicy } = queue;
     const given = settable.flatMap((name) => (queue[name] === undefined ? [] : [[name, String(queue[name])] as const]));
     const redrive = RedrivePolicy === undefined ? {} : { RedrivePolicy: JSON.stringify(RedrivePolicy) };
     const Attributes = { ...Object.fromEntries(given), ...redrive };
-    // CreateQueue refuses settings that differ from those of an existing queue, so set them with a second call.
+    // // CreateQueue fails if an existing queue has other settings. They are therefore set by a second call.
     await sqs.send(new CreateQueueCommand({ QueueName }));
     await sqs.send(new SetQueueAttributesCommand({ QueueUrl: queueUrl(endpoint, QueueName), Attributes }));
   }

@@ -1,4 +1,7 @@
-/** Reads the synthesized templates and returns the resources that the local service runs. Throws for anything that it does not support. */
+/**
+ * Reads the synthesized CloudFormation templates and returns the resources that the local service runs. Throws for anything that it does
+ * not support.
+ */
 import path from "node:path";
 import * as z from "zod/mini";
 import { type Api, methodSetting, RestApi, readDefinition, Stage } from "./api-definition.ts";
@@ -20,7 +23,7 @@ import {
   type TemplateResource,
 } from "./resources.ts";
 
-/** A resource with its logical id, its local name and its resolved properties. */
+/** A resource with its logical id, its local name and its properties. The intrinsic functions in the properties are resolved. */
 export type Named<S extends z.ZodMiniType> = z.infer<S> & { readonly id: string; readonly name: string };
 export type FunctionSpec = Named<typeof LambdaFunction> & {
   readonly directory: string;
@@ -56,9 +59,8 @@ const schemas: Record<string, z.ZodMiniType> = {
 };
 
 /**
- * Throws a LocalError that names each logical id and property that is not supported.
- * @param sources the templates in the order of their deployment, because each may import values of earlier ones
- * @param assets the directory to which asset paths are relative
+ * Throws a LocalError that names each logical id and property that is not supported. @param sources the templates in the order of their
+ * deployment, because a template may import values of earlier ones @param assets the directory to which asset paths are relative
  */
 export function readStack(sources: readonly unknown[], sqsEndpoint: string, assets: string): Stack {
   const read: Read[] = [];
@@ -100,7 +102,7 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
 
 type Resources = readonly (readonly [string, TemplateResource])[];
 
-/** A template with those of its resources whose condition is true. */
+/** A template. `present` contains the resources whose condition is true. */
 interface Read {
   readonly scope: Scope;
   readonly present: Resources;
@@ -121,7 +123,10 @@ function addExports(exported: Map<string, unknown>, scope: Scope): void {
   }
 }
 
-/** Logical ids are local names, so they must be unique over all templates. AWS does not require that. */
+/**
+ * Throws if two resources of the templates have the same logical id. AWS allows it in different templates, but the local service uses
+ * logical ids as names.
+ */
 function refuseDuplicateIds(read: readonly Read[]): void {
   const seen = new Set<string>();
   const hosted = read.flatMap(({ present }) => present).filter(([, { Type }]) => !ignoredTypes.has(Type));
@@ -137,7 +142,7 @@ function readApi(restApis: readonly Named<typeof RestApi>[]): Api {
   return readDefinition(api.id, api.Body);
 }
 
-/** A throttle of an unknown method is probably a mistake, because it would limit nothing. */
+/** Throws if a throttle is for an unknown method. It would limit nothing, so it is probably a mistake. */
 function refuseUnknownMethods({ id, MethodSettings }: Named<typeof Stage>, { methods }: Api): void {
   const known = new Set(["* /*", ...methods.map(({ path: of, verb }) => methodSetting(of, verb))]);
   const [unknown] = MethodSettings.map(({ HttpMethod, ResourcePath }) => `${HttpMethod} ${ResourcePath}`).filter(

@@ -1,4 +1,4 @@
-/** `npm start`: runs the whole service on this machine until a signal ends it. */
+/** `npm start` runs the whole service on this machine until a signal ends it. */
 import { LocalError } from "./error.ts";
 import { readOptions } from "./options.ts";
 import { type LocalService, startLocal } from "./service.ts";
@@ -17,7 +17,10 @@ async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> 
 
 const PARENT_CHECK_MS = 500;
 
-/** Calls `stop` when the parent process has ended. A killed npm does not end its children, so this process would keep the port. */
+/**
+ * Calls `stop` when the parent process has ended. If npm is killed, it does not end its child processes, so this process would keep the
+ * port.
+ */
 function whenAbandoned(stop: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return;
   const parent = process.ppid;
@@ -30,7 +33,7 @@ function whenAbandoned(stop: () => void): void {
 }
 
 async function main(): Promise<void> {
-  // Before the service is ready, nothing needs to finish: the DynamoDB server ends with this process.
+  // // A start can be interrupted at any point: nothing needs to finish, and the DynamoDB server ends together with this process.
   const exitAtOnce = (): never => process.exit(0);
   process.once("SIGINT", exitAtOnce).once("SIGTERM", exitAtOnce);
   const service = await startLocal(readOptions(process.argv.slice(2), process.env));

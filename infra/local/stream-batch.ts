@@ -1,6 +1,6 @@
 /**
- * Cuts stream records into batches and processes each batch by Lambda's rules: checkpoints, bisection after a failure, retries, and giving
- * up.
+ * Divides stream records into batches and processes each batch by Lambda's rules: checkpoints, splitting after a failure, retries, and
+ * giving up.
  */
 import { failedItems } from "./event-source.ts";
 
@@ -14,19 +14,19 @@ interface Positioned {
 export interface BatchRules {
   readonly bisect: boolean;
   readonly reportsFailures: boolean;
-  /** The value -1 means no limit. */
+  /** Maximum number of retries. -1 means no limit. */
   readonly maxRetries: number;
-  /** Seconds. The value -1 means no limit. */
+  /** Maximum age of a record in seconds. -1 means no limit. */
   readonly maxAgeSeconds: number;
 }
 
 export interface BatchEffects<R extends Positioned> {
   invoke(records: readonly R[]): Promise<string>;
-  /** Saves that all records up to this one are processed. A restart continues after them. */
+  /** Stores that all records up to this one are processed. After a restart, the next record is the first one. */
   checkpoint(sequenceNumber: string): Promise<void>;
-  /** Sends the positions of abandoned records to the on-failure destination. */
+  /** Sends the positions of records that are given up to the on-failure destination. */
   giveUp(records: readonly R[], reason: GivenUp, invocations: number): Promise<void>;
-  /** Throws if the service is stopping, so that an invocation which the stop interrupted does not count as a failure. */
+  /** Throws if the service is stopping. An invocation that the stop has interrupted then does not count as a failure. */
   assertRunning(): void;
   pause(failures: number): Promise<void>;
   now(): number;
@@ -39,7 +39,7 @@ interface Part<R> {
   readonly failures: number;
 }
 
-/** Processes a batch in the order of the stream. Resolves when every record is processed or abandoned. */
+/** Processes a batch in the order of the stream. Resolves when every record is processed or given up. */
 export async function processBatch<R extends Positioned>(
   records: readonly R[],
   rules: BatchRules,
@@ -71,7 +71,7 @@ async function abandonOld<R extends Positioned>(
   return records.slice(old.length);
 }
 
-/** Invokes the function. Returns how many records at the start of the batch are processed, and whether the function threw. */
+/** Invokes the function. Returns how many records from the beginning of the batch are processed, and whether the function threw. */
 async function attempt<R extends Positioned>(
   records: readonly R[],
   { reportsFailures }: BatchRules,
@@ -91,7 +91,7 @@ async function attempt<R extends Positioned>(
   return { count: lowest === -1 ? records.length : lowest, threw: false };
 }
 
-/** Returns the parts of a batch to process after a failure. Splitting a batch does not count as a retry. */
+/** Returns the parts into which a batch is split after a failure. Splitting does not count as a retry. */
 async function partsAfterFailure<R extends Positioned>(
   rest: readonly R[],
   { failures, count, threw }: { failures: number; count: number; threw: boolean },
@@ -128,14 +128,16 @@ async function abandon<R extends Positioned>(
 
 export interface Batch<R> {
   readonly wanted: readonly R[];
-  /** The last record that the batch covers. It may be one that the filter refuses; the checkpoint moves past it anyway. */
+  /** The last record of the stream that the batch covers. The filter may have refused it, but the checkpoint moves past it. */
   readonly last: R;
 }
 
-/** Below Lambda's limit of 6 MB for an event. */
+/** Maximum bytes of the records in a batch. Lambda's limit for an event is 6 MB. */
 const BATCH_BYTES = 5_500_000;
 
-/** Cuts the records into batches in their order. A batch has at most `size` records that pass the filter, and fits into one event. */
+/**
+ * Divides the records into batches in their order. A batch contains at most `size` records that pass the filter, and fits into one event.
+ */
 export function batchesOf<R>(records: readonly R[], isWanted: (record: R) => boolean, size: number): Batch<R>[] {
   const batches: { wanted: R[]; last: R }[] = [];
   let bytes = 0;

@@ -1,7 +1,10 @@
-/** Reads a DynamoDB stream once for all of its event sources, even if they are at different positions. */
+/** Reads a DynamoDB stream only once for all its event sources, even if they are at different positions. */
 import type { AttributeValue, _Record as SdkRecord } from "@aws-sdk/client-dynamodb-streams";
 
-/** A stream record as Lambda passes it to a function: binary values as base64 text, times in seconds since 1970. */
+/**
+ * A stream record in the form in which Lambda passes it to a function: binary values are base64 texts, and times are in seconds since
+ * 1970.
+ */
 export interface StreamRecord extends Readonly<Record<string, unknown>> {
   readonly dynamodb: {
     readonly SequenceNumber: string;
@@ -12,13 +15,13 @@ export interface StreamRecord extends Readonly<Record<string, unknown>> {
 
 export interface StreamEntry {
   readonly sequenceNumber: string;
-  /** Undefined if no event source wants the record. */
+  /** Undefined if no event source accepts the record. */
   readonly record: StreamRecord | undefined;
 }
 
 export interface StreamPage {
   readonly entries: readonly StreamEntry[];
-  /** Undefined after the end of the shard. */
+  /** The iterator of the next page. Undefined at the end of the shard. */
   readonly next: string | undefined;
 }
 
@@ -28,20 +31,20 @@ export type GetRecords = (
 ) => Promise<{ readonly Records?: readonly SdkRecord[] | undefined; readonly NextShardIterator?: string | undefined }>;
 
 const PAGE_RECORDS = 1_000;
-/** The maximum number of records in the cache, which helps event sources that are behind the others. */
+/** Maximum number of records in the cache, from which slower event sources read. */
 export const CACHED_RECORDS = 10_000;
-/** The maximum number of entries in the cache. Entries without a record are small. */
+/** Maximum number of entries in the cache. Most entries have no record and are small. */
 const CACHED_ENTRIES = 100_000;
 
 /**
- * Caches pages by their iterator. The bundled server returns equal iterators for equal positions. With other servers the pages are correct,
- * but the cache saves no calls.
+ * Caches pages by their iterator. The server of the npm package returns the same iterator for the same position. With other servers the
+ * pages are correct too, but the cache saves no calls.
  */
 export class StreamPages {
   readonly #getRecords: GetRecords;
   readonly #isWanted: (record: SdkRecord) => boolean;
   readonly #pending = new Map<string, Promise<StreamPage>>();
-  /** Never contains an empty page, because the next read at the end of the stream may find records. */
+  /** Pages by iterator. An empty page is never cached, because the next read at the end of the stream may find records. */
   readonly #cached = new Map<string, StreamPage>();
   #entries = 0;
   #records = 0;
@@ -51,7 +54,7 @@ export class StreamPages {
     this.#isWanted = isWanted;
   }
 
-  /** Returns the cached entries from this position on, or fetches the next page of the stream. */
+  /** Returns the cached entries from this position on. If there are none, it fetches the next page of the stream. */
   async read(iterator: string): Promise<StreamPage> {
     const entries: StreamEntry[] = [];
     let next: string | undefined = iterator;
@@ -64,7 +67,7 @@ export class StreamPages {
     return entries.length > 0 || next === undefined ? { entries, next } : this.#fetch(next);
   }
 
-  /** Fetches a page. Event sources that ask for the same page at the same time share one call. */
+  /** Fetches a page. Event sources that need the same page at the same time share one call. */
   #fetch(iterator: string): Promise<StreamPage> {
     const pending = this.#pending.get(iterator) ?? this.#call(iterator).finally(() => this.#pending.delete(iterator));
     this.#pending.set(iterator, pending);

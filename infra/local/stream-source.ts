@@ -1,6 +1,4 @@
-/**
- * Implements an event source on a table's stream. It polls the shards in order, passes the records to a function, and saves its position.
- */
+/** An event source on a table's stream: it polls the shards in order, passes the records to a function, and stores its position. */
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
@@ -24,26 +22,26 @@ export interface StreamSource {
   readonly mapping: Stack["eventSources"][number];
   readonly target: LocalFunction;
   readonly streams: DynamoDBStreamsClient;
-  /** Whether the filter of the event source accepts the record. */
+  /** Returns true if the filter of the event source accepts the record. */
   readonly isWanted: (record: StreamRecord) => boolean;
   readonly pages: StreamPages;
   readonly streamArn: string;
   readonly positions: Positions;
-  /** Sends a message to the on-failure destination, if the event source has one. */
+  /** Sends a message to the on-failure destination. Does nothing if the event source has none. */
   readonly onFailure: (body: object) => Promise<void>;
   readonly log: (text: string) => void;
 }
 
-/** The pauses between polls without new records. They are short after recent activity and longer after a quiet time. */
+/** The waits between polls that find no new records. They are short after activity, and longer after a quiet time. */
 const POLL_BUSY_MS = 50;
 const POLL_QUIET_MS = 250;
 const QUIET_AFTER_MS = 10_000;
-/** The pause after a poll with new records. It makes the batches larger under load. */
+/** The wait after a poll that found new records. It makes batches larger under load. */
 const POLL_GAP_MS = 20;
-/** The pause before a retry doubles after each failure. Lambda waits longer, but tests would have to wait too. */
+/** The wait before a retry. It doubles after each failure. Lambda waits longer, but tests would then take longer too. */
 const RETRY_MS = { first: 100, longest: 1_000 } as const;
 const DEFAULT_BATCH_SIZE = 100;
-/** Saved instead of a position when a shard was read to its end. */
+/** The stored position of a shard that was read to its end. */
 const CLOSED = "closed";
 
 export function startStreamSource(source: StreamSource): RunningSource {
@@ -105,7 +103,7 @@ class Loop {
     clearTimeout(timer);
   }
 
-  /** Reads the shards in the order of their creation, because a later shard may have a newer version of the same row. */
+  /** Reads the shards in the order of their creation, because a later shard may contain a newer version of the same row. */
   async #readShards(): Promise<number> {
     if (this.#shards.length === 0) this.#shards = await this.#listShards();
     const isWanted = ({ record }: StreamEntry): boolean => record !== undefined && this.#source.isWanted(record);
@@ -136,7 +134,10 @@ class Loop {
     return this.#source.pages.read(this.#iterators.get(shard) ?? (await this.#iterator(shard)));
   }
 
-  /** Returns an iterator after the saved position, or at the beginning of the shard if the stream no longer has that position. */
+  /**
+   * Returns an iterator after the stored position. If the stream no longer has this position, it returns one at the beginning of the
+   * shard.
+   */
   async #iterator(ShardId: string): Promise<string> {
     const { streams, streamArn: StreamArn, positions } = this.#source;
     const SequenceNumber = positions.get(this.#key(ShardId));
@@ -178,7 +179,7 @@ class Loop {
     await wait(pauseMs, undefined, { signal: this.#stopping.signal });
   }
 
-  /** Returns the record with the region and stream ARN of the template instead of the local server's. */
+  /** Returns the record with the region and the stream ARN of the template instead of those of the local server. */
   #eventRecord(shard: string, record: StreamRecord): object {
     const { mapping } = this.#source;
     const identity = `${this.#source.streamArn}/${shard}/${record.dynamodb.SequenceNumber}`;
@@ -190,7 +191,7 @@ class Loop {
     };
   }
 
-  /** Sends only the positions of the records, as Lambda does. The stream keeps the records themselves for 24 hours. */
+  /** Sends only the positions of the records, as Lambda does. The records remain in the stream for 24 hours. */
   async #giveUp(shard: string, records: readonly StreamRecord[], reason: GivenUp, invocations: number): Promise<void> {
     const { mapping, target, onFailure } = this.#source;
     const at = (index: number): string =>
@@ -222,7 +223,7 @@ class Loop {
   }
 }
 
-/** The checkpoints of all event sources, by `source/shard`. The value is the sequence number of the last processed record. */
+/** The positions of all event sources. A key is `source/shard`, and a value is the sequence number of the last processed record. */
 export interface Positions {
   get(key: string): string | undefined;
   set(key: string, sequenceNumber: string): Promise<void>;
@@ -231,8 +232,8 @@ export interface Positions {
 const Stored = z.record(z.string(), z.string());
 
 /**
- * @param file the file of the positions, so that they survive restarts and crashes; undefined keeps them in memory
- * @param isNew whether the table is new, so that saved positions belong to an older stream and are ignored
+ * @param file the file that keeps the positions over restarts and crashes; if undefined, they are in memory @param isNew true if the
+ * table is new; stored positions then belong to an older stream and are ignored
  */
 export function openPositions(file: string | undefined, isNew: boolean): Positions {
   const positions = new Map(file === undefined || isNew ? [] : Object.entries(readPositions(file)));
@@ -257,7 +258,7 @@ function readPositions(file: string): Record<string, string> {
   }
 }
 
-/** Replaces the file atomically. After a crash it has either the old or the new content, so at worst a batch is repeated. */
+/** Replaces the file atomically. After a crash it has either the old or the new content. With the old content, a batch is repeated. */
 async function replaceFile(file: string, text: string): Promise<void> {
   const handle = await open(`${file}.new`, "w");
   await handle.writeFile(text);

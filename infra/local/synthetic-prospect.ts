@@ -1,4 +1,4 @@
-/** Makes stored rows of invented prospects and notes, for the demo companies and the benches. */
+/** Makes the rows of invented prospects and notes, for the demo companies and the benches. */
 import { nothingUpcoming } from "#shared/prospects/agenda.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
@@ -32,7 +32,7 @@ export interface Chosen extends Pick<StoredProspect, ChosenFields> {
   readonly changeId: number;
 }
 
-/** Returns a prospect as an import would create it. */
+/** Returns the row of a prospect as an import would create it. */
 export function syntheticProspect({ id: companyId, ownerId }: SyntheticCompany, chosen: Chosen): StoredProspect {
   const { status, changeId, ...fields } = chosen;
   const { source, createdAt, assignedToUserId } = fields;
@@ -75,5 +75,5 @@ export function pick<T>(from: readonly T[], random: () => number): T {
   return picked;
 }
 
-/** Rounds degrees to six decimals, about a tenth of a metre. */
+/** Rounds degrees to six decimals (about 10 cm). */
 export const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;

@@ -1,6 +1,6 @@
 /**
- * Runs inside the worker thread of a function, like Lambda's runtime. It loads the bundle once and then answers one invocation after
- * another.
+ * Runs inside the worker thread of a function and does the work of Lambda's runtime. It loads the function's bundle once and then handles
+ * one invocation after the other.
  */
 import module from "node:module";
 import { Writable } from "node:stream";
@@ -16,10 +16,10 @@ const streaming = new WeakMap<Handler, StreamHandler>();
 
 const isHandler = (value: unknown): value is Handler => typeof value === "function";
 
-/** Comes from environment.ts, so it is not parsed: loading a schema library would double the start time. */
+/** The data comes from environment.ts and is not validated, because loading a schema library would double the start time. */
 const data: WorkerData = workerData;
 
-/** The body of a streamed answer. Only one chunk is in flight at a time, so that a slow client slows the function down. */
+/** The body of a streamed answer. Only one chunk is sent at a time, so that a function sends no faster than its client reads. */
 class ResponseStream extends Writable {
   #metadata: string | undefined;
   #pulled: (() => void) | undefined;
@@ -61,7 +61,7 @@ class ResponseStream extends Writable {
   }
 }
 
-/** The global object that Lambda's runtime provides for streaming. */
+/** The global object with which Lambda's runtime marks streaming functions. */
 const awslambda = {
   streamifyResponse(handler: StreamHandler): Handler {
     const marked = (): never => {
@@ -92,7 +92,7 @@ async function serve(port: MessagePort): Promise<void> {
   Object.assign(globalThis, { awslambda });
   if (data.compileCache !== null) module.enableCompileCache(data.compileCache);
   const send = (message: FromWorker): void => port.postMessage(message);
-  // Log lines use the same port as the answer, so that they arrive before it.
+  // // Log lines and the answer use the same port, so that a log line arrives before the answer.
   replaceConsole(
     data.logLevel,
     () => requestId,

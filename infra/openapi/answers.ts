@@ -1,4 +1,4 @@
-/** Defines the example answers of the API reference, one for each component. All examples show the same records. */
+/** Defines the example answers of the API reference, one for each component of the OpenAPI document. All examples show the same records. */
 
 const times = { createdAt: "2026-06-01T15:04:05.678Z", updatedAt: "2026-06-01T15:04:05.678Z" };
 
@@ -199,7 +199,7 @@ const components: Readonly<Record<string, unknown>> = {
   Deleted: { id: 1030 },
 };
 
-/** Examples by function, for an answer without a component, or one for which the component's example is wrong. */
+/** Examples by function. They are for answers without a component, and for answers that the component's example does not fit. */
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/openapi30": { openapi: "3.0.3", info: { title: "Canvassing", version: "1" }, paths: {} },

@@ -1,4 +1,4 @@
-/** Finds the changes between two OpenAPI documents that break a client of the earlier one. */
+/** Compares two OpenAPI documents and finds the changes that break a client of the earlier one. */
 import * as z from "zod/mini";
 import { isSchema, type JsonSchema } from "./portable.ts";
 import { compare, type Direction } from "./subset.ts";
@@ -27,7 +27,10 @@ const Document = z.looseObject({
 });
 type Document = z.infer<typeof Document>;
 
-/** Returns one line for each breaking change. The later document must accept each request of the earlier one, and keep its answers. */
+/**
+ * Returns one line for each breaking change. The later document must accept each request of the earlier one, and its answers must fit the
+ * earlier one.
+ */
 export function breakingChanges(earlier: unknown, later: unknown): string[] {
   const [before, after] = [Document.parse(earlier), Document.parse(later)];
   const found: string[] = [];
@@ -110,7 +113,7 @@ function compareBodies(before: Described, after: Described, tell: Tell): void {
 function compareAnswers(before: Described, after: Described, tell: Tell): void {
   for (const [status, entry] of Object.entries(before.operation.responses)) {
     const next = after.operation.responses[status];
-    // A client must handle each error by its problem body, so an error that does not occur any more breaks nobody.
+    // // Clients handle all errors by the same problem body. An error that no longer occurs therefore breaks no client.
     if (next === undefined && !status.startsWith("2")) continue;
     if (next === undefined) {
       tell(`the answer ${status} is gone`);
@@ -152,7 +155,7 @@ function compareSchemas(direction: Direction, before: Placed, after: Placed, pla
   );
 }
 
-/** Returns the component to which a reference points, or the value itself. */
+/** Returns the component that a reference names. Returns any other value unchanged. */
 function target({ components }: Document, value: JsonSchema): JsonSchema {
   if (typeof value.$ref !== "string") return value;
   const [, kind = "", name = ""] = /^#\/components\/([^/]+)\/(.+)$/.exec(value.$ref) ?? [];
@@ -161,10 +164,10 @@ function target({ components }: Document, value: JsonSchema): JsonSchema {
   return found;
 }
 
-/** The keywords that no client depends on. A recorded document does not need them. */
+/** Keywords without effect on clients. The recorded documents of releases do not contain them. */
 const texts: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
 
-/** Returns the parts of a document that `breakingChanges` reads, without texts and examples. */
+/** Returns the parts of a document that `breakingChanges` compares, without texts and examples. */
 export const contractOf = (document: object): unknown => {
   const { openapi, info, paths, components } = Document.parse(document);
   return {
@@ -175,7 +178,7 @@ export const contractOf = (document: object): unknown => {
   };
 };
 
-/** In `properties` and in lists of components, the names are not keywords. */
+/** Keywords whose value is a map. The keys of the map are names and not keywords. */
 const maps: ReadonlySet<string> = new Set(["properties", "schemas", "headers", "responses", "parameters", "content"]);
 
 function withoutTexts(part: unknown, isMap = false): unknown {

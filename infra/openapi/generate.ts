@@ -1,6 +1,6 @@
 /**
- * Makes the OpenAPI documents of versions 3.1 and 3.0 from the route table and the contracts. `npm run openapi` writes them; with `--check`
- * the command fails if a committed document differs, or if a change since the last release breaks clients.
+ * Makes the OpenAPI documents of versions 3.1 and 3.0 from the route table and the contracts of the functions. `npm run openapi` writes
+ * them. With `--check`, the command fails if a committed document is out of date, or if a change since the last release breaks clients.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -29,7 +29,7 @@ export interface OpenApiDocument {
   readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
 }
 
-/** Spectral requires a contact. Only the operator of a deployment can name a person or an address. */
+/** The linter Spectral requires a contact. Only the operator of a deployment could name a person or an address. */
 const contact = { name: "The operator of this service" };
 
 const introduction = `Prospects, territories and webhooks of canvassing teams. Every record belongs to the caller's company.
@@ -57,7 +57,7 @@ const sections: Readonly<Record<string, string>> = {
   Webhooks: "Receivers of signed events, with the events that each of them gets. For admins and owners only.",
 };
 
-/** Imports every function of the route table. Throws if one has no description. */
+/** Imports every function of the route table. Throws if a function has no description. */
 export async function openApiDocument(): Promise<OpenApiDocument> {
   const components = collectComponents();
   components.schema(Problem, "output");
@@ -103,7 +103,7 @@ function describe(route: Route, handler: object, components: Components): { oper
   throw new Error(`functions/${route.file}.ts: its handler has neither contract nor document`);
 }
 
-/** Only `endpoint()` gives a handler a property with this name, so its type is known. */
+/** Returns true if `endpoint()` has made the handler. Only `endpoint()` sets the property `contract`, so its type is known. */
 const hasContract = (handler: object): handler is { contract: Contract } => "contract" in handler;
 
 async function handlerOf({ file }: Route): Promise<object> {

@@ -8,7 +8,7 @@ import type { JsonSchema } from "./portable.ts";
 import { problemReferences } from "./problems.ts";
 import type { Components } from "./schemas.ts";
 
-/** The description of a function without a contract, which serves a public document. */
+/** The description of a function that serves a public document and therefore has no contract. */
 export const DocumentInfo = z.object({
   summary: z.string(),
   description: z.optional(z.string()),
@@ -21,7 +21,7 @@ export type DocumentInfo = z.infer<typeof DocumentInfo>;
 
 type Fields = Record<string, unknown>;
 
-/** For example `prospects/list` becomes `prospectsList`. */
+/** Converts a file such as `prospects/list` to an operation id such as `prospectsList`. */
 export function operationId(file: string): string {
   return file.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -46,8 +46,8 @@ export function documentOperation({ file }: Route, info: DocumentInfo, component
 }
 
 /**
- * Ids of records of the demo data, by collection. The demo data has no records of the other collections. With these examples, a request
- * from the reference page of a local service finds a record.
+ * Ids of demo records, by collection. They are examples in the document, so that a request from the reference page of a local service
+ * finds a record. Other collections have no demo records.
  */
 const demoIds: Readonly<Record<string, number>> = {
   users: 139,
@@ -112,7 +112,10 @@ const rights = {
 const disabled = (record: string): string =>
   `A ${record} of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.`;
 
-/** Says when an operation on one record answers 404. Deleted records are 404, except statuses and users, which a DELETE only disables. */
+/**
+ * Returns the text that says when an operation on one record answers 404. A deleted record is answered with 404. For statuses and users,
+ * a DELETE only disables the record.
+ */
 const notFound = (section: string): string =>
   ({ Statuses: disabled("status"), Users: disabled("user") })[section] ??
   "A record of another company, a record that the caller may not see and a deleted record are all 404.";
@@ -126,7 +129,7 @@ function requestBody({ file }: Route, body: z.ZodMiniType, components: Component
 
 const uploadExample = { file: "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n" };
 
-/** Describes the body of an upload, a form with one file. */
+/** Returns the description of an upload: a form with one file. */
 function uploadBody(components: Components): Fields {
   const schema = components.define("CsvUpload", {
     type: "object",
@@ -162,17 +165,17 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 const Reference = z.object({ $ref: z.string() });
 const List = z.object({ items: Reference });
 
-/** Throws if the schema has no name, because generators invent names such as `inline_object_7` for it. */
+/** Throws if the schema has no name. Client generators would invent a name such as `inline_object_7` for it. */
 function reference(file: string, schema: JsonSchema): JsonSchema {
   if ("$ref" in schema) return schema;
   throw new Error(`functions/${file}.ts: wrap the schema of its body or answer in named()`);
 }
 
-/** Names the schema of a list after the schema of its items, for example `StatusList` for a list of `Status`. */
+/** Defines the schema of a list. Its name is made of the name of its items, for example `StatusList` for a list of `Status`. */
 const listOf = (component: string | undefined, list: JsonSchema, components: Components): JsonSchema =>
   components.define(`${component}List`, { ...list, description: `A list of \`${component}\`.` });
 
-/** Returns the component of an answer, or of its items if the answer is a list. */
+/** Returns the component of an answer. If the answer is a list, it returns the component of the items. */
 function componentOf(schema: JsonSchema): { component: string | undefined; isList: boolean } {
   const list = List.safeParse(schema);
   const reference = list.success ? list.data.items : Reference.safeParse(schema).data;
@@ -180,8 +183,8 @@ function componentOf(schema: JsonSchema): { component: string | undefined; isLis
 }
 
 /**
- * Returns the error statuses that follow from the contract. 400 is always possible, because API Gateway answers it to a request that it
- * cannot read.
+ * Returns the error statuses that follow from the contract. 400 is always possible, because API Gateway answers it if it cannot read a
+ * request.
  */
 function problemStatuses({ method }: Route, { allow, path, body }: Contract): number[] {
   return [

@@ -5,7 +5,7 @@ export type JsonSchema = { readonly [key: string]: unknown };
 export const isSchema = (value: unknown): value is JsonSchema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Keywords that hold one schema, a list of schemas, or schemas by name. No other keyword of these documents holds a schema. */
+/** Keywords whose value is a schema, a list of schemas, or a map of schemas. No other keyword of these documents contains a schema. */
 const holders: Readonly<Record<string, "one" | "list" | "map">> = {
   items: "one",
   additionalProperties: "one",
@@ -15,7 +15,7 @@ const holders: Readonly<Record<string, "one" | "list" | "map">> = {
   $defs: "map",
 };
 
-/** Changes all schemas that the schema holds, and returns the schema with them. */
+/** Applies `change` to all schemas inside a schema, and returns the changed schema. */
 export function withInner(schema: JsonSchema, change: (inner: JsonSchema) => JsonSchema): JsonSchema {
   const changed = (value: unknown): unknown => (isSchema(value) ? change(value) : value);
   const keywords = Object.entries(schema).map(([keyword, value]) => {
@@ -36,8 +36,8 @@ export function withInner(schema: JsonSchema, change: (inner: JsonSchema) => Jso
 export const portable = (schema: JsonSchema): JsonSchema => withFormat(nullable(withInner(schema, portable)));
 
 /**
- * Changes the schema of a tuple of numbers to an array of a fixed length, because OpenAPI 3.0 and most generators have no tuples. Throws if
- * the tuple has other parts than numbers.
+ * Changes the schema of a tuple of numbers to an array of a fixed length, because OpenAPI 3.0 and most generators do not support tuples.
+ * Throws if the tuple contains anything but numbers.
  */
 export function tupleAsArray(schema: Record<string, unknown>): void {
   const { prefixItems } = schema;
@@ -64,7 +64,7 @@ function nullable(schema: JsonSchema): JsonSchema {
   return { ...rest, ...value, type: [value.type, "null"], ...choices };
 }
 
-/** Returns the first choice if the schema has two choices and the second one is null. */
+/** Returns the first choice if a schema has exactly two choices and the second one is null. */
 export function valueOrNull({ anyOf }: JsonSchema): JsonSchema | undefined {
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return undefined;
   const [value, other] = anyOf;

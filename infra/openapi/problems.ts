@@ -22,16 +22,16 @@ export const headers = {
 const refTo = (...names: readonly (keyof typeof headers)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-/** Every route may answer these: too many requests, faults of the service, faults of API Gateway. */
+/** Statuses that every route may answer: too many requests, faults of the service, and faults of API Gateway. */
 const always = [429, 500, 502, 503, 504] as const;
 
-/** Returns references to the responses of these statuses and of those that every route may answer. */
+/** Returns references to the responses of these statuses and of the statuses that every route may answer. */
 export const problemReferences = (statuses: readonly number[]): Record<string, JsonSchema> =>
   Object.fromEntries(
     [...statuses, ...always].map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]),
   );
 
-/** Only API Gateway answers with these. */
+/** Statuses that only API Gateway answers. */
 const ofGateway: readonly (readonly [number, ProblemCode])[] = [
   [502, "internal"],
   [504, "unavailable"],
@@ -42,7 +42,7 @@ const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
   validation_failed: [{ pointer: "/lat", code: "too_big", message: "Too big: expected number to be <=90" }],
 };
 
-/** Returns one response for each status. 405 is not among them: it answers only methods that the document does not contain. */
+/** Returns one response for each error status. 405 is left out, because it answers only methods that the document does not contain. */
 export function problemResponses(): Record<string, JsonSchema> {
   const codes = new Map<number, ProblemCode>(ofGateway);
   for (const code of ProblemCode.options) {
@@ -55,7 +55,7 @@ export function problemResponses(): Record<string, JsonSchema> {
 
 function response(status: number, code: ProblemCode): JsonSchema {
   const { title } = problems[code];
-  // 409 has the header with the code request_in_progress, which means that an earlier request with the same Idempotency-Key is still
+  // // 409 has the header Retry-After because of the code request_in_progress: an earlier request with the same Idempotency-Key is still
   // running.
   const retry = [409, 429, 503].includes(status) ? refTo("Retry-After") : {};
   const challenge = status === 401 ? refTo("WWW-Authenticate") : {};

@@ -1,6 +1,6 @@
 /**
- * Makes the JSON Schemas of the OpenAPI document from zod schemas, with the texts of shared/documentation.ts. Each named schema becomes one
- * component.
+ * Makes the JSON Schemas of the OpenAPI document from zod schemas and from the texts of shared/documentation.ts. Each named schema
+ * becomes a component of the document.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
@@ -11,15 +11,18 @@ import { type JsonSchema, portable, tupleAsArray } from "./portable.ts";
 const JsonObject = z.record(z.string(), z.unknown());
 const Converted = z.looseObject({ $defs: z._default(z.record(z.string(), JsonObject), {}) });
 
-/** What a client sends (`input`) or receives (`output`). */
+/** `input` is what a client sends, and `output` is what a client receives. */
 export type Direction = "input" | "output";
 
 export interface Components {
-  /** Returns JSON Schema 2020-12, or a reference if the schema has a name. Throws if one name would have two shapes. */
+  /**
+   * Returns a JSON Schema (version 2020-12), or a reference if the schema has a name. Throws if schemas of one name have different
+   * shapes.
+   */
   schema(source: z.ZodMiniType, direction: Direction): JsonSchema;
-  /** Adds a named schema that is not made of a zod schema, and returns the reference to it. */
+  /** Adds a named schema that does not come from a zod schema. Returns a reference to it. */
   define(name: string, schema: JsonSchema): JsonSchema;
-  /** Returns the fields of an object schema as parameters. */
+  /** Returns the fields of an object schema as parameters of an operation. */
   parameters(source: z.ZodMiniType): Parameter[];
   all(): Record<string, JsonSchema>;
 }
@@ -60,7 +63,7 @@ interface Conversion {
 }
 
 /**
- * Converts a schema. JSON Schema cannot express a zod transform. The input schema therefore describes the value before the transform, and
+ * Converts a zod schema. JSON Schema cannot express a transform of zod. The input schema describes the value before the transform, and
  * the output schema describes the value after it.
  */
 function convert(source: z.ZodMiniType, io: Direction): Conversion {
@@ -89,7 +92,7 @@ const Described = z.looseObject({ description: z.optional(z.string()) });
 const WithFields = z.looseObject({ properties: z.record(z.string(), Described) });
 const commonTexts: Readonly<Record<string, string>> = recordTexts;
 
-/** Adds the texts of the fields. A reference gets none, because it shows its component's description. */
+/** Adds the descriptions of the fields. A reference gets no description, because it already shows the one of its component. */
 function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   const object = WithFields.safeParse(shape).data;
   if (object === undefined) return shape;
@@ -110,7 +113,7 @@ export interface Parameter {
   readonly example?: string | number;
 }
 
-/** Fails for a named schema, which would be a reference without fields. */
+/** The schema of an object with fields. It does not accept a reference, which has no fields. */
 const ObjectShape = z.looseObject({
   type: z.literal("object"),
   properties: z.record(z.string(), JsonObject),

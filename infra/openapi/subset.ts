@@ -1,13 +1,16 @@
-/** Compares two JSON Schemas: finds the values of one schema that the other one does not allow. */
+/** Compares two JSON Schemas: it finds the values that one schema allows and the other one does not. */
 import { isSchema, type JsonSchema, typesOf } from "./portable.ts";
 
-/** A request is written by clients and read by the service. An answer is written by the service and read by clients. */
+/** Clients write a request and the service reads it. The service writes an answer and clients read it. */
 export type Direction = "request" | "answer";
 
-/** What the writer's schema allows and the reader's schema does not. The place is a path of fields in the value. */
+/**
+ * Receives each problem: something that the writer's schema allows and the reader's schema does not. `place` is the path of fields in the
+ * value.
+ */
 export type Report = (place: string, problem: string) => void;
 
-/** A schema with the document that resolves its references. */
+/** A schema, and the function that finds the components of its document. */
 export interface Side {
   readonly schema: JsonSchema;
   readonly resolve: (reference: string) => JsonSchema;
@@ -21,7 +24,7 @@ const below = (written: unknown, read: unknown): boolean =>
   !(Number(written ?? Number.POSITIVE_INFINITY) <= Number(read));
 const different = (written: unknown, read: unknown): boolean => JSON.stringify(written) !== JSON.stringify(read);
 
-/** The limits of values. A client checks none of them in an answer, so they matter only in a request. */
+/** Keywords that limit values. They matter only in a request, because clients do not check the limits of answers. */
 const limits: readonly Keyword[] = [
   ["minimum", above],
   ["minLength", above],
@@ -35,19 +38,19 @@ const limits: readonly Keyword[] = [
   ["uniqueItems", different],
 ];
 
-/** The keywords that this comparison understands. The others would be ignored silently, so they are reported. */
+/** The keywords that this comparison supports. Other keywords are reported, because they would otherwise be ignored silently. */
 const known: ReadonlySet<string> = new Set([
   ...limits.map(([keyword]) => keyword),
   ...["$ref", "type", "anyOf", "enum", "const", "format", "items", "properties", "required", "additionalProperties"],
   ...["description", "default", "example", "examples"],
 ]);
 
-/** Reports each reason why a value that `written` allows can break a reader who knows only `read`. */
+/** Reports each value that `written` allows and that can break a reader who knows only `read`. */
 export function compare(written: Side, read: Side, direction: Direction, report: Report): void {
   const open = new Set<string>();
 
   function within(a: JsonSchema, b: JsonSchema, place: string, tell: Report): void {
-    // A component may contain itself. It is then not compared again inside itself.
+    // // A component may contain itself. The comparison does not follow such a cycle a second time.
     const pair = a.$ref === undefined || b.$ref === undefined ? undefined : `${String(a.$ref)} ${String(b.$ref)}`;
     if (pair !== undefined && open.has(pair)) return;
     if (pair !== undefined) open.add(pair);
@@ -117,7 +120,7 @@ export function compare(written: Side, read: Side, direction: Direction, report:
         tell(`${place}.${name}`, direction === "request" ? "is required now" : "may be missing now");
       }
     }
-    // A client sends or expects the fields of the earlier document. A field that is only in the later document breaks nobody.
+    // // Clients know only the fields of the earlier document. A field that only the later document has breaks no client.
     const [earlier, later] = direction === "request" ? [fields, readFields] : [readFields, fields];
     for (const name of Object.keys(earlier)) {
       const [a, b] = [fields[name], readFields[name]];
@@ -150,7 +153,7 @@ function valuesOf({ enum: values, const: value }: JsonSchema): readonly unknown[
   return Array.isArray(values) ? values : undefined;
 }
 
-/** The names of the types. A schema without a type allows every type. */
+/** Returns the names of the schema's types. A schema without a type allows every type. */
 const namesOf = (schema: JsonSchema): readonly string[] =>
   schema.type === undefined ? ["of any type"] : typesOf(schema).map(String);
 

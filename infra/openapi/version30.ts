@@ -1,9 +1,9 @@
-/** Converts the OpenAPI 3.1 document to OpenAPI 3.0, which client generators for Kotlin, Swift and Dart read. */
+/** Converts the OpenAPI 3.1 document to OpenAPI 3.0, which the client generators for Kotlin, Swift and Dart need. */
 import { isSchema, type JsonSchema, typesOf, valueOrNull, withInner } from "./portable.ts";
 
 /**
- * Returns the document as OpenAPI 3.0. Its schemas are another form of JSON Schema, and it has no examples of bodies. Generators use no
- * examples, and validators refuse null for a component in them (see `nullable`).
+ * Returns the document as OpenAPI 3.0. Its schemas have another form, and its bodies have no examples. Generators do not use examples,
+ * and validators refuse examples with null for a component (see `nullable`).
  */
 export const asVersion30 = (document: object): object => {
   const fields = Object.entries(document).map(([name, value]) => [name, converted(value)]);
@@ -37,10 +37,10 @@ const keywords: ReadonlySet<string> = new Set([
   ...["properties", "required", "additionalProperties", "maxProperties", "allOf"],
 ]);
 
-/** Throws if a keyword has no known form in OpenAPI 3.0, so that a new keyword cannot be lost or misread. */
+/** Throws if a keyword is not known in OpenAPI 3.0. Otherwise a new keyword could be lost or have another meaning. */
 function schema30(schema: JsonSchema): JsonSchema {
-  // Two keywords are left out. Generators ignore `propertyNames`, a rule for the names of an object's properties. For `uniqueItems` they
-  // make a set, although the API's answers contain lists.
+  // // Two keywords are left out. Generators ignore `propertyNames`, which limits the names of an object's properties. From `uniqueItems`
+  // they make a set, but the API's answers contain lists.
   const { const: constant, propertyNames: _, uniqueItems: __, ...rest } = withInner(nullable(schema), schema30);
   const written = constant === undefined ? rest : { ...rest, enum: [constant] };
   const unknown = Object.keys(written).find((keyword) => !keywords.has(keyword));
@@ -49,9 +49,9 @@ function schema30(schema: JsonSchema): JsonSchema {
 }
 
 /**
- * OpenAPI 3.0 marks a schema that allows null with `nullable`. `nullable` needs a `type` in the same schema and cannot stand next to a
- * `$ref`, so the `$ref` is inside `allOf`. Generators understand this form. Null is removed from `enum` and `default`, because some
- * generators fail on it there.
+ * Marks a schema that allows null with `nullable`, as OpenAPI 3.0 requires. `nullable` needs a `type` in the same schema and must not be
+ * beside a `$ref`. A `$ref` is therefore inside `allOf`, which generators understand. Null is removed from `enum` and `default`, because
+ * some generators fail on it there.
  */
 function nullable(schema: JsonSchema): JsonSchema {
   const value = valueOrNull(schema);

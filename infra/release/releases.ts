@@ -1,4 +1,4 @@
-/** Reads the version of the project and what `releases/` records about earlier releases. */
+/** Reads the version of the project, and the records of earlier releases in `releases/`. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -9,18 +9,21 @@ export const RELEASES = join(root, "releases");
 const Release = z.object({
   version: z.string().check(z.regex(/^\d+\.\d+\.\d+$/)),
   date: z.string().check(z.regex(/^\d{4}-\d\d-\d\d$/)),
-  /** The commit of the release, from which its code can be built. */
+  /** The commit from which the release was built. */
   commit: z.string().check(z.regex(/^[0-9a-f]{40}$/)),
 });
 export type Release = z.infer<typeof Release>;
 
-/** Each file of a folder `releases/VERSION` describes one part of the release that later releases must stay compatible with. */
+/**
+ * Returns the path of a file in `releases/VERSION`. Each file describes one part of the release with which later releases must stay
+ * compatible.
+ */
 export const releaseFile = (version: string, name: "release" | "openapi" | "shapes"): string =>
   join(RELEASES, version, `${name}.json`);
 
 const readJson = (file: string): unknown => JSON.parse(readFileSync(file, "utf8"));
 
-/** The version of package.json: the release that is being prepared. It is the only place that names it. */
+/** The version in package.json, which is the version of the next release. */
 export const packageVersion = (): string =>
   z.object({ version: Release.shape.version }).parse(readJson(join(root, "package.json"))).version;
 
@@ -36,11 +39,10 @@ export function lastRelease(): Release {
   return last;
 }
 
-/** The paths and components of the release's OpenAPI document, without texts. */
+/** The paths and components of the release's OpenAPI document. Texts are left out. */
 export const contractOfRelease = ({ version }: Release): unknown => readJson(releaseFile(version, "openapi"));
 
 const byVersion = (a: Pick<Release, "version">, b: Pick<Release, "version">): number =>
   a.version.localeCompare(b.version, "en", { numeric: true });
 
-/** Whether the version is later than the release. */
 export const isLater = (version: string, release: Release): boolean => byVersion({ version }, release) > 0;

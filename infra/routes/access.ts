@@ -1,42 +1,42 @@
-/** Defines the rights at the table that several functions share. */
+/** Defines rights to the table that several functions share. */
 import type { Access, TableAccess } from "./route.ts";
 
-/** Lets a function read a company, user, status or tag by its id. */
+/** The right to read a company, user, status or tag by its id. */
 export const named: TableAccess = { reference: ["GetItem"] };
-/** Lets a function read the names of the company's statuses, tags and users. */
+/** The right to read the names of the company's statuses, tags and users. */
 export const dictionary: TableAccess = { reference: ["Query"] };
-/** Lets a function check whether the names in the function's memory are current, and read them again if not. */
+/** The rights to check whether the cached names of statuses, tags and users are current, and to read them again. */
 export const currentDictionary: TableAccess = { reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
-/** Lets a function check whether the import that created a row is completed. Until then the row is invisible. */
-export const imports: TableAccess = { imports: ["GetItem"] };
-/** Lets a function find the next appointment of a prospect whose row does not contain it. */
-export const upcoming: TableAccess = { agendas: ["GetItem"] };
-/** Lets a function write the entry of a prospect or note in the company index. */
-export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
 /**
- * Lets a function mark a change of a status, tag or user in the company's row and in its index, so that other functions read the names
- * again.
+ * The right to read an import. A function uses it to check whether the import that created a row is completed. Until then the row is
+ * invisible.
  */
+export const imports: TableAccess = { imports: ["GetItem"] };
+/** The right to find the next appointment of a prospect if the prospect's row does not contain it. */
+export const upcoming: TableAccess = { agendas: ["GetItem"] };
+/** The rights to write the entry of a prospect or note for the company's search index. */
+export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
+/** The right to record that the name of a status, tag or user has changed. Other functions then read the names again. */
 export const namesChange: TableAccess = { index: ["UpdateItem"] };
 
-/** Lets a function find prospects in the company index by filters. */
+/** The rights to find prospects through the company's search index by filters. */
 export const indexRows: TableAccess = {
   ...dictionary,
   index: ["Query"],
   manifests: ["BatchGetItem", "Query"],
   segments: ["BatchGetItem"],
 };
-/** Lets a function find prospects in the company index by filters and by a text search. */
+/** The rights to find prospects through the company's search index by filters and by a text search. */
 export const indexReads: TableAccess = { ...indexRows, indexTexts: ["BatchGetItem", "Query"] };
 
-/** Lets an import find existing prospects and change them, as an update of a single prospect does. */
+/** The rights of an import to find existing prospects and change them. */
 const matchedProspects: TableAccess = {
   agendas: ["GetItem", "PutItem", "DeleteItem"],
   indexTexts: ["PutItem"],
 };
 
-/** Lets a function write the rows of an import, reserve their ids, create their tags, and add them to the company index. */
+/** The rights of an import to write its rows, reserve their ids, create their tags, and add the rows to the company's search index. */
 const rowsInBulk: TableAccess = {
   ...newIds,
   reference: ["Query", "PutItem", "UpdateItem"],
@@ -51,7 +51,7 @@ const rowsInBulk: TableAccess = {
   segments: ["Query", "BatchWriteItem"],
 };
 
-/** Lets a function import within one request, and remove what an earlier failed import left. */
+/** The rights to import a file within one request, and to delete what an earlier failed import has left. */
 export const importWrites: TableAccess = {
   imports: ["GetItem", "PutItem", "UpdateItem"],
   openImports: ["Query", "PutItem", "DeleteItem", "BatchWriteItem"],
@@ -59,7 +59,7 @@ export const importWrites: TableAccess = {
   ...rowsInBulk,
 };
 
-/** Lets a function import an uploaded file in a job, and write the report of errors. */
+/** The rights of a job that imports an uploaded file and writes the report of errors. */
 export const importJob: Access = {
   table: {
     imports: ["GetItem", "UpdateItem"],
@@ -75,7 +75,7 @@ export const importJob: Access = {
   bucket: "list",
 };
 
-/** Lets a function write the file of an export, with the prospects that the user who began it may see. */
+/** The rights of a job that writes the file of an export. The file contains the prospects that the user who began the export may see. */
 export const exportJob: Access = {
   table: {
     reference: ["GetItem", "Query"],

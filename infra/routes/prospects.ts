@@ -1,4 +1,4 @@
-/** Lists the routes of prospects with their attached records, of imports and exports, and of addresses and territories. */
+/** Lists the routes of prospects with their notes and appointments, of imports and exports, and of addresses and territories. */
 import {
   currentDictionary,
   dictionary,
@@ -13,9 +13,9 @@ import {
 } from "./access.ts";
 import type { Rate, Route, TableAccess } from "./route.ts";
 
-/** The throttle of requests that occupy a function for seconds or minutes, or start such a job. */
+/** The throttle of requests that keep a function or a job busy for seconds or minutes. */
 export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
-/** The map of a whole company costs some 50 ms of CPU time and an answer of some megabytes. */
+/** The throttle of the map. The map of a whole company costs about 50 ms of CPU time, and its answer has several megabytes. */
 const MAP: Rate = { perSecond: 200, burst: 400 };
 
 const prospectWrites: TableAccess = {
@@ -28,9 +28,11 @@ const prospectWrites: TableAccess = {
   ...imports,
 };
 
-/** Lets a function read a note by its id. It first looks up the note's key by the id, and then reads the note. */
+/** The rights to read a note by its id. A function first looks up the note's key by the id, and then reads the note. */
 const note: TableAccess = { ...currentDictionary, ...imports, places: ["BatchGetItem"], prospects: ["BatchGetItem"] };
-/** Lets a function read an appointment by its id. It first looks up the appointment's key by the id, and then reads the appointment. */
+/**
+ * The rights to read an appointment by its id. A function first looks up the appointment's key by the id, and then reads the appointment.
+ */
 const appointment: TableAccess = { ...currentDictionary, ...imports, places: ["GetItem"], prospects: ["BatchGetItem"] };
 
 export const prospectRoutes: readonly Route[] = [
@@ -81,7 +83,8 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/import/template.csv",
     file: "prospects/template",
-    // This route reads nothing from the table. `table` is set because the handler of every streamed answer needs the variable TABLE_NAME.
+    // // The route reads nothing from the table. It declares `table` because the handler of every streamed answer needs the variable
+    // TABLE_NAME.
     access: { table: {} },
     streamed: true,
   },
@@ -102,7 +105,7 @@ export const prospectRoutes: readonly Route[] = [
         openImports: ["Query", "PutItem"],
         importList: ["PutItem"],
       },
-      // An upload with a presigned URL uses the rights of the function that signed it.
+      // // A client uploads with a presigned URL. The upload then has the rights of the function that signed the URL.
       files: { uploads: ["PutObject"] },
     },
     rate: LONG_WORK,
@@ -175,7 +178,7 @@ export const prospectRoutes: readonly Route[] = [
     access: {
       table: { ...indexRows, addressRanges: ["Query"], addresses: ["Query"], prospects: ["BatchGetItem"] },
     },
-    // 500 addresses with the longest lines exceed the 6 MB of a buffered answer.
+    // // 500 addresses with the longest texts exceed the 6 MB of a buffered answer.
     streamed: true,
   },
   {

@@ -2,13 +2,13 @@
 import { dictionary, named, namesChange, newIds } from "./access.ts";
 import type { Route, TableAccess } from "./route.ts";
 
-/** Lets a function create a status or tag, with the row that keeps its text unique. */
+/** The rights to create a status or tag. They include the row that keeps its text unique. */
 const newValue: TableAccess = {
   ...newIds,
   ...namesChange,
   reference: ["Query", "PutItem", "UpdateItem"],
 };
-/** Lets a function change a status or tag, and replace the row that keeps its text unique if the text changes. */
+/** The rights to change a status or tag. If its text changes, the row that keeps the text unique is replaced. */
 const valueWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"],
@@ -17,7 +17,7 @@ const userWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
-/** Lets a function invite a user. The invitation claims the e-mail address and counts toward a daily limit. */
+/** The rights to invite a user. An invitation claims the e-mail address and counts toward a daily limit. */
 const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutItem"], quotas: ["UpdateItem"] };
 
 export const referenceRoutes: readonly Route[] = [
@@ -68,7 +68,7 @@ export const referenceRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/api/statuses/{id}",
     file: "statuses/delete",
-    // A deleted status keeps its text, so the row that keeps the text unique stays.
+    // // A deleted status keeps its text, so the row that keeps the text unique is not deleted.
     access: { table: { ...valueWrites, reference: ["GetItem", "PutItem", "UpdateItem"] } },
   },
 

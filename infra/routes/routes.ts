@@ -1,5 +1,6 @@
 /**
- * Defines the route table: method, path, function file and rights of each route. The API stack, the OpenAPI generator and the tests use it.
+ * Defines the route table: method, path, function file and rights of each route. The API stack, the OpenAPI generator and the tests use
+ * it.
  */
 import { exportJob, importJob, named } from "./access.ts";
 import { prospectRoutes } from "./prospects.ts";
@@ -7,9 +8,7 @@ import { referenceRoutes } from "./reference.ts";
 import type { EventFunction, Rate, Route } from "./route.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
-/**
- * The throttle of the public documents. It is low, because their answers are large, need no token, and are needed only once by a client.
- */
+/** The throttle of the public documents. It is low, because their answers are large, need no token, and a client needs them only once. */
 const PUBLIC_DOCUMENT: Rate = { perSecond: 5, burst: 20 };
 
 /** The throttle of the health check. It is enough for several load balancers and monitors. */
@@ -40,7 +39,7 @@ const declared: readonly Route[] = [
   ...webhookRoutes,
 ];
 
-/** Adds the rights for idempotency keys, which every POST accepts. */
+/** Adds the rights to the rows of idempotency keys. Every POST accepts an idempotency key. */
 const withIdempotency = (route: Route): Route => {
   if (route.method !== "POST") return route;
   const idempotency = ["PutItem", "UpdateItem", "DeleteItem"] as const;
@@ -49,20 +48,20 @@ const withIdempotency = (route: Route): Route => {
 
 export const routes: readonly Route[] = declared.map(withIdempotency);
 
-/** API Gateway calls this function with the Authorization header of each request that needs a caller. */
+/** The function that API Gateway calls with the Authorization header of each request, except of requests to public routes. */
 export const authorizer = {
   file: "authorize",
-  // Two fetches from the issuer may take three seconds each.
+  // // The function may fetch twice from the issuer. Each fetch may take three seconds.
   timeoutSeconds: 10,
   access: {
-    // The identity row contains the user's rights. For users that an older release created, the user row (`reference`) contains them. The
-    // first sign-in accepts the invitation, and updates the identity row, the user row and the row of the e-mail address.
+    // // The identity row contains the user's rights. For users that an older release created, the user row (`reference`) contains them.
+    // The first sign-in accepts the invitation: it updates the identity row, the user row and the row of the e-mail address.
     table: { identity: ["GetItem", "UpdateItem"], reference: ["GetItem", "UpdateItem"], email: ["UpdateItem"] },
     issuer: "verify",
   },
 } as const satisfies EventFunction;
 
-/** Answers 405 to a method which the path does not have. */
+/** The function that answers 405 to a method that the path does not have. */
 export const methodNotAllowed = {
   file: "method-not-allowed",
   timeoutSeconds: 5,
@@ -70,7 +69,7 @@ export const methodNotAllowed = {
 } as const satisfies EventFunction;
 
 export const eventFunctions = {
-  /** Reads the table's stream, and writes and queues a webhook delivery for each matching registration. */
+  /** Reads the table's stream. For each change and each matching webhook registration, it writes and queues a delivery. */
   publish: {
     file: "events/publish",
     timeoutSeconds: 60,
@@ -87,7 +86,10 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /** Reads the table's stream and adds new entries of the company indexes to their stored segments. A large merge takes minutes. */
+  /**
+   * Reads the table's stream, and adds new entries to the stored search indexes of companies. Merging large parts of an index takes
+   * minutes.
+   */
   flush: {
     file: "index/flush",
     timeoutSeconds: 300,
@@ -100,7 +102,10 @@ export const eventFunctions = {
       },
     },
   },
-  /** Sends up to ten webhook deliveries concurrently. The timeout is 10 s for the requests, plus the time to claim and record them. */
+  /**
+   * Sends up to ten webhook deliveries concurrently. The timeout is 10 s for the requests, plus the time for reading and recording the
+   * deliveries.
+   */
   deliver: {
     file: "events/deliver",
     timeoutSeconds: 15,
@@ -125,7 +130,7 @@ export const eventFunctions = {
       settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY", "DELIVERY_SENDERS"],
     },
   },
-  /** Sends messages for overdue deliveries, and for imports and exports whose function died. */
+  /** Sends queue messages for overdue deliveries, and for imports and exports whose function has died. */
   sweep: {
     file: "events/sweep",
     timeoutSeconds: 50,
@@ -137,7 +142,7 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /** Imports an uploaded file, and removes the rows of failed imports. The timeout is Lambda's maximum. */
+  /** Imports an uploaded file, and deletes the rows of failed imports. The timeout is Lambda's maximum. */
   importJob: { file: "jobs/import", timeoutSeconds: 900, access: importJob },
   /** Writes the file of an export. The timeout is Lambda's maximum. */
   exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },

@@ -1,23 +1,23 @@
 /**
- * Divides an AWS account's concurrency between functions. The preset `small` fits a new account; `production` reserves concurrency for
- * background work.
+ * Divides the concurrency of an AWS account between the functions. The preset `small` fits a new account. The preset `production`
+ * reserves concurrency for background work.
  */
 
 export const presets = ["small", "production"] as const;
 export type Preset = (typeof presets)[number];
 
-/** Lambda refuses a reservation that leaves fewer unreserved executions in the account. */
+/** Number of executions that must not be reserved. Lambda refuses a reservation that leaves fewer of them in the account. */
 const UNRESERVED = 100;
 
 export interface Capacity {
   readonly accountConcurrency: number;
-  /** The maximum number of concurrent senders of webhook deliveries. Each sends up to ten. */
+  /** Maximum number of functions that send webhook deliveries concurrently. Each sends up to ten deliveries. */
   readonly deliverySenders: number;
-  /** The maximum number of concurrent imports, and also of concurrent exports. */
+  /** Maximum number of concurrent imports. The same number applies to exports. */
   readonly jobs: number;
   /**
-   * The reserved concurrency of functions, by file. Other functions cannot use it, and the function cannot exceed it. Empty in a small
-   * account.
+   * The reserved concurrency of functions, by file. Other functions cannot use it, and the function cannot exceed it. It is empty for a
+   * small account.
    */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
@@ -31,7 +31,7 @@ interface Plan {
   readonly memoryMb: Capacity["memoryMb"];
 }
 
-/** A job count below 2 is impossible, because Lambda requires a maximum concurrency of at least 2 for a queue. */
+/** The values of each preset. `jobs` must be at least 2, because Lambda requires a maximum concurrency of at least 2 for a queue. */
 const plans: Record<Preset, Plan> = {
   /**
    * A new account has 10 concurrent executions and may reserve none. Four senders and two jobs of each kind leave the rest for requests.
@@ -41,13 +41,13 @@ const plans: Record<Preset, Plan> = {
     deliverySenders: 4,
     jobs: 2,
     reserved: {},
-    // A new account allows at most 3 008 MB for a function.
+    // // In a new account, a function may have at most 3 008 MB.
     memoryMb: { "prospects/list": 2_048, "prospects/pins": 2_048 },
   },
   /**
-   * `publish` and `flush` run once per stream shard, and 20 shards accept some 20 000 writes a second. The authorizer runs for 20 ms once a
-   * minute for each caller, so 50 of them verify 2 500 callers a second. Exports and imports have a reservation only as an upper bound,
-   * because each of them occupies an execution for a long time.
+   * `publish` and `flush` run once for each stream shard, and 20 shards accept about 20 000 writes per second. The authorizer runs for 20
+   * ms once a minute for each caller, so 50 of them verify 2 500 callers per second. The reservations of exports and imports are only
+   * upper bounds, because each of these functions runs for a long time.
    */
   production: {
     accountConcurrency: 1_000,
@@ -70,13 +70,13 @@ export interface CapacityChoice {
   readonly deliverySenders?: number | undefined;
 }
 
-/** Throws an error that names the context key if Lambda would refuse the reservations, or if the senders would use all concurrency. */
+/** Throws an error that names the context key, if Lambda would refuse the reservations or if the senders would use all concurrency. */
 export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // The reservation for `events/deliver` equals the concurrency of its event source. With a smaller one, Lambda would throttle the event
-  // source.
+  // // The reservation for `events/deliver` must equal the concurrency of its event source. Lambda would throttle the event source if the
+  // reservation were smaller.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
   const sum = Object.values(reserved).reduce<number>((total, one = 0) => total + one, 0);

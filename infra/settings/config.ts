@@ -1,24 +1,27 @@
-/** Reads the settings of a deployment from the CDK context (`-c issuer=...`). Error messages name the context key. */
+/** Reads the settings of a deployment from the CDK context (`-c issuer=...`). Error messages name the wrong context key. */
 import * as z from "zod/mini";
 import { type Capacity, capacityOf } from "./capacity.ts";
 import { Context, MAIL_FROM, SES_IDENTITY } from "./context.ts";
 
 export interface DeployConfig {
-  /** Distinguishes deployments in one account. Undefined: the only deployment, or the main one. */
+  /** The name that distinguishes several deployments in one account. It is undefined for the main or only deployment. */
   readonly stage?: string;
-  /** The URL of the OpenID Connect issuer. Undefined: the stack makes a Cognito user pool. */
+  /** The URL of the OpenID Connect issuer of access tokens. If undefined, the stack makes a Cognito user pool. */
   readonly issuer?: string;
-  /** The URL of the issuer's public keys. Undefined: the authorizer finds it in the issuer's discovery document. */
+  /** The URL of the issuer's public keys. If undefined, the authorizer finds it in the issuer's discovery document. */
   readonly jwksUri?: string;
-  /** Accepted client ids or audiences of access tokens, besides the client of the stack's own user pool. */
+  /** The client ids or audiences that access tokens may have, in addition to the client of the stack's user pool. */
   readonly audience: readonly string[];
-  /** The user pool's sender in SES. Undefined: Cognito itself sends, at most about 50 mails a day for the account. */
+  /**
+   * The sender address of the user pool's mails in SES. If undefined, Cognito itself sends the mails, at most about 50 per day in an
+   * account.
+   */
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
-  /** Names of resources of an earlier deployment, which the stacks use instead of new ones. */
+  /** Names of resources that an earlier deployment has left. The stacks use them instead of new ones. */
   readonly adopted?: Adopted;
-  /** `local` also allows webhook URLs with http and loopback addresses, for development. */
+  /** Which webhook URLs are allowed. `local` also allows http and loopback addresses, for development. */
   readonly webhookUrlPolicy: "public" | "local";
-  /** Webhook delays, retry intervals and debounce windows are divided by this factor, for rehearsals. */
+  /** All delays, retry intervals and debounce windows of webhooks are divided by this factor, for rehearsals. */
   readonly timeScale: number;
   readonly capacity: Capacity;
   readonly alarmEmail?: string;
@@ -27,7 +30,7 @@ export interface DeployConfig {
   readonly domain?: Domain;
   /** Browser origins that may call the API. An empty list turns CORS off. */
   readonly allowedOrigins: readonly string[];
-  /** Whether each answer has a header `Server-Timing` with its costs at the table. For development only. */
+  /** If true, each answer has a header `Server-Timing` with its use of the table. This is for development only. */
   readonly serverTiming: boolean;
 }
 
@@ -51,22 +54,26 @@ export interface Adopted {
   readonly table?: string;
   readonly bucket?: string;
   /**
-   * The ARN of the KMS key of the webhook secrets. Required with an adopted table, because its secrets can only be decrypted with this key.
+   * The ARN of the KMS key that encrypts the webhook secrets. It is required with an adopted table, because only this key can decrypt the
+   * secrets in it.
    */
   readonly secretsKey?: string;
   /**
-   * The user pool of an earlier deployment. The stack only refers to it, because CloudFormation cannot import a resource whose id AWS
-   * chooses.
+   * The user pool of an earlier deployment. The stack refers to it without importing it, because CloudFormation cannot import a resource
+   * whose id AWS chooses.
    */
   readonly userPool?: { readonly id: string; readonly clientId: string };
 }
 
-/** Other keys of the CDK context, such as `aws:cdk:...` and feature flags, contain a character that the settings have not. */
+/**
+ * Matches the names of settings. Other keys of the CDK context, such as `aws:cdk:...` and feature flags, contain characters that settings
+ * do not contain.
+ */
 const SETTING = /^[A-Za-z]\w*$/;
 
 /**
- * Throws an error that names each unknown or invalid context key. A mistyped key must not pass: without the name of its table, a deployment
- * would begin with an empty one.
+ * Throws an error that names each unknown or invalid context key. A mistyped key must not be ignored: without the name of its table, a
+ * deployment would begin with an empty one.
  */
 export function readConfig(context: Readonly<Record<string, unknown>>): DeployConfig {
   const known = new Set(Object.keys(Context.shape));
@@ -163,7 +170,7 @@ function adoptedOf(
   return Object.keys(adopted).length === 0 ? undefined : adopted;
 }
 
-/** Checks settings that depend on each other. Throws an error that names the invalid context keys. */
+/** Checks settings that depend on each other. Throws an error that names the wrong context keys. */
 export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, webhookUrlPolicy }: DeployConfig): void {
   if (issuer !== undefined && mail !== undefined) {
     throw new Error(
@@ -192,5 +199,5 @@ export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, web
   }
 }
 
-/** Loopback issuers may use http, because the local service is its own issuer. */
+/** The URL of an issuer may use http on loopback, because the local service is its own issuer. */
 const isLoopback = (url: string): boolean => ["127.0.0.1", "[::1]", "localhost"].includes(new URL(url).hostname);

@@ -1,12 +1,12 @@
 /**
- * The schema of all settings of a deployment, which are keys of the CDK context (`-c issuer=...`). Each key has texts, from which
- * `npm run settings` makes the tables of docs/deploy.md.
+ * The schema of all settings of a deployment, which are keys of the CDK context (`-c issuer=...`). Each key has texts, from which `npm
+ * run settings` makes the tables of docs/deploy.md.
  */
 import * as z from "zod/mini";
 import { presets } from "./capacity.ts";
 import { STAGE_NAME } from "./names.ts";
 
-/** The headings of docs/deploy.md under which the settings are listed, in their order. */
+/** The headings in docs/deploy.md under which the settings are listed, in this order. */
 export const topics = [
   "Name and address",
   "Size",
@@ -19,19 +19,19 @@ export const topics = [
 
 export interface SettingTexts {
   readonly topic: (typeof topics)[number];
-  /** What the value is. */
+  /** What the value means. */
   readonly description: string;
-  /** What happens without the key. Needed only if the schema has no default value. */
+  /** What happens if the key is not set. It is required if the schema has no default value. */
   readonly default?: string;
-  /** What the setting changes for users and operators, and what a later change of the value does. */
+  /** What the setting changes for users and operators, and what happens if the value is changed later. */
   readonly effect: string;
-  /** What the setting costs in money. */
+  /** What the setting costs. */
   readonly cost: string;
 }
 
 export const settingTexts = z.registry<SettingTexts>();
 
-/** Accepts a comma-separated text, as on the command line, or a JSON list, as in cdk.json. */
+/** Accepts a comma-separated text (from the command line) or a JSON list (from cdk.json). */
 const List = z.pipe(
   z.union([z.string(), z.array(z.string())]),
   z.transform((value) =>
@@ -55,7 +55,7 @@ export const AllowedOrigins = z._default(
   [],
 );
 
-/** A sender's address with or without a name, and the ARN of an SES identity, which ends with the verified address or domain. */
+/** A sender's address with or without a name, and the ARN of an SES identity. The ARN ends with the verified address or domain. */
 export const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
 export const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
 

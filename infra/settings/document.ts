@@ -1,6 +1,6 @@
 /**
- * Makes the tables of settings in docs/deploy.md from the schema that parses the settings. `npm run settings` writes them; with `--check`
- * the command fails if the committed tables differ.
+ * Makes the tables of settings in docs/deploy.md from the schema of the settings. `npm run settings` writes them. With `--check`, the
+ * command fails if the committed tables are out of date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { root } from "../build/bundle.ts";
 import { Context, type SettingTexts, settingTexts, topics } from "./context.ts";
 
 const DOCUMENT = "docs/deploy.md";
-/** The tables are between these two lines of the document. */
+/** The tables are between the lines BEGIN and END of the document. */
 const BEGIN = "<!-- `npm run settings` writes these tables from infra/settings/context.ts -->";
 const END = "<!-- end of the tables of settings -->";
 
@@ -52,7 +52,7 @@ export function settingTables(): string {
 const row = (...cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 
-/** Returns the document with its tables replaced. */
+/** Returns the document with new tables. */
 export function withTables(document: string): string {
   const [before, after, ...more] = document.split(`${BEGIN}\n`);
   const rest = after?.split(`${END}\n`);

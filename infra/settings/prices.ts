@@ -1,11 +1,11 @@
-/** The prices of AWS in one place, in US dollars for the region us-east-1, without free tiers and without taxes. */
+/** The prices of AWS in US dollars for the region us-east-1, without free tiers and taxes. */
 
 export const PRICES_DATE = "2026-11-22";
 export const PRICES_REGION = "us-east-1";
 
 const MILLION = 1_000_000;
 
-/** The public price pages. A price belongs to the page that has the same name as its group. */
+/** AWS's pages with these prices. Each page has the same name as its group of prices. */
 export const PRICE_PAGES = {
   apiGateway: "https://aws.amazon.com/api-gateway/pricing/",
   lambda: "https://aws.amazon.com/lambda/pricing/",
@@ -24,16 +24,16 @@ export const PRICE_PAGES = {
 
 export const prices = {
   apiGateway: {
-    /** One request of a REST API. API Gateway counts a streamed answer of more than 10 MB as several requests. */
+    /** One request to a REST API. API Gateway counts a streamed answer of more than 10 MB as several requests. */
     request: 3.5 / MILLION,
   },
-  /** For processors of the type arm64. */
+  /** Prices for processors of the type arm64. */
   lambda: {
     request: 0.2 / MILLION,
     gbSecond: 0.0000133334,
-    /** A GB-second of provisioned concurrency, whether requests come or not. */
+    /** A GB-second of provisioned concurrency, with or without requests. */
     provisionedGbSecond: 0.0000033334,
-    /** A GB-second of a request in an environment with provisioned concurrency. */
+    /** A GB-second in which a request runs in an environment with provisioned concurrency. */
     gbSecondOnProvisioned: 0.0000097222 * 0.8,
   },
   dynamoDb: {
@@ -44,9 +44,9 @@ export const prices = {
   },
   s3: { get: 0.4 / MILLION, put: 5 / MILLION, gbMonth: 0.023 },
   cloudWatch: {
-    /** A GB of log lines. */
+    /** A GB of log lines that is written. */
     logGb: 0.5,
-    /** A GB of log lines in a group of the class Infrequent Access, which allows no metric filters. */
+    /** A GB of log lines that is written to a group of the class Infrequent Access. This class allows no metric filters. */
     infrequentLogGb: 0.25,
     logGbMonth: 0.03,
     alarmMonth: 0.1,
@@ -58,14 +58,14 @@ export const prices = {
   kms: { keyMonth: 1, request: 0.03 / 10_000 },
   waf: { aclMonth: 5, ruleMonth: 1, request: 0.6 / MILLION },
   rds: {
-    /** db.t4g.medium with PostgreSQL, Multi-AZ with one standby. */
+    /** An hour of db.t4g.medium with PostgreSQL, Multi-AZ with one standby. */
     mediumMultiAzHour: 0.129,
-    /** db.m7g.large with PostgreSQL, Multi-AZ with one standby. */
+    /** An hour of db.m7g.large with PostgreSQL, Multi-AZ with one standby. */
     largeMultiAzHour: 0.336,
-    /** gp3 storage, Multi-AZ. */
+    /** A GB of gp3 storage for a month, Multi-AZ. */
     gbMonth: 0.23,
   },
-  /** For processors of the type arm64. */
+  /** Prices for processors of the type arm64. */
   fargate: { vcpuHour: 0.03238, gbHour: 0.00356 },
   loadBalancer: { hour: 0.0225, capacityUnitHour: 0.008 },
   openSearch: { computeUnitHour: 0.24, gbMonth: 0.024 },

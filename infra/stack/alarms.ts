@@ -1,6 +1,6 @@
 /**
- * Makes the alarms with a text on their impact, the metrics that some alarms read from logs, and the topic that mails alarms to an
- * operator.
+ * Makes the alarms. Each has a text that says what it means for users. Also makes the metrics that some alarms read from logs, and the
+ * topic that mails alarms to an operator.
  */
 import { Alarm, CfnAlarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
@@ -68,8 +68,8 @@ export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
 }
 
 /**
- * Goes off when Lambda refused invocations in three consecutive minutes, because the account's quota or the function's reservation is too
- * small.
+ * Makes an alarm that goes off when Lambda refused invocations in three consecutive minutes. The cause is that the account's quota or the
+ * function's reservation is too small.
  */
 export function throttleAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricThrottles({ period: Duration.minutes(1), statistic: "Sum" });
@@ -82,15 +82,16 @@ export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Mean
   alarm(watched, "Behind", { metric, threshold: seconds * 1_000, periods: 5, ...meaning });
 }
 
-/** A field of the service's log lines (shared/log.ts). Lambda's JSON format puts them below `message`. */
+/** The path of a field in the service's log lines (shared/log.ts). Lambda's JSON format puts these fields below `message`. */
 type LogField = `$.message.${string}`;
 
 export interface LogMetricSpec {
   readonly event: string;
-  /** The field whose value becomes the metric, or 1 to count lines. */
+  /** The field whose value becomes the metric. `1` means that the metric counts the lines. */
   readonly value: "1" | LogField;
   /**
-   * Use only fields with few different values: each value is a metric, and CloudWatch disables a filter that makes 1 000 within an hour.
+   * Fields whose values divide the metric. Use only fields with few values: each value makes a separate metric, and CloudWatch disables a
+   * filter that makes 1 000 metrics within an hour.
    */
   readonly dimensions?: Readonly<Record<string, LogField>>;
 }
@@ -111,9 +112,9 @@ export function logMetric(scope: Construct, metricName: string, logGroup: ILogGr
 
 const UNREADABLE = "IndexUnreadable";
 
-/** Counts log lines that report a missing or damaged part of a company index. */
+/** Counts log lines that report a missing or damaged part of a company's search index. */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup): void {
-  // A damaged index is logged in one of two ways: as the error itself, or as the cause of the error with which a request failed.
+  // // The log names a damaged index in one of two fields: as the error itself, or as the cause of another error.
   const fields: LogField[] = ["$.message.error", "$.message.cause"];
   new MetricFilter(scope, UNREADABLE, {
     logGroup,
@@ -134,10 +135,10 @@ export function unreadableAlarm(stack: Stack): Alarm {
   });
 }
 
-/** The alarm goes off when this share of the account's concurrency is in use. Lambda throttles invocations only when all of it is. */
+/** The alarm goes off when this share of the account's concurrency is in use. Lambda refuses invocations when all of it is in use. */
 const CONCURRENCY_SHARE = 0.8;
 
-/** Makes the alarms on Lambda's metrics of the whole account and region, which have no function name. */
+/** Makes the alarms on Lambda's metrics for the whole account and region. */
 export function accountAlarms(scope: Stack, accountConcurrency: number): void {
   const accountMetric = (metricName: string, statistic: string): Metric =>
     new Metric({ namespace: "AWS/Lambda", metricName, period: Duration.minutes(1), statistic });
@@ -157,16 +158,16 @@ export function accountAlarms(scope: Stack, accountConcurrency: number): void {
   });
 }
 
-/** SNS asks the e-mail address for consent and sends no alarm before it. */
+/** Makes the topic that mails alarms. SNS asks the e-mail address for consent and sends no alarm before. */
 export function createAlarmTopic(scope: Stack, email: string | undefined): Topic {
   const key = new Key(scope, "AlarmKey", {
     description: "Encrypts alarms in the topic that mails them",
     enableKeyRotation: true,
-    // The topic stores nothing that is encrypted with the key, so the key can be deleted with the stack.
+    // // The key may be deleted with the stack, because it encrypts no stored data.
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
-  // CloudWatch may not use the AWS managed key, whose policy cannot be changed, so the topic has its own.
+  // // The topic needs its own key. CloudWatch may not use the AWS managed key, and the policy of that key cannot be changed.
   const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com");
   const sameAccount = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
   key.addToResourcePolicy(

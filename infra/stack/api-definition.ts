@@ -1,6 +1,6 @@
 /**
- * Defines the REST API as one OpenAPI document with API Gateway's extensions. So an endpoint adds no method resource to the stack, which
- * may have 500 resources.
+ * Defines the REST API as one OpenAPI document with API Gateway's extensions. An endpoint therefore needs no CloudFormation resources for
+ * its path and method. A stack may have only 500 resources.
  */
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
 import * as limits from "#shared/limits.ts";
@@ -10,16 +10,19 @@ import { gatewayResponses, type PathMethod, preflight } from "./gateway.ts";
 export interface Endpoint {
   readonly route: Route;
   readonly functionArn: string;
-  /** Seconds that API Gateway waits for the function. Undefined means its default of 29 s. */
+  /** Seconds for which API Gateway waits for the function. Undefined means API Gateway's default of 29 s. */
   readonly waitSeconds?: number;
 }
 
 export interface DefinitionSpec {
-  /** Also the name of the API in CloudWatch, because API Gateway reads the name from the document and not from the resource. */
+  /**
+   * The title of the document, and also the name of the API in CloudWatch. API Gateway takes the name from the document and not from the
+   * resource.
+   */
   readonly title: string;
   readonly endpoints: readonly Endpoint[];
   readonly authorizerArn: string;
-  /** The function that answers 405 to methods which a path does not have. */
+  /** The function that answers 405 to methods that a path does not have. */
   readonly otherMethodsArn: string;
   readonly invokerArn: string;
   readonly partition: string;
@@ -28,8 +31,8 @@ export interface DefinitionSpec {
 }
 
 /**
- * API Gateway compresses buffered answers from this size on, because compression can enlarge smaller ones. It does not compress streamed
- * answers; their functions do.
+ * API Gateway compresses buffered answers of at least this size, because compression can make smaller answers larger. It does not
+ * compress streamed answers. Their functions compress them.
  */
 const COMPRESSED_BYTES = 1_024;
 
@@ -43,7 +46,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
       ...unknownPaths([...paths.keys()], spec),
     },
     components: { securitySchemes: { [CALLER]: authorizer(spec) } },
-    // The function gets the bytes of an uploaded file unchanged, as base64.
+    // // The body of a form is passed to the function as base64, so that the bytes of an uploaded file do not change.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
     "x-amazon-apigateway-gateway-responses": gatewayResponses(spec.allowedOrigins),
@@ -82,7 +85,7 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
   };
 }
 
-/** The methods by which API Gateway calls the function of a route. The function of GET also answers HEAD. */
+/** Returns the methods with which API Gateway calls the function of a route. The function of GET also answers HEAD. */
 export const methodsOf = ({ method }: Pick<Route, "method">): readonly PathMethod[] =>
   method === "GET" ? [method, "HEAD"] : [method];
 
@@ -99,8 +102,8 @@ function parametersOf(path: string): object {
 const ALL_METHODS: readonly PathMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
- * Answers CORS preflights of paths that no route has. Otherwise a browser would report a CORS error for a mistyped path instead of the
- * answer 404. `/{proxy+}` stands for all unknown paths except `/` and beginnings of known paths such as `/api`, which are listed one by
+ * Answers CORS preflights for paths that no route has. Otherwise a browser would report a CORS error for a mistyped path instead of the
+ * answer 404. `/{proxy+}` matches all unknown paths except `/` and the parents of known paths, such as `/api`. These are listed one by
  * one.
  */
 function unknownPaths(known: readonly string[], { allowedOrigins }: DefinitionSpec): Record<string, object> {
@@ -117,8 +120,8 @@ function unknownPaths(known: readonly string[], { allowedOrigins }: DefinitionSp
 const CALLER = "caller";
 
 /**
- * Declares the function that verifies access tokens. API Gateway caches the policy that the function returns for a token, and uses it for
- * all methods. It does not cache an error of the function.
+ * Declares the function that verifies access tokens. API Gateway caches the policy that the function returns for a token and applies it
+ * to all methods. It does not cache an error of the function.
  */
 const authorizer = ({ authorizerArn, invokerArn, partition, region }: DefinitionSpec): object => ({
   type: "apiKey",
@@ -138,7 +141,7 @@ const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "re
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
 /**
- * Lets API Gateway invoke the function. A streamed answer needs another URI than a buffered one, but the same right
+ * Lets API Gateway invoke the function of a route. A streamed answer needs another URI than a buffered one, but the same right
  * `lambda:InvokeFunction`.
  */
 function lambdaProxy(

@@ -1,4 +1,4 @@
-/** Makes the REST API: a function for each route, and one definition that calls these functions. */
+/** Makes the REST API: a function for each route, and one definition that maps routes to functions. */
 import {
   AccessLogFormat,
   ApiDefinition,
@@ -29,16 +29,19 @@ import { accept } from "./rules.ts";
 
 export const STAGE = "live";
 
-/** Below API Gateway's limit of 29 s, so that a slow function can still answer. */
+/** The timeout of functions behind the API. It is below API Gateway's limit of 29 s, so that a slow function can still answer. */
 export const API_TIMEOUT_SECONDS = 25;
 
-/** The time for the work before the first byte, plus the time for the body. */
+/** The timeout of functions with a streamed answer: the time for the work before the first byte, plus the time for sending the body. */
 export const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
-/** API Gateway waits this much longer than the function's timeout. */
+/** API Gateway waits this many seconds longer than the function's timeout. */
 const GATEWAY_GRACE_SECONDS = 4;
 
-/** Limits all companies together. A company of 200 reps with one request a second each uses a fifth of it. */
+/**
+ * The throttle of all routes without a separate one, for all companies together. A company of 200 reps with one request per second each
+ * uses a fifth of it.
+ */
 const THROTTLE = { throttlingRateLimit: 1_000, throttlingBurstLimit: 2_000 } as const;
 
 const LOGGED = {
@@ -58,7 +61,7 @@ export function createApi(
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  // All routes share one log group, in which the names of the log streams contain the functions' names.
+  // // All routes share one log group. The names of its log streams contain the names of the functions.
   const logGroup = functionLogs(home, table);
   const made = table.map((route) => ({
     route,
@@ -104,7 +107,7 @@ function createRestApi(scope: Construct, { restApiName, definition, table, domai
   const api = new SpecRestApi(scope, "Api", {
     restApiName,
     apiDefinition: ApiDefinition.fromInline(definition),
-    // A deployment then also removes what the definition no longer contains.
+    // // With OVERWRITE, a deployment also removes what the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
     // The data stack makes this role.
@@ -121,9 +124,9 @@ function createRestApi(scope: Construct, { restApiName, definition, table, domai
     },
   });
   const resource = api.node.defaultChild;
-  // With OVERWRITE, API Gateway takes the endpoint type from this parameter. Its default is edge-optimized.
+  // // With OVERWRITE, API Gateway reads the endpoint type from this parameter. Without it, the type would be edge-optimized.
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
-  // Removes the construct's own output, because the stack has the output ApiUrl.
+  // // The CDK's own output is removed, because the stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
   // API Gateway applies a change of the default endpoint with the next deployment of the API, so the change must make one.
   api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
@@ -133,7 +136,7 @@ function createRestApi(scope: Construct, { restApiName, definition, table, domai
 }
 
 /**
- * Returns the throttle of one method. API Gateway throttles GET and HEAD separately, although both run the same function. HEAD gets only a
+ * Returns the throttle of one method. API Gateway throttles GET and HEAD separately, although both run the same function. HEAD gets a
  * tenth of GET's rate, so that both together hardly exceed the rate of the route.
  */
 function throttleOf({ perSecond, burst }: Rate, method: PathMethod): MethodDeploymentOptions {
@@ -141,7 +144,10 @@ function throttleOf({ perSecond, burst }: Rate, method: PathMethod): MethodDeplo
   return { throttlingRateLimit: Math.ceil(perSecond * share), throttlingBurstLimit: Math.ceil(burst * share) };
 }
 
-/** Each throttle of a single method repeats the stage's other settings, because a method with its own settings does not inherit them. */
+/**
+ * Returns the throttles of single methods. Each repeats the stage's other settings, because a method with its own settings does not
+ * inherit them.
+ */
 function ownThrottles(table: readonly Route[]): Record<string, MethodDeploymentOptions> {
   const limited = table.flatMap((route) => {
     const { rate } = route;
@@ -161,8 +167,8 @@ const acceptedFindings = {
 } as const;
 
 /**
- * The fields of the access log. It must contain no personal data. It therefore has the pattern of the path instead of the path with its
- * ids, no query, no header, and no address of the caller.
+ * The fields of the access log. It must contain no personal data. It therefore contains the pattern of the path (without ids), and no
+ * query, no header and no address of the caller.
  */
 const accessLogFields = {
   requestId: "$context.requestId",
@@ -174,11 +180,11 @@ const accessLogFields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
-  // Needed to find the authorizer's log lines, which contain only this id.
+  // // The log lines of the authorizer contain only this id, so it is needed to find them.
   authorizationId: "$context.authorizer.requestId",
 } as const;
 
-/** Makes the log group of the API's execution log, because API Gateway would create it without a retention time. */
+/** Makes the log group of the API's execution log. API Gateway itself would create it without a retention time. */
 function keepExecutionLog(api: SpecRestApi): void {
   const log = new LogGroup(api, "ExecutionLog", {
     logGroupName: Fn.join("", ["API-Gateway-Execution-Logs_", api.restApiId, "/", STAGE]),
@@ -189,8 +195,8 @@ function keepExecutionLog(api: SpecRestApi): void {
 }
 
 /**
- * The role with which API Gateway may call exactly these functions. Without this role, each function would need a permission resource in
- * the stack.
+ * Makes the role with which API Gateway may call exactly these functions. Without it, the stack would need a permission resource for each
+ * function.
  */
 function createInvoker(home: Construct, functions: readonly LambdaFunction[]): Role {
   const arns = functions.map(({ functionArn }) => functionArn);

@@ -39,8 +39,8 @@ export interface Data {
   readonly secretsKey: IKey;
   readonly identity: Identity;
   /**
-   * The topic that mails alarms. It is in the data stack, because this stack has an alarm too. Its subscribers therefore need not confirm
-   * their address again when the service stack is created anew.
+   * The topic that mails alarms. It is in the data stack, because this stack has an alarm too. If the service stack is created anew, the
+   * subscribers therefore need not confirm their address again.
    */
   readonly alarms: Topic;
 }
@@ -53,7 +53,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const table = createTable(stack, config.adopted?.table);
   const importQueue = createImportQueue(stack);
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
-    // When CloudFormation replaces a queue, the old one may still contain messages, so keep it.
+    // // CloudFormation may replace a queue. The old queue is kept, because it may still contain messages.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
   const bucket = createBucket(stack, importQueue, config.allowedOrigins, config.adopted?.bucket);
@@ -68,7 +68,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   return data;
 }
 
-/** @param tableName the table of an earlier deployment; undefined makes a new one */
+/** @param tableName the table of an earlier deployment; if undefined, a new one is made */
 function createTable(scope: Construct, tableName: string | undefined): Table {
   const table = new Table(scope, "Table", {
     ...(tableName !== undefined && { tableName }),
@@ -91,11 +91,12 @@ function createTable(scope: Construct, tableName: string | undefined): Table {
 }
 
 /**
- * Days until files are deleted. Imported files are kept as long as deliveries; exported files one day longer than the API shows their link.
+ * Days after which the bucket deletes files. Imported files are kept as long as deliveries. Exported files are kept one day longer than
+ * the API returns their link.
  */
 const lifetimeDays: Record<Folder, number> = { uploads: 30, imports: 30, exports: limits.exportKeptDays + 1 };
 
-/** Lets web pages of these origins upload and download by presigned URLs. */
+/** Allows web pages of these origins to upload and download with presigned URLs. */
 const corsRule = (origins: readonly string[]): CorsRule => ({
   allowedOrigins: [...origins],
   allowedMethods: [HttpMethods.PUT, HttpMethods.GET, HttpMethods.HEAD],
@@ -105,8 +106,8 @@ const corsRule = (origins: readonly string[]): CorsRule => ({
 });
 
 /**
- * @param uploads the queue that gets a message for each file in the folder `uploads`
- * @param bucketName the bucket of an earlier deployment
+ * @param uploads the queue that gets a message for each file in the folder `uploads` @param bucketName the bucket of an earlier
+ * deployment
  */
 function createBucket(
   scope: Construct,
@@ -133,7 +134,7 @@ function createBucket(
     ],
   });
   const resource = bucket.node.defaultChild;
-  // The construct's own method would deploy a function for this.
+  // // The construct has a method for notifications, but it would deploy an additional function.
   if (resource instanceof CfnBucket) resource.notificationConfiguration = uploadNotifications(uploads);
   accept(bucket, {
     "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
@@ -152,8 +153,8 @@ const uploadNotifications = (queue: Queue) => ({
 });
 
 /**
- * Lets S3 send to the queue. S3 tests this when the bucket gets its notifications, so the policy must exist before the bucket. It therefore
- * names the account and not the bucket.
+ * Allows S3 to send to the queue. S3 checks this when the bucket gets its notifications, so the policy must exist before the bucket. The
+ * policy therefore names the account instead of the bucket.
  */
 function allowNotifications(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);
@@ -168,7 +169,7 @@ function allowNotifications(bucket: Bucket, queue: Queue): void {
   bucket.node.addDependency(queue);
 }
 
-/** Actions for administrators. None of them decrypts or creates a grant. */
+/** Actions that administrators may perform with the key. None of them decrypts data or gives others the right to decrypt. */
 const keyAdministration = [
   ...["kms:DescribeKey", "kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListResourceTags", "kms:ListKeyPolicies"],
   ...["kms:PutKeyPolicy", "kms:UpdateKeyDescription", "kms:EnableKey", "kms:DisableKey"],
@@ -177,8 +178,8 @@ const keyAdministration = [
 ];
 
 /**
- * Makes the KMS key that encrypts the companies' data keys. Without it no webhook can be signed, so it is retained like the table when the
- * stack is deleted.
+ * Makes the KMS key that encrypts the companies' data keys. Without it no webhook can be signed. It is therefore kept when the stack is
+ * deleted, like the table.
  */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
@@ -195,8 +196,7 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
           actions: keyAdministration,
           resources: ["*"],
         }),
-        // The account as principal means that IAM policies decide who may use the key. The condition further limits this to roles with the
-        // tag.
+        // // The account as principal means that IAM policies decide who may use the key. The condition allows only roles with the tag.
         new PolicyStatement({
           sid: "SigningFunctions",
           effect: Effect.ALLOW,
@@ -213,9 +213,9 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
 }
 
 /**
- * Exports these values to the service stack, even if it does not use all of them. The CDK's automatic exports would not do. When the
- * service stack stops using a value, the CDK removes the export from this stack. CloudFormation refuses that, because it updates this stack
- * first, and the deployed service stack still imports the value.
+ * Exports these values to the service stack, even those that it does not use. The CDK would export only the used values. If the service
+ * stack stops using a value, the CDK would remove its export, and the deployment would fail: CloudFormation updates this stack first,
+ * while the deployed service stack still imports the value.
  */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,
@@ -231,7 +231,7 @@ function keepExports(
     importQueue.queueArn,
     importQueue.deadLetterQueue?.queue.queueUrl,
     alarms.topicArn,
-    // An adopted key or user pool is a literal name, which needs no export.
+    // // The name of an adopted key or user pool is a literal text and needs no export.
     ...(config.adopted?.secretsKey === undefined ? [secretsKey.keyArn] : []),
     ...(userPool === undefined || config.adopted?.userPool !== undefined
       ? []

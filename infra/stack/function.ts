@@ -1,4 +1,4 @@
-/** Makes a Lambda function with its runtime, log group, role, rights, and the environment variables that belong to the rights. */
+/** Makes a Lambda function with its runtime, log group, role, rights, and the environment variables for these rights. */
 import { join } from "node:path";
 import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import {
@@ -21,14 +21,14 @@ import { countUnreadable } from "./alarms.ts";
 import { allow, folderFindings, type Resources, SECRETS_TAG, statements } from "./rights.ts";
 import { accept } from "./rules.ts";
 
-/** Also decides the CPU: Lambda gives one CPU at 1 769 MB and a proportional part below. */
+/** The default memory. It also determines the processor share: Lambda gives one processor at 1 769 MB, and proportionally less below. */
 const MEMORY_MB = 1024;
 
 export interface Platform extends Resources {
   readonly bundles: string;
   readonly issuer: string;
   readonly audience: string;
-  /** Undefined: the authorizer finds the issuer's public keys by its discovery document. */
+  /** If undefined, the authorizer finds the issuer's public keys through the issuer's discovery document. */
   readonly jwksUri: string | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
   readonly capacity: Capacity;
@@ -38,19 +38,19 @@ export interface FunctionSpec {
   readonly file: string;
   readonly access: Access;
   readonly timeoutSeconds: number;
-  /** Rights that the event source needs, besides `access`. */
+  /** Rights for the event source, in addition to `access`. */
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
   /**
-   * Why the function may send messages to the queue that invokes it. With this text, Lambda's loop detection is off for the function.
-   * Otherwise Lambda would stop such a chain of invocations after 16.
+   * The reason why the function may send messages to the queue that invokes it. With a reason, Lambda's loop detection is off for the
+   * function. Otherwise Lambda would stop the chain of invocations after 16.
    */
   readonly recursion?: string;
-  /** By default the function gets its own log group. */
+  /** The log group. By default the function gets a separate one. */
   readonly logGroup?: LogGroup;
 }
 
-/** Makes one log group for all these functions. */
+/** Makes a log group that several functions share. */
 export function functionLogs(scope: Construct, functions: readonly { readonly access: Access }[]): LogGroup {
   const logGroup = new LogGroup(scope, "Logs", {
     retention: RetentionDays.THREE_MONTHS,
@@ -74,7 +74,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,
-    // In the text format each line begins with time, id and level, so no metric filter could read its JSON.
+    // // In the text format, a line begins with time, id and level. A metric filter for JSON could not read it.
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
     systemLogLevelV2: SystemLogLevel.INFO,
@@ -110,7 +110,7 @@ function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { l
   return role;
 }
 
-/** For example `events/publish` becomes `EventsPublish`. */
+/** Converts a file such as `events/publish` to a construct id such as `EventsPublish`. */
 export function constructId(file: string): string {
   return file.replace(/(?:^|[/-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,10 +1,13 @@
-/** Defines the answers of API Gateway without a function: its own errors as problem bodies, and CORS preflights. */
+/**
+ * Defines the answers that API Gateway sends without calling a function: its own errors as problem bodies, and the answers to CORS
+ * preflights.
+ */
 import { problems } from "#shared/http/problem.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
 import type { Method } from "../routes/route.ts";
 
-/** The methods that a path can have. API Gateway answers HEAD with the function of GET, without the body. */
+/** A method that a path can have. API Gateway answers HEAD with the function of GET and leaves out the body. */
 export type PathMethod = Method | "HEAD";
 
 type Texts = Readonly<Record<string, string>>;
@@ -24,9 +27,9 @@ const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem
   ...more,
 });
 
-/** The throttle refills every second. Only usage plans have a longer quota, and this API has none. */
+/** One second, because the throttle refills every second. Longer quotas exist only in usage plans, and this API has none. */
 const RETRY_AFTER = { "Retry-After": "1" } as const;
-/** RFC 6750 asks for a challenge without an error code if the request has no token. */
+/** For a request without a token, RFC 6750 requires a challenge without an error code. */
 const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
 
 const noRoute = problem("not_found", "No route of the API has this path.");
@@ -37,8 +40,8 @@ const noCaller = problem(
   { headers: CHALLENGE },
 );
 /**
- * The authorizer refuses a token by a policy whose context has the reason (shared/auth/authorizer.ts). No other policy denies a request, so
- * the answer is 401 and not 403.
+ * The authorizer refuses a token by a policy that denies the request and whose context contains the reason (shared/auth/authorizer.ts).
+ * No other policy denies a request, so the answer is 401 and not 403.
  */
 const refusedToken = problem("unauthenticated", "The access token was refused ($context.authorizer.reason).", {
   variables: { "WWW-Authenticate": "context.authorizer.challenge" },
@@ -47,18 +50,20 @@ const unverified = problem("unavailable", problems.unavailable.title, { headers:
 const forbidden = problem("permission_denied", "The request was refused.");
 
 /**
- * The text of every 413. API Gateway accepts 10 MB, but the event of a function holds 6 MB, and a form grows by a third because its body
- * becomes base64.
+ * The text of every 413. API Gateway accepts 10 MB, but a function's event may have only 6 MB. The body of a form becomes base64 and
+ * grows by a third.
  */
 const TOO_LARGE =
   `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +
   `${limits.importBytes}. For larger files make an import job: POST /api/prospects/imports.`;
 
-/** The problem for each error of API Gateway. Every type needs an entry, because API Gateway would otherwise use its own body. */
+/**
+ * The problem body for each error type of API Gateway. Every type needs an entry, because API Gateway would otherwise send its own body.
+ */
 const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   ACCESS_DENIED: refusedToken,
   API_CONFIGURATION_ERROR: fault,
-  // The authorizer failed, so the token may be valid. A 401 would sign users out.
+  // // The authorizer has failed, so the token may be valid. A 401 would sign the user out.
   AUTHORIZER_CONFIGURATION_ERROR: unverified,
   AUTHORIZER_FAILURE: unverified,
   BAD_REQUEST_BODY: problem("validation_failed", "The body of the request is not valid."),
@@ -70,7 +75,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
   INVALID_API_KEY: forbidden,
   INVALID_SIGNATURE: noCaller,
-  // API Gateway reports a path without a route by this error.
+  // // API Gateway uses this error type for a path without a route.
   MISSING_AUTHENTICATION_TOKEN: noRoute,
   QUOTA_EXCEEDED: problem("rate_limited", "The quota is used up.", { headers: RETRY_AFTER }),
   REQUEST_TOO_LARGE: problem("payload_too_large", TOO_LARGE),
@@ -98,7 +103,7 @@ export function gatewayResponses(allowedOrigins: readonly string[]): Record<stri
   return Object.fromEntries(entries);
 }
 
-/** Returns the body template of a problem. API Gateway replaces the variables in it. */
+/** Returns the template of a problem body. API Gateway replaces the variables in it. */
 function problemTemplate({ status, code, detail }: GatewayProblem): string {
   const { title } = problems[code];
   return JSON.stringify({
@@ -113,13 +118,14 @@ function problemTemplate({ status, code, detail }: GatewayProblem): string {
 }
 
 /**
- * Answers CORS preflights by a mock integration, without invoking a function. A preflight has no media type, which the mock treats as JSON.
+ * Answers CORS preflights without calling a function (mock integration). A preflight has no media type, and a mock integration then
+ * assumes JSON.
  */
 export function preflight(methods: readonly PathMethod[], allowedOrigins: readonly string[]): object {
   const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };
   const declared = ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]);
   return {
-    // API Gateway lets an integration set only headers that the operation declares.
+    // // An integration may set only headers that the operation declares.
     responses: { 204: { description: "204", headers: Object.fromEntries(declared) } },
     "x-amazon-apigateway-integration": {
       type: "mock",
@@ -139,7 +145,7 @@ export function preflight(methods: readonly PathMethod[], allowedOrigins: readon
   };
 }
 
-/** Browsers may cache a preflight for ten minutes, so a removed origin keeps working that long. */
+/** Headers of a preflight's answer. Browsers may cache it for ten minutes, so a removed origin can call the API for this long. */
 const methodHeaders = (methods: readonly PathMethod[]) => ({
   "Access-Control-Allow-Methods": methods.join(","),
   "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key",
@@ -147,8 +153,8 @@ const methodHeaders = (methods: readonly PathMethod[]) => ({
 });
 
 /**
- * A static answer cannot choose one of several origins, so for several it contains `*`. This is safe: only the configured origins can read
- * the answers of functions, and the API uses no cookies.
+ * Returns the header with the allowed origin. The answer is static, so for several configured origins it contains `*`. This is safe: only
+ * the configured origins can read the answers of functions, and the API uses no cookies.
  */
 function originHeaders(allowedOrigins: readonly string[]): Record<string, string> {
   const [first, ...more] = allowedOrigins;
@@ -156,11 +162,11 @@ function originHeaders(allowedOrigins: readonly string[]): Record<string, string
   return { "Access-Control-Allow-Origin": more.length === 0 ? first : "*", Vary: "Origin" };
 }
 
-/** Lets web pages read these headers of an error, which browsers hide by default. */
+/** Allows web pages to read these headers of an error. By default, browsers hide them. */
 const exposed = ([origin]: readonly string[]): Texts =>
   origin === undefined ? {} : { "Access-Control-Expose-Headers": "Retry-After, WWW-Authenticate, X-Request-Id" };
 
-/** Puts the values into single quotes, because API Gateway treats a quoted value as a literal. */
+/** Puts the values into single quotes. API Gateway treats a quoted value as a literal. */
 const literals = (headers: Texts): Texts =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`]));
 

@@ -1,4 +1,4 @@
-/** Chooses the issuer of access tokens: a configured OpenID Connect issuer, an adopted Cognito user pool, or a new one. */
+/** Chooses the issuer of access tokens: a configured OpenID Connect issuer, an adopted Cognito user pool, or a new user pool. */
 import {
   AccountRecovery,
   CfnUserPool,
@@ -17,7 +17,7 @@ import { accept } from "./rules.ts";
 export interface Identity {
   readonly issuer: string;
   readonly audience: string;
-  /** Undefined: the authorizer finds the issuer's public keys by its discovery document. */
+  /** If undefined, the authorizer finds the issuer's public keys through the issuer's discovery document. */
   readonly jwksUri: string | undefined;
   readonly userPool?: { readonly id: string; readonly arn: string; readonly clientId: string };
 }
@@ -37,13 +37,13 @@ function identityOf(pool: IUserPool, issuer: string, clientId: string, audience:
   return {
     issuer,
     audience: audience.length === 0 ? clientId : Fn.join(",", [clientId, ...audience]),
-    // Amazon Cognito documents this path for every user pool.
+    // // Amazon Cognito documents this path for every user pool.
     jwksUri: `${issuer}/.well-known/jwks.json`,
     userPool: { id: pool.userPoolId, arn: pool.userPoolArn, clientId },
   };
 }
 
-/** Makes the user pool. Nobody can sign up without an invitation, because such a user would belong to no company. */
+/** Makes the user pool. Nobody can sign up without an invitation, because such a user would not belong to a company. */
 function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool {
   const pool = new UserPool(scope, "UserPool", {
     featurePlan: FeaturePlan.ESSENTIALS,
@@ -51,7 +51,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     signInCaseSensitive: false,
     selfSignUpEnabled: false,
     autoVerify: { email: true },
-    // The old address stays valid until the new one is verified, because whoever reads its mail can reset the password.
+    // // The old address stays valid until the user has verified the new one, because mails to the address can reset the password.
     keepOriginal: { email: true },
     passwordPolicy: {
       minLength: 12,
@@ -77,7 +77,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
   return pool;
 }
 
-/** Sets the SES identity on the resource, because the construct's option does not accept one in another region. */
+/** Sets the SES identity on the CloudFormation resource. The construct does not accept an identity in another region. */
 function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
   const resource = pool.node.defaultChild;
   if (mail === undefined || !(resource instanceof CfnUserPool)) return;
@@ -85,14 +85,14 @@ function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
 }
 
 /**
- * What users may change with only their access token. Without a list Cognito lets them change every standard attribute, the e-mail address
- * included, and an empty list counts as none. So the list names one attribute that nothing reads.
+ * The attributes that users may change with their access token. Without a list, Cognito lets them change every standard attribute,
+ * including the e-mail address. An empty list counts as no list. The list therefore contains one attribute that the service does not use.
  */
 const writable = new ClientAttributes().withStandardAttributes({ locale: true });
 
 /**
- * Makes the client of the apps. Apps can keep no secret, so they sign in by SRP, which never sends the password. The administrators'
- * password flow also needs AWS credentials; the smoke test uses it, because it needs no SRP library.
+ * Makes the client with which apps sign users in. Apps cannot keep a secret, so they use SRP, a protocol that never sends the password.
+ * The smoke test uses the administrators' password flow, which needs AWS credentials but no SRP library.
  */
 function createClient(pool: UserPool): UserPoolClient {
   const client = pool.addClient("Client", {
@@ -106,7 +106,7 @@ function createClient(pool: UserPool): UserPoolClient {
     idTokenValidity: Duration.hours(1),
     refreshTokenValidity: Duration.days(30),
   });
-  // Every installed app contains this client's id, so it must survive.
+  // // Every installed app contains this client's id, so the client must not be deleted with the stack.
   client.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   return client;
 }

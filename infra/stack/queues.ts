@@ -1,4 +1,4 @@
-/** Makes the queues. Each has a dead-letter queue, a redrive policy, and an alarm that says what a dead letter means. */
+/** Makes the queues. Each has a dead-letter queue, and an alarm that says what a dead letter means. */
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { CfnOutput, Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
@@ -6,25 +6,25 @@ import { eventFunctions } from "../routes/routes.ts";
 import { alarm, type Meaning } from "./alarms.ts";
 import { accept } from "./rules.ts";
 
-/** The longest that SQS allows. */
+/** SQS's maximum number of days for which a queue keeps messages. */
 const DEAD_LETTER_DAYS = 14;
-/** Shorter than in a dead-letter queue, because a message keeps its age when it moves there. */
+/** This is shorter than in a dead-letter queue, because a message keeps its age when it moves there. */
 const QUEUE_DAYS = 4;
 /**
- * A message that has been received this often moves to the dead-letter queue. A webhook receiver that fails does not cause this: its
- * message is deleted, and a new message starts the retry.
+ * A message that was received this often without success moves to the dead-letter queue. A failing webhook receiver does not cause this:
+ * the service then deletes the message and sends a new one for the retry.
  */
 const MAX_RECEIVES = 5;
 
 /**
- * The queue's visibility timeout in function timeouts, as AWS recommends, so that SQS does not return a message that is being processed or
- * throttled.
+ * The visibility timeout of a queue as a multiple of its function's timeout. AWS recommends six, so that SQS does not deliver a message
+ * again while it is being processed or throttled.
  */
 const VISIBILITY_TIMEOUTS = 6;
 
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
 
-/** @param consumer the function that reads the queue; its timeout decides the visibility timeout */
+/** @param consumer the function that reads the queue; the visibility timeout is computed from its timeout */
 function createQueue(
   scope: Construct,
   id: string,
@@ -56,7 +56,7 @@ export function createDeadLetterQueue(scope: Construct, id: string, meaning: Mea
   return queue;
 }
 
-/** `npm run dead-letters` finds the queue by this stack output. */
+/** Makes the stack output by which `npm run dead-letters` finds the queue. */
 function nameUrl(queue: Queue, name: string): void {
   new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
 }
@@ -80,13 +80,13 @@ export function createDeliveryQueue(scope: Construct): Queue {
 }
 
 /**
- * Makes the queue of poison records: stream records that `publish` could not turn into events. It is also the on-failure destination of the
- * stream.
+ * Makes the queue of poison records. These are stream records from which `publish` could make no event. The queue is also the stream's
+ * on-failure destination.
  */
 export function createPoisonRecords(scope: Construct): Queue {
   return createDeadLetterQueue(
     scope,
-    // Deployed queues have this older id. Another one would make CloudFormation replace the queue.
+    // // The id is older than the name. With a new id, CloudFormation would replace the deployed queue.
     "ParkedRecords",
     {
       title: "Poison records",

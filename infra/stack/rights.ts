@@ -1,4 +1,4 @@
-/** Makes the IAM statements of a function's role from the `access` of its route. */
+/** Makes the IAM policy statements of a function's role from the `access` of its route. */
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { Effect, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
@@ -17,7 +17,7 @@ export interface Resources {
   readonly importQueue: Queue;
   readonly exportQueue: Queue;
   readonly secretsKey: IKey;
-  /** The user pool that invites users. Undefined with an external issuer. */
+  /** The user pool in which users are invited. Undefined if the issuer is external. */
   readonly userPool: { readonly id: string; readonly arn: string } | undefined;
 }
 
@@ -51,8 +51,8 @@ const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
 };
 
 /**
- * Makes one statement for each set of key families (groups of partition keys), with the actions allowed on exactly this set. IAM evaluates
- * a batch or transaction over several families as one request, and a single statement must allow all of it.
+ * Makes one statement for each set of key families, with the actions that are allowed on exactly this set. A key family is a group of
+ * partition keys. IAM evaluates a batch or transaction as one request, and a single statement must allow all its keys.
  */
 function tableStatements(access: NonNullable<Access["table"]>, resource: string): PolicyStatement[] {
   const byFamilies = new Map<string, { patterns: string[]; actions: TableAction[] }>();
@@ -67,7 +67,7 @@ function tableStatements(access: NonNullable<Access["table"]>, resource: string)
       [resource],
     );
     statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": patterns });
-    // `ForAllValues` alone is also true for a request without keys, such as a Scan. This condition refuses those.
+    // // `ForAllValues` alone also allows a request without keys, such as a Scan. This condition refuses it.
     statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
     return statement;
   });
@@ -83,7 +83,10 @@ function patternsByAction(access: NonNullable<Access["table"]>): Map<TableAction
   return patterns;
 }
 
-/** A fixed order, so that the template does not change if a route lists its families in another order. */
+/**
+ * The order of families in the statements. It is fixed, so that the template does not change if a route lists its families in another
+ * order.
+ */
 const familyNames = [
   "ids",
   "identity",
@@ -124,8 +127,8 @@ function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): 
 const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
 
 /**
- * Returns cdk-nag's findings about the wildcards of `folderStatements`, with the reason to accept them. A finding names the bucket by the
- * stack export that contains its ARN.
+ * Returns the cdk-nag findings about the wildcards of `folderStatements`, with the reason for accepting them. A finding names the bucket
+ * by the stack export that contains the bucket's ARN.
  */
 export function folderFindings(
   { stack, bucketArn }: Bucket,
@@ -137,13 +140,13 @@ export function folderFindings(
   return Object.fromEntries(folders.map((folder) => [`AwsSolutions-IAM5[Resource::${name}/${folder}/*]`, reason]));
 }
 
-/** The tag of roles that may use the KMS key. An operator's role needs it for `npm run webhooks -- encrypt-secrets`. */
+/** The tag of roles that may use the KMS key. An operator's role also needs it, for `npm run webhooks -- encrypt-secrets`. */
 export const SECRETS_TAG = { name: "webhook-secrets", value: "use" } as const;
 
-/** Limits the right to the KMS key to the data keys of webhook secrets, by their encryption context. */
+/** The condition that limits the right to the KMS key to the data keys of webhook secrets. These have this encryption context. */
 export const secretsCondition = { "kms:EncryptionContext:purpose": PURPOSE } as const;
 
-/** Only a function that creates secrets may create data keys. The others only decrypt existing ones. */
+/** Only a function that creates webhook secrets may create data keys. The other functions may only decrypt them. */
 function secretsStatements(secrets: Access["secrets"], { keyArn }: IKey): PolicyStatement[] {
   if (secrets === undefined) return [];
   const actions = ["kms:Decrypt", ...(secrets === "make" ? ["kms:GenerateDataKey"] : [])];

@@ -1,14 +1,14 @@
-/** Adds cdk-nag's security rules to the stacks, and accepts single findings with a reason. */
+/** Adds the security rules of cdk-nag to the stacks, and accepts single findings with a reason. */
 import { type App, Validations } from "aws-cdk-lib/core";
 import type { IConstruct } from "constructs";
 
-/** Each finding that `accept` does not name fails the synthesis. The rules are imported here, because a local start does not need them. */
+/** A finding that `accept` does not name makes the synthesis fail. cdk-nag is imported here, because a local start does not need it. */
 export async function addRulePacks(app: App): Promise<void> {
   const { AwsSolutionsChecks, ServerlessChecks } = await import("cdk-nag");
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app));
 }
 
-/** Accepts findings at this resource only. `reasons` maps a rule, for example `AwsSolutions-S1`, to the reason. */
+/** Accepts findings only for this resource. `reasons` maps a rule, for example `AwsSolutions-S1`, to the reason. */
 export function accept(construct: IConstruct, reasons: Readonly<Record<string, string>>): void {
   for (const [id, reason] of Object.entries(reasons)) Validations.of(construct).acknowledge({ id, reason });
 }

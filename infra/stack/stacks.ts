@@ -1,6 +1,4 @@
-/**
- * Makes the two stacks and their connections. The service stack contains the workers, the API and the outputs for clients and operators.
- */
+/** Makes the two stacks and connects them. The service stack contains the workers, the API, and the outputs for clients and operators. */
 import { CfnOutput, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import type { Route } from "../routes/route.ts";
@@ -20,7 +18,7 @@ export interface Stacks {
   readonly service: Stack;
 }
 
-/** @param bundles the directory that `bundle()` wrote */
+/** @param bundles the directory into which `bundle()` has written the functions */
 export function createStacks(
   scope: Construct,
   config: DeployConfig,
@@ -31,7 +29,7 @@ export function createStacks(
   const { bucket, importQueue, secretsKey, identity } = data;
   const service = new Stack(scope, stackNameOf(config.stage), {
     description: "Multi-tenant canvassing backend",
-    // CloudFormation accepts a template of at most one megabyte, indentation included.
+    // // CloudFormation accepts a template of at most one megabyte. Indentation counts too.
     suppressTemplateIndentation: true,
   });
   const platform: Platform = {
@@ -77,7 +75,7 @@ export function createStacks(
       UserPoolId: identity.userPool.id,
       UserPoolClientId: identity.userPool.clientId,
     }),
-    // `npm run dead-letters` finds the queues of both stacks by these outputs.
+    // // `npm run dead-letters` finds the queues of both stacks through these outputs.
     ImportsUrl: importQueue.queueUrl,
     ...(importQueue.deadLetterQueue !== undefined && {
       ImportsDeadLettersUrl: importQueue.deadLetterQueue.queue.queueUrl,

@@ -1,6 +1,6 @@
 /**
- * Makes the functions that no route calls, with their event sources. `publish` and `flush` read the table's stream, `deliver` and the jobs
- * read queues, and the sweeper runs on a schedule.
+ * Makes the functions that no route calls, with their event sources. `publish` and `flush` read the table's stream, `deliver` and the
+ * jobs read queues, and the sweeper runs on a schedule.
  */
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { CfnRule } from "aws-cdk-lib/aws-events";
@@ -18,18 +18,24 @@ import { createDeadLetterQueue } from "./queues.ts";
 import { allow } from "./rights.ts";
 import { accept } from "./rules.ts";
 
-/** Seven retries isolate one bad record of 100 by bisection; the others are for transient faults. */
+/**
+ * Number of retries of a batch of stream records. After seven failures, splitting the batch has isolated a single bad record of 100. The
+ * others are for faults that pass.
+ */
 const STREAM_RETRIES = 10;
-/** Few, because a failing flush blocks its shard for other companies. The company's next write starts another flush. */
+/**
+ * Few retries, because a failing flush delays the flushes of other companies in the same shard. The company's next write starts another
+ * flush.
+ */
 const FLUSH_RETRIES = 3;
 /**
- * The sweeper replaces a lost message within half of this time. A delivery that has been overdue for longer therefore means a fault of the
- * service.
+ * The alarm goes off when a delivery has been overdue for longer than this. The sweeper replaces a lost message within half of this time,
+ * so a longer delay means a fault of the service.
  */
 const OVERDUE_SECONDS = 900;
 /**
- * Lambda gives up a record that still fails at this age, and reports only the position of the record in the stream. The stream keeps
- * records for 24 hours, so an operator has an hour to read the record.
+ * Age at which Lambda gives up a record that still fails. It then reports only the record's position in the stream. The stream keeps
+ * records for 24 hours, so an operator has one hour to read the record.
  */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
 
@@ -67,7 +73,7 @@ function createPublisher(scope: Construct, platform: Platform): void {
   });
 }
 
-/** Makes the function `flush`. Stream records only start it; it reads what to flush from the table. */
+/** Makes the function `flush`. A stream record only starts it. The function reads from the table what it has to flush. */
 function createFlusher(scope: Construct, platform: Platform): void {
   const destination = createDeadLetterQueue(scope, "UnflushedIndexes", {
     title: "Unflushed indexes",
@@ -104,7 +110,7 @@ const readsStream = (table: Table): PolicyStatement =>
     [streamOf(table)],
   );
 
-/** Reads the stream in order, from its oldest record. Abandoned records go to the queue `failed`. */
+/** Makes an event source that reads the stream in order, from its oldest record. Records that Lambda gives up go to the queue `failed`. */
 const streamSource = (target: LambdaFunction, table: Table, failed: Queue) => ({
   functionName: target.functionName,
   eventSourceArn: streamOf(table),
@@ -127,8 +133,8 @@ function streamOf(table: Table): string {
 function createDeliverer(scope: Construct, platform: Platform): void {
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    // The function may invoke itself through its queue, because the chain of messages ends: at a delivery's last attempt, or when a backlog
-    // is empty.
+    // // The function may invoke itself through its queue. The chain of messages ends at a delivery's last attempt, or when a backlog is
+    // empty.
     recursion:
       "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
     statements: [readsQueue(platform.deliveryQueue)],
@@ -171,7 +177,8 @@ function createSweeper(scope: Construct, platform: Platform): void {
     sourceArn: rule.attrArn,
   });
   const event = "deliveries waiting";
-  // Includes paused webhooks and failing receivers. The alarm uses another metric, without them.
+  // // This metric includes the deliveries of paused webhooks and failing receivers. The alarm uses the next metric, which does not
+  // include them.
   logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
   const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
   alarm(sweep, "Overdue", {
@@ -200,7 +207,7 @@ export function createJobs(scope: Construct, platform: Platform): void {
 function createJob(home: Construct, platform: Platform, spec: EventFunction, queue: Queue): void {
   const job = createFunction(home, platform, {
     ...spec,
-    // The function may invoke itself through its queue, because each invocation continues where the last one ended. The messages end when
+    // // The function may invoke itself through its queue. Each invocation continues where the last one ended, and the messages end when
     // the whole file is imported or exported.
     recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
     statements: [readsQueue(queue)],
@@ -214,7 +221,10 @@ const readsQueue = ({ queueArn }: Queue): PolicyStatement =>
     [queueArn],
   );
 
-/** Without a batching window, Lambda passes messages on at once and does not wait for a full batch. */
+/**
+ * Connects the function to the queue. There is no batching window, so Lambda passes messages on at once and does not wait for a full
+ * batch.
+ */
 function readQueue(
   reader: LambdaFunction,
   { queueArn }: Queue,

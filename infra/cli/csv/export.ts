@@ -1,5 +1,6 @@
 /**
- * `export FILE`: lets the service write a file of all matching prospects, downloads it, and replaces FILE after the download is complete.
+ * `export FILE` starts an export job in the service and downloads the file that the job writes. It replaces FILE only after the download
+ * is complete.
  */
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -14,7 +15,7 @@ import { digits, type Progress } from "./progress.ts";
 import { answered, found, polled, type Service } from "./service.ts";
 import { download } from "./transfer.ts";
 
-/** The journal FILE.export.json, from which the command resumes an interrupted export. */
+/** The content of the journal FILE.export.json, from which the command resumes an interrupted export. */
 const Journal = z.object({
   base: z.string(),
   companyId: z.int(),
@@ -23,7 +24,7 @@ const Journal = z.object({
   createdAt: z.string(),
 });
 
-/** Returns the exit code. Throws Failed and CutOff. */
+/** Returns the exit code. Throws Failed, or CutOff if the user can resume the export. */
 export async function exportFile(service: Service, options: ExportOptions, progress: Progress): Promise<number> {
   const { file } = options;
   const journal = `${file}.export.json`;
@@ -38,7 +39,7 @@ export async function exportFile(service: Service, options: ExportOptions, progr
     return exitCodes.done;
   } catch (error) {
     progress.end();
-    // The service no longer has the file. Without the journal the same command begins a new export.
+    // // The service has deleted the file. Without the journal, the same command begins a new export.
     if (error instanceof Gone) await rm(journal, { force: true });
     if (!service.signal.aborted) throw error;
     throw new CutOff(`${file} is unchanged: run the same command to resume`);
@@ -73,7 +74,7 @@ async function begin(service: Service, { filter }: ExportOptions, journal: strin
   return job;
 }
 
-/** Returns the export that the journal names, or undefined if its filter differs or it has failed. */
+/** Returns the export in the journal. Returns undefined if its filter differs from the command's filter, or if the export has failed. */
 async function resumable(service: Service, { filter }: ExportOptions, journal: string): Promise<ExportJob | undefined> {
   const { base, companyId } = service;
   const entry = await readJson(journal, Journal);
@@ -81,7 +82,7 @@ async function resumable(service: Service, { filter }: ExportOptions, journal: s
     return undefined;
   const params = { path: { id: entry.id } };
   const job = await found(service, () => service.client.GET("/api/prospects/exports/{id}", { params }));
-  // A service with a new table may have another export under the same id, so compare the creation times too.
+  // // After a service has got a new table, the same id may belong to another export. The creation times are therefore compared too.
   if (job === undefined || job.createdAt !== entry.createdAt || job.state === "failed") return undefined;
   return job.state === "completed" && job.file === null ? undefined : job;
 }
@@ -92,18 +93,18 @@ const exportNow = (service: Service, id: number): Promise<ExportJob> =>
 const [QUOTE, LINE_FEED] = [0x22, 0x0a];
 
 /**
- * Saves the decompressed file and returns the number of rows without the header. Throws if bytes are missing, because gzip ends with a
- * checksum.
+ * Saves the decompressed file and returns the number of its rows without the header. Throws if bytes are missing, because gzip ends with
+ * a checksum.
  */
 async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { total }: ExportJob, progress: Progress) {
   const gunzip = createGunzip();
-  // The callback ignores errors, because `pipeline` passes an error on to `gunzip`, and the loop below throws it.
+  // // The callback ignores the error, because `pipeline` also passes it to `gunzip`. The loop below then throws it.
   pipeline(Readable.from(gzipped), gunzip, () => undefined);
   let rows = -1;
   let isQuoted = false;
   async function* counted(): AsyncGenerator<Buffer, void, undefined> {
     for await (const chunk of gunzip) {
-      // Count only line breaks outside of quoted cells. A doubled quotation mark inside a cell changes the state twice, so it has no
+      // // Only line breaks outside of quoted cells end a row. A doubled quotation mark inside a cell changes `isQuoted` twice and has no
       // effect.
       for (const byte of chunk) {
         if (byte === QUOTE) isQuoted = !isQuoted;

@@ -1,19 +1,19 @@
-/** Defines the errors that end the CSV command, with their exit codes, and repeats failed calls. */
+/** Defines the errors that end the CSV command, with their exit codes, and the repetition of failed calls. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export const exitCodes = { done: 0, skipped: 1, failed: 2, cutOff: 3 } as const;
 
-/** An error after which the same command would fail again. */
+/** An error that the same command would meet again. */
 export class Failed extends Error {
   override readonly name: string = "Failed";
 }
 
-/** The service no longer has the file. */
+/** The service has deleted the requested file. */
 export class Gone extends Failed {
   override readonly name = "Gone";
 }
 
-/** The service asks for a retry after at least `waitMs` milliseconds. */
+/** The service is too busy. A retry may come after `waitMs` milliseconds. */
 export class Busy extends Failed {
   override readonly name = "Busy";
   readonly waitMs: number;
@@ -23,12 +23,12 @@ export class Busy extends Failed {
   }
 }
 
-/** No answer came, or the user pressed Ctrl-C. The same command resumes afterwards. */
+/** No answer came, or the user pressed Ctrl-C. The same command resumes the transfer. */
 export class CutOff extends Error {
   override readonly name = "CutOff";
 }
 
-/** Sentences for the usual errors of the local file system, by their code. */
+/** The texts for common errors of the local file system, by Node's error code. */
 const fileFaults: Readonly<Record<string, string>> = {
   ENOENT: "does not exist",
   EACCES: "may not be read or written by this user",
@@ -40,7 +40,7 @@ const fileFaults: Readonly<Record<string, string>> = {
   EROFS: "is on a disk that cannot be written",
 };
 
-/** Returns Failed with a sentence for an error of the local file system. */
+/** Returns an error whose message describes the error of the local file system in a sentence. */
 export function fileFault(error: unknown, path: string): Failed {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const sentence = fileFaults[code];
@@ -49,16 +49,16 @@ export function fileFault(error: unknown, path: string): Failed {
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Returns the reason of an error. For a failed connection it is in `cause`. */
+/** Returns the reason of an error. If a connection fails, the reason is in the field `cause`. */
 export function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   const why = cause instanceof AggregateError ? cause.errors[0] : cause;
   return why instanceof Error && why.message !== "" ? why.message : messageOf(error);
 }
 
-/** The waits between this many tries take 45 seconds together. */
+/** Default number of tries. The waits between them take 45 seconds together. */
 export const TRIES = 8;
-/** The waits between this many tries take ten minutes together, in which a service starts again or a connection comes back. */
+/** Number of tries for work that survives a restart of the service. The waits between them take ten minutes together. */
 export const PATIENT_TRIES = 48;
 
 export const backoff = (attempt: number, signal: AbortSignal, leastMs = 0): Promise<void> =>
@@ -67,7 +67,8 @@ export const backoff = (attempt: number, signal: AbortSignal, leastMs = 0): Prom
   });
 
 /**
- * Repeats `work` after every error but Failed, with growing waits. After the last try it throws CutOff, or Busy if the service was busy.
+ * Repeats `work` after every error except Failed, with growing waits. After the last try it throws CutOff, or Busy if the service was
+ * busy.
  */
 export async function retried<T>(
   signal: AbortSignal,

@@ -1,12 +1,12 @@
-/** Reads and writes the local files of the CSV command. After a crash a file has either its old or its complete new content. */
+/** Reads and writes the local files of the CSV command. After a crash, a file has either its old or its complete new content. */
 import { open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type * as z from "zod/mini";
 import { Failed, fileFault } from "./fault.ts";
 
 /**
- * Returns the path behind symbolic links, and the mode of an existing file. Throws Failed for a device or a pipe, because a rename would
- * replace it.
+ * Returns the path behind symbolic links, and the file mode if the file exists. Throws Failed for a device or a pipe, because renaming a
+ * new file to this path would replace it.
  */
 export async function targetOf(file: string): Promise<{ readonly path: string; readonly mode: number | undefined }> {
   const existing = await stat(file).catch(() => undefined);
@@ -19,7 +19,8 @@ export async function targetOf(file: string): Promise<{ readonly path: string; r
 }
 
 /**
- * Replaces the file after all bytes are written. On an error the file stays as it was. Throws Failed for an error of the local file system.
+ * Replaces the file after all bytes are written. After an error the old file is unchanged. Throws Failed if the local file system reports
+ * an error.
  */
 export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
   const { path, mode } = await targetOf(file);
@@ -39,7 +40,7 @@ export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> 
   }
 }
 
-/** Turns an error of the local file system, such as a full disk, into Failed, because a retry would not help. */
+/** Converts an error of the local file system (such as a full disk) to Failed, because a retry would not help. */
 export const local = <T>(path: string, work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     throw error instanceof Failed ? error : fileFault(error, path);
@@ -48,7 +49,7 @@ export const local = <T>(path: string, work: Promise<T>): Promise<T> =>
 export const writeJson = (file: string, value: unknown): Promise<void> =>
   writeWhole(file, [Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`)]);
 
-/** Returns undefined if there is no file. Throws Failed if the content does not fit the schema. */
+/** Returns undefined if the file does not exist. Throws Failed if its content does not fit the schema. */
 export async function readJson<S extends z.ZodMiniType>(file: string, schema: S): Promise<z.output<S> | undefined> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;

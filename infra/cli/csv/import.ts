@@ -1,6 +1,6 @@
 /**
- * `import FILE`: sends the file to the service, waits for the import and reports its result. It imports the same content a second time only
- * with `--again`.
+ * `import FILE` sends the file to the service, waits for the import and prints its result. It imports the same content again only with
+ * `--again`.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -17,13 +17,13 @@ import { download, sendFile } from "./transfer.ts";
 
 const ERRORS_SHOWN = 10;
 
-/** An entry of the journal FILE.imports.json, from which the command resumes: one import of one content of the file. */
+/** An entry of the journal FILE.imports.json, which lets the command resume. Each entry is one import of one content of the file. */
 const Entry = z.object({
   base: z.string(),
   companyId: z.int(),
   sha256: z.string(),
   mapping: z.string(),
-  /** The number of earlier imports of the same content. */
+  /** Number of earlier imports of the same content. */
   attempt: z.int(),
   id: z.int(),
   createdAt: z.string(),
@@ -41,7 +41,7 @@ interface Begun {
   readonly record: (change: Pick<Entry, "uploaded" | "state">) => Promise<void>;
 }
 
-/** Returns the exit code. Throws Failed and CutOff. */
+/** Returns the exit code. Throws Failed, or CutOff if the user can resume the import. */
 export async function importFile(service: Service, options: ImportOptions, progress: Progress): Promise<number> {
   const content = await contentOf(options.file);
   if (options.errors !== undefined && (await targetOf(options.errors)).path === (await targetOf(options.file)).path) {
@@ -77,7 +77,7 @@ function howToResume(id: number, isDryRun: boolean, isSent: boolean): string {
 async function contentOf(file: string): Promise<Content> {
   const hash = createHash("sha256");
   let bytes = 0;
-  // The command reads the file more than once, which pipes and devices do not allow.
+  // // The command reads the file more than once, which is impossible with pipes and devices.
   if (!(await local(file, stat(file))).isFile()) throw new Failed(`${file} is not a regular file`);
   const read = async (): Promise<void> => {
     for await (const chunk of createReadStream(file)) {
@@ -101,7 +101,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
   };
   const lookUp = async (entry: Entry): Promise<ImportJob | undefined> => {
     const job = await found(service, () => getImport(service, entry.id));
-    // A service with a new table may have another import under the same id, so compare the creation times too.
+    // // After a service has got a new table, the same id may belong to another import. The creation times are therefore compared too.
     if (job?.createdAt === entry.createdAt) return job;
     await replace(entry);
     return undefined;
@@ -114,7 +114,8 @@ async function resume(service: Service, options: ImportOptions, content: Content
     const isCancelled = job.state === "awaiting_upload" && !other.uploaded && (await cancelled(service, job.id));
     const state = isCancelled ? "cancelled" : job.state;
     await replace(other, { ...other, state });
-    // The earlier content of a changed file probably has most of the same rows, so do not import both without being asked.
+    // // A changed file probably has many of the same rows as before. It must not be imported while the import of its earlier content is
+    // running, unless the user demands it.
     if (isOpen(state) && !options.again) {
       throw new Failed(
         `import ${job.id} of what this file held before still runs: wait for it, cancel it, or add --again`,
@@ -124,7 +125,8 @@ async function resume(service: Service, options: ImportOptions, content: Content
   const known = own.findLast((entry) => entry.sha256 === sha256);
   for (let attempt = known?.attempt ?? 0; ; attempt++) {
     const old = known?.attempt === attempt ? await lookUp(known) : undefined;
-    // Equal content has the same idempotency key, so that concurrent commands, also on two machines, share one import.
+    // // The idempotency key depends only on the content and the options. Concurrent commands with the same content therefore share one
+    // import, even on two machines.
     const key = createHash("sha256")
       .update(JSON.stringify([sha256, mapping, attempt]))
       .digest("base64url");
@@ -139,13 +141,13 @@ async function resume(service: Service, options: ImportOptions, content: Content
   }
 }
 
-/** The options that decide how the service reads the file. Imports of one content with different options are different imports. */
+/** The options that change how the service reads the file. The same content with other options is another import. */
 const readingOf = ({ mapping, matchBy, onMatch }: ImportOptions): string =>
   JSON.stringify(matchBy === undefined ? (mapping ?? null) : [mapping ?? null, matchBy, onMatch]);
 
 const isOpen = (state: string): boolean => state === "awaiting_upload" || state === "running";
 
-/** Whether the existing import can be resumed or its result reported, instead of a new import. */
+/** Returns true if the command can resume the existing import or print its result. Otherwise it begins a new import. */
 async function isUsable(service: Service, job: ImportJob, uploaded: boolean, isSameMapping: boolean, again: boolean) {
   if (job.state === "completed") return !again;
   if (!isOpen(job.state)) return false;
@@ -155,7 +157,7 @@ async function isUsable(service: Service, job: ImportJob, uploaded: boolean, isS
   throw new Failed(`import ${job.id} of this file runs with another mapping or matching: wait for it or cancel it`);
 }
 
-/** Returns false if the import has already ended. */
+/** Cancels the import. Returns false if the import has already ended. */
 async function cancelled({ client }: Service, id: number): Promise<boolean> {
   const { response, error } = await client.POST("/api/prospects/imports/{id}/cancel", { params: { path: { id } } });
   if (response.ok || response.status === 409) return response.ok;
@@ -190,7 +192,9 @@ async function begin(
   };
 }
 
-/** Sends the file. After a broken connection it sends the whole file again, because a presigned URL accepts it only in one request. */
+/**
+ * Uploads the file. After a broken connection it sends the whole file again, because a presigned URL accepts a file only in one request.
+ */
 async function upload(service: Service, file: string, { bytes }: Content, { job, record }: Begun, progress: Progress) {
   const { signal } = service;
   const show = (done: number): void => progress.show({ name: "sending", done, total: bytes, unit: "bytes" });
@@ -198,11 +202,11 @@ async function upload(service: Service, file: string, { bytes }: Content, { job,
     signal,
     async (attempt) => {
       const { state, upload: link } = attempt === 1 ? job : await importNow(service, job.id);
-      // The file has arrived, although the answer of the upload was lost.
+      // // The file has arrived in an earlier attempt whose answer was lost.
       if (state !== "awaiting_upload") return;
       if (link === null) throw new CutOff(`import ${job.id} waited too long for its file`);
       const { status, body } = await sendFile({ ...link, file, bytes }, signal, show);
-      // 412 means that a file was already uploaded by this link. It is the same file, because the link accepts no other content.
+      // // 412 means that a file has already been uploaded with this URL. It is the same file, because the URL accepts no other content.
       if ((status >= 200 && status < 300) || status === 412) return;
       const code = /<Code>([^<]+)</.exec(body)?.[1] ?? "";
       if (/Digest|Checksum/.test(code)) throw new Failed("the file has changed during the upload");
@@ -254,7 +258,10 @@ async function report(
   return skipped === 0 ? exitCodes.done : exitCodes.skipped;
 }
 
-/** Yields all errors of the import. The answer contains the first ones; if there are more, a report in the bucket contains all. */
+/**
+ * Returns all errors of the import as CSV. The answer contains only the first errors. If there are more, a report in the bucket contains
+ * all of them.
+ */
 function errorRows(service: Service, { id, errorReport, errors }: ImportJob) {
   if (errorReport === null) {
     const rows = [["row", "message"], ...errors.map(({ row, message }) => [String(row), message])];

@@ -88,7 +88,7 @@ function commonOf(values: CommonValues, [file, ...more]: readonly string[], env:
   if (file === undefined || more.length > 0) throw new Error("name one FILE, and put a name with blanks in quotes");
   const base = (values.base ?? serviceUrl(env)).replace(/\/+$/, "");
   if (!/^https?:/.test(base) || !URL.canParse(base)) throw new Error("--base must be an http or https URL");
-  // `--as` names a user of the local service, so the environment's token is not used.
+  // // With `--as`, the command gets a token for this user from the local service. The variable TOKEN is then ignored.
   const token = values.token ?? (values.as === undefined ? env.TOKEN : undefined);
   if (token === undefined && values.as === undefined) {
     throw new Error(
@@ -98,7 +98,7 @@ function commonOf(values: CommonValues, [file, ...more]: readonly string[], env:
   return { base, token, email: values.as, file };
 }
 
-/** Reads `HEADER=COLUMN` pairs. The last `=` separates, because a header may contain one. A JSON object is accepted too. */
+/** Reads `HEADER=COLUMN` pairs or a JSON object. In a pair the last `=` is the separator, because a header may contain `=`. */
 function mappingOf(values: readonly string[]): Mapping {
   const mapping: Record<string, Column | null> = {};
   for (const value of values) {

@@ -1,7 +1,7 @@
-/** Shows the progress of the CSV command: on a terminal one line that is redrawn, elsewhere a line every two seconds. */
+/** Shows the progress of the CSV command. A terminal shows one line that is redrawn. Other output gets a line every two seconds. */
 
 export interface Step {
-  /** The current step, for example `checking`. */
+  /** The name of the current step, for example `checking`. */
   readonly name: string;
   readonly done: number;
   readonly total?: number | undefined;
@@ -17,7 +17,7 @@ interface Terminal {
   write(text: string): unknown;
 }
 
-/** The last line is shown again after this time without a new step, with the time that the step has taken so far. */
+/** If there is no progress for this time, the last line is shown again, with the duration of the current step. */
 const TICK_MS = 1_000;
 const PLAIN_TICK_MS = 10_000;
 const PLAIN_EVERY_MS = 2_000;
@@ -38,7 +38,7 @@ export function openProgress(terminal: Terminal = process.stderr) {
     const line = `${lineOf(step, rate, isDrawn)}${seconds < TICK_MS / 1_000 ? "" : `, ${Math.floor(seconds)} s`}`;
     terminal.write(isDrawn ? `${ERASE_LINE}${line.slice(0, (terminal.columns ?? 80) - 1)}` : `${line}\n`);
   };
-  // A slow answer of the service must not look like a command that hangs.
+  // // The line is repeated, so that a slow answer of the service does not look as if the command hangs.
   const ticker = setInterval(() => {
     if (last !== undefined && Date.now() - shownAt >= (isDrawn ? TICK_MS : PLAIN_TICK_MS)) write(last);
   }, TICK_MS);
@@ -52,7 +52,7 @@ export function openProgress(terminal: Terminal = process.stderr) {
       else if (now - shownAt < (isDrawn ? DRAWN_EVERY_MS : PLAIN_EVERY_MS)) return;
       write(step);
     },
-    /** Writes a line above the progress, which stays. */
+    /** Writes a permanent line above the line of progress. */
     say: (line: string): unknown => terminal.write(`${isDrawn ? ERASE_LINE : ""}${line}\n`),
     end: (): unknown => {
       last = undefined;

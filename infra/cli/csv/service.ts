@@ -1,4 +1,4 @@
-/** Calls the service with a user's token, repeats calls that may succeed later, and describes errors in sentences. */
+/** Calls the service with a user's token. It repeats calls that may succeed later, and describes errors in sentences. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { Problem } from "#shared/problem.ts";
@@ -10,9 +10,9 @@ export interface Service {
   readonly companyId: number;
   readonly client: ApiClient;
   readonly token: () => Promise<string>;
-  /** Ctrl-C aborts it. */
+  /** The signal that Ctrl-C aborts. */
   readonly signal: AbortSignal;
-  /** Tells the user something beside the progress. */
+  /** Prints a permanent line for the user. */
   readonly say: (line: string) => unknown;
 }
 
@@ -23,7 +23,10 @@ interface Access {
 }
 
 const ANSWER_MS = 30_000;
-/** A token is replaced after this time. Tokens of the local service are valid for longer, so a long command always has a valid one. */
+/**
+ * After this time a new token of the local service is fetched. Its tokens are valid for longer, so a long command always has a valid
+ * token.
+ */
 const TOKEN_MS = 300_000;
 
 /** Throws CutOff if the service does not answer, and Failed if it refuses the user. */
@@ -48,8 +51,9 @@ interface Answer<T> {
 }
 
 /**
- * Repeats a call that got no answer, or whose answer allows a retry, at most `tries` times, and tells the user when the service is away and
- * when it is back. The call must be safe to repeat. Throws Failed if the service refuses it, and CutOff if the last try got no answer.
+ * Repeats a call up to `tries` times if it gets no answer or if the answer allows a retry. The call must be safe to repeat. The user gets
+ * a message when the service becomes unreachable and when it is back. Throws Failed if the service refuses the call, and CutOff if the
+ * last try gets no answer.
  */
 export async function answered<T>(
   { base, signal, say }: Pick<Service, "base" | "signal" | "say">,
@@ -78,7 +82,7 @@ export async function answered<T>(
   return value;
 }
 
-/** Returns undefined for status 404. */
+/** Returns undefined if the service answers 404. */
 export const found = async <T>(service: Service, call: () => Promise<Answer<T>>): Promise<T | undefined> =>
   (
     await answered<{ value: T | undefined }>(service, async () => {
@@ -97,7 +101,7 @@ export async function polled<T>({ signal }: Service, look: () => Promise<T | und
 }
 
 /**
- * Returns the error of an answer, which is Busy if a retry may succeed. A 409 with `Retry-After` means that an equal request is still
+ * Returns the error for an answer. It is Busy if a retry may succeed. A 409 with `Retry-After` means that an equal request is still
  * running.
  */
 export function problemOf(status: number, body: unknown, retryAfter: string | null = null): Failed {
@@ -116,7 +120,10 @@ function problemText(status: number, body: unknown): string {
   return `${[detail, ...faults].join("\n  ")} (${status}, request ${requestId})`;
 }
 
-/** Returns a function that provides the token: the given one, or one of the local service that is replaced before it expires. */
+/**
+ * Returns a function that provides the access token. It is the given token, or a token of the local service, which is replaced before it
+ * expires.
+ */
 function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () => Promise<string> {
   let current = { token: token ?? "", until: token === undefined ? 0 : Number.POSITIVE_INFINITY };
   return async () => {
@@ -128,7 +135,7 @@ function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () =>
       signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
     });
     const text = (await answer.text()).trim();
-    // A deployed service has no path /local/token and answers with a JSON problem. The local service answers with plain text.
+    // // A deployed service has no path /local/token and answers with a JSON problem. The local service answers errors with plain text.
     if (!answer.ok)
       throw new Failed(`no token for ${email}: ${text.startsWith("{") ? `${base} is not a local service` : text}`);
     current = { token: text, until: Date.now() + TOKEN_MS };

@@ -1,5 +1,5 @@
 /**
- * Sends and receives files over HTTP. An upload starts when the server asks for the bytes, and a download resumes after a broken
+ * Sends and receives files over HTTP. An upload begins when the server has asked for the bytes. A download is resumed after a broken
  * connection.
  */
 import { createReadStream } from "node:fs";
@@ -10,9 +10,9 @@ import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { backoff, CutOff, Failed, Gone, reasonOf, TRIES } from "./fault.ts";
 
-/** A connection without a byte for this time counts as broken. */
+/** A connection counts as broken when no byte has arrived for this time. */
 const IDLE_MS = 60_000;
-/** Some servers never answer `Expect: 100-continue`, so the upload starts after this time anyway. */
+/** Some servers never answer `Expect: 100-continue`. The upload therefore begins after this time without their answer. */
 const CONTINUE_MS = 2_000;
 
 function open(method: string, url: string, headers: OutgoingHttpHeaders, signal: AbortSignal) {
@@ -28,11 +28,11 @@ interface Upload {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly file: string;
-  /** The length that the header Content-Length contains. If the file has another length when it is sent, the connection breaks. */
+  /** The value of the header Content-Length. If the file has another length when it is sent, the connection breaks. */
   readonly bytes: number;
 }
 
-/** Sends a file and returns the answer, which may come before the whole file is sent. Rejects if no answer comes. */
+/** Sends a file and returns the answer. The answer may come before the whole file is sent. Rejects if no answer comes. */
 export async function sendFile(
   { url, headers, file, bytes }: Upload,
   signal: AbortSignal,
@@ -52,7 +52,7 @@ export async function sendFile(
   const send = (): void => {
     if (isSending) return;
     isSending = true;
-    // Nothing to do here: the request itself reports a broken connection.
+    // // The request itself reports a broken connection, so this handler only closes the request.
     pipeline(createReadStream(file, { end: bytes - 1 }), counter, request).catch((error: Error) =>
       request.destroy(error),
     );
@@ -70,8 +70,8 @@ export async function sendFile(
 }
 
 /**
- * Yields the stored bytes of a file in the bucket, each once. Calls `link` before each request, because links expire. Throws Gone if the
- * file was removed, and CutOff after several tries without a byte.
+ * Yields each stored byte of a file in the bucket once. Calls `link` before each request, because presigned URLs expire. Throws Gone if
+ * the file was deleted, and CutOff after several tries without a byte.
  */
 export async function* download(
   link: () => Promise<string>,
