@@ -34,7 +34,7 @@ export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
 const featureFlags = {
   ...recommendedFlags,
   "aws:cdk:enable-asset-metadata": true,
-  // // "strong" makes the stacks refer to each other by exports. CloudFormation then refuses to remove a resource that the other stack
+  // "strong" makes the stacks refer to each other by exports. CloudFormation then refuses to remove a resource that the other stack
   // uses. The CDK recommends "weak".
   "@aws-cdk/core:defaultCrossStackReferences": "strong",
 } as const;
@@ -61,12 +61,12 @@ export async function synthesize(
     outdir: outDir,
     treeMetadata: false,
     analyticsReporting: false,
-    // // Loading CloudFormation's own rules takes 1.5 s. The command `cdk` and a test apply them.
+    // Loading CloudFormation's own rules takes 1.5 s. The command `cdk` and a test apply them.
     builtinCloudFormationValidation: false,
-    // // The CDK would copy the bundles for an upload, but this process uploads nothing.
+    // The CDK would copy the bundles for an upload, but this process uploads nothing.
     context: {
       "aws:cdk:disable-asset-staging": true,
-      // // This report contains warnings about deployments, which do not concern a local start.
+      // This report contains warnings about deployments, which do not concern a local start.
       "@aws-cdk/core:annotationsInValidationReport": false,
     },
   });

@@ -75,7 +75,7 @@ class Terminal {
     const { pid, exitCode, signalCode } = this.#shell;
     if (pid === undefined || exitCode !== null || signalCode !== null) return;
     const ended = once(this.#shell, "exit");
-    // // The negative id means the process group: the shell and all processes that it has started.
+    // The negative id means the process group: the shell and all processes that it has started.
     process.kill(-pid, "SIGTERM");
     await ended;
   }

@@ -191,7 +191,7 @@ async function story(): Promise<void> {
   for (let i = 0; i < CHANGES; i++) {
     const id = prospectIds[i % prospectIds.length];
     const isEvenRound = Math.floor(i / prospectIds.length) % 2 === 0;
-    // // The rounds alternate between two statuses, so that each PATCH is a change. The chosen prospect begins with the second status,
+    // The rounds alternate between two statuses, so that each PATCH is a change. The chosen prospect begins with the second status,
     // and the others with the first.
     const status = (id === chosen) === isEvenRound ? first : second;
     const answer = await rep("PATCH", `/api/prospects/${id}`, { currentStatusId: status.id });

@@ -31,7 +31,7 @@ export async function cachedBundle(
     publish(made, entry);
     removeOldEntries(cache);
   }
-  // // The cache keeps the newest entries, so a used entry gets a new time.
+  // The cache keeps the newest entries, so a used entry gets a new time.
   const now = new Date();
   utimesSync(entry, now, now);
   rmSync(outDir, { recursive: true, force: true });

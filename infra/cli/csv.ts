@@ -8,7 +8,7 @@ import { readOptions, usage } from "./csv/options.ts";
 import { openProgress } from "./csv/progress.ts";
 import { openService } from "./csv/service.ts";
 
-// // After the first Ctrl-C the command prints how to resume. A second Ctrl-C kills it.
+// After the first Ctrl-C the command prints how to resume. A second Ctrl-C kills it.
 const interrupt = new AbortController();
 for (const event of ["SIGINT", "SIGTERM"] as const) process.once(event, () => interrupt.abort());
 const { signal } = interrupt;

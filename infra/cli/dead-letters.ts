@@ -123,7 +123,7 @@ function redrivesOf({ outputs, table }: TableInUse, sqs: SQSClient, streams: Dyn
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, output("TableName"), Body);
-    // // The stream has deleted the record, but nothing is lost. The record would only start a flush of the company's search index, and
+    // The stream has deleted the record, but nothing is lost. The record would only start a flush of the company's search index, and
     // the company's next write starts one too.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {

@@ -68,7 +68,7 @@ export async function deployedTable(stackName: string): Promise<TableInUse> {
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const outputs: Record<string, unknown> = Object.fromEntries(listed);
   const { TableName, UserPoolId } = StackOutputs.parse(outputs);
-  // // All clients share the credentials, so that they are looked up only once.
+  // All clients share the credentials, so that they are looked up only once.
   const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
   const table = openTable(TableName, dynamoClient(settings));
   const calls = { dynamoDb: settings, sqs: settings };

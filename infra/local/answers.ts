@@ -42,7 +42,7 @@ export type GatewayErrors = (
 
 export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
   for (const [type, { responseTemplates, responseParameters }] of Object.entries(gatewayResponses)) {
-    // // A response may contain the authorizer's variables only for ACCESS_DENIED. Other errors can occur before the authorizer answers.
+    // A response may contain the authorizer's variables only for ACCESS_DENIED. Other errors can occur before the authorizer answers.
     const variables = type === "ACCESS_DENIED" ? AFTER_AUTHORIZER : REQUEST_ID;
     checkTexts(type, responseTemplates, responseParameters, "gatewayresponse.header.", variables);
   }
@@ -56,7 +56,7 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
     const [[mediaType, template] = ["application/json", '{"message":null}']] = Object.entries(
       response?.responseTemplates ?? {},
     );
-    // // DEFAULT_4XX and DEFAULT_5XX define the answer for several errors. If they have no status, each error keeps its default status.
+    // DEFAULT_4XX and DEFAULT_5XX define the answer for several errors. If they have no status, each error keeps its default status.
     const status = Number(response?.statusCode ?? defaultStatus[type]);
     const parameters = headersOf(response?.responseParameters ?? {}, variables);
     return { status, headers: withType(parameters, mediaType), body: render(template, variables) };
@@ -98,7 +98,7 @@ export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): M
 }
 
 function statusOf(id: string, template: string): string {
-  // // API Gateway accepts keys without quotes, as in the CDK's `{ statusCode: 200 }`. JSON.parse needs the quotes.
+  // API Gateway accepts keys without quotes, as in the CDK's `{ statusCode: 200 }`. JSON.parse needs the quotes.
   const parsed = z.safeParse(StatusCode, parseJson(template.replace(/\bstatusCode\b(?!")/, '"statusCode"')));
   if (!parsed.success) {
     throw new LocalError(`${id}: the local runtime supports only {"statusCode": N} as a request template`);

@@ -122,7 +122,7 @@ export const RestApi = z.strictObject({
   Name: Ignored,
   Description: Ignored,
   Body: z.unknown(),
-  // // `Mode` only determines whether a deployment merges the definition into an existing API. Each local start begins without an API.
+  // `Mode` only determines whether a deployment merges the definition into an existing API. Each local start begins without an API.
   Mode: Ignored,
   Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
   EndpointConfiguration: Ignored,
@@ -152,7 +152,7 @@ export const Stage = z.strictObject({
   RestApiId: z.string(),
   StageName: z.string(),
   MethodSettings: z._default(z.array(MethodSetting), []),
-  // // These have no effect here: the local service always runs the whole template and writes no access log.
+  // These have no effect here: the local service always runs the whole template and writes no access log.
   DeploymentId: Ignored,
   AccessLogSetting: Ignored,
   Description: Ignored,

@@ -130,7 +130,7 @@ export function createAuthorizer(
   return {
     flush: () => cached.clear(),
     async authorize(headers, methodArn) {
-      // // AWS does not document which one of several Authorization headers is used. Joined by a comma they do not match the pattern, so
+      // AWS does not document which one of several Authorization headers is used. Joined by a comma they do not match the pattern, so
       // the request is refused.
       const token = valuesOf(headers, header).join(", ");
       if (token === "" || pattern?.test(token) === false) return "UNAUTHORIZED";

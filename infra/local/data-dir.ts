@@ -45,7 +45,7 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
   }
   const at = (name: string): string => path.join(realpathSync(directory), name);
   const release = lock(at("lock"));
-  // // The first start writes the file `complete` at its end. If the file is missing, that start was interrupted and the demo data is
+  // The first start writes the file `complete` at its end. If the file is missing, that start was interrupted and the demo data is
   // incomplete.
   if (fresh || !existsSync(at("complete"))) {
     for (const name of [
@@ -133,7 +133,7 @@ function isRunning(pid: number, start: string): boolean {
 /** Returns the time at which the process started, in clock ticks since the boot. Returns an empty text on systems other than Linux. */
 function startOf(pid: number): string {
   try {
-    // // The second field is the program's name in parentheses. It may contain blanks, so the line is split after it.
+    // The second field is the program's name in parentheses. It may contain blanks, so the line is split after it.
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[19] ?? "";
   } catch {
     return "";

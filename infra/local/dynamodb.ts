@@ -57,10 +57,10 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
   const database = file ?? (scratch === undefined ? undefined : join(scratch, "tables.db"));
   const storage = database === undefined ? [] : ["--db-path", database];
   const command = [serverBinary(), "--host", "127.0.0.1", "--port", String(port), ...storage];
-  // // The server is in a separate process group, so that Ctrl-C in a terminal does not reach it. This process stops it last.
+  // The server is in a separate process group, so that Ctrl-C in a terminal does not reach it. This process stops it last.
   const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    // // The server executes one request at a time. A second thread would only cost an eighth more CPU time.
+    // The server executes one request at a time. A second thread would only cost an eighth more CPU time.
     env: { ...process.env, SCRATCH: scratch ?? "", TOKIO_WORKER_THREADS: "1" },
     detached: true,
   });
@@ -122,7 +122,7 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // // The process group no longer exists, because the server has already ended.
+    // The process group no longer exists, because the server has already ended.
   }
 }
 

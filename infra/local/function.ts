@@ -121,7 +121,7 @@ class Pool {
 
   take(): Promise<Environment> {
     if (this.#stopped) return Promise.reject(stopping());
-    // // The environment that was busy last is used first. The others stay idle and can end.
+    // The environment that was busy last is used first. The others stay idle and can end.
     for (let environment = this.#idle.pop(); environment !== undefined; environment = this.#idle.pop()) {
       this.#host.warm.remove(environment);
       if (environment.alive) return Promise.resolve(environment);
@@ -188,7 +188,7 @@ class Pool {
       },
       variables: {
         ...this.#host.variables,
-        // // The local servers recognise the function by its access key, to check its rights.
+        // The local servers recognise the function by its access key, to check its rights.
         AWS_ACCESS_KEY_ID: name,
         ...lambdaVariables(this.#spec),
         ...own?.Variables,

@@ -66,7 +66,7 @@ export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<str
         send(response, await answered(answer, requestId, encodings));
         if (!request.complete) discard(request);
       } catch {
-        // // The client has disconnected.
+        // The client has disconnected.
         response.destroy();
       }
     },
@@ -91,7 +91,7 @@ async function answerTo(
   requestId: string,
   response: ServerResponse,
 ): Promise<Answer | GatewayError | Denied | undefined> {
-  // // Node's HTTP parser is configured to accept requests without Host. The gateway can therefore send its own error body here.
+  // Node's HTTP parser is configured to accept requests without Host. The gateway can therefore send its own error body here.
   if (request.headers.host === undefined && request.httpVersion === "1.1") return "BAD_REQUEST_PARAMETERS";
   const raw = readRequest(request);
   if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
@@ -193,10 +193,10 @@ function send(response: ServerResponse, answer: Answer): void {
 }
 
 function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "body">): void {
-  // // The header of the gateway is only for answers without a function. The function's own value replaces it.
+  // The header of the gateway is only for answers without a function. The function's own value replaces it.
   if (headers.some(([name]) => name.toLowerCase() === "server-timing")) response.removeHeader("Server-Timing");
   for (const [name, value] of headers) {
-    // // Node.js sets these headers itself. Duplicates would be invalid.
+    // Node.js sets these headers itself. Duplicates would be invalid.
     if (/^(?:content-length|transfer-encoding|connection)$/i.test(name)) continue;
     response.appendHeader(name, value);
   }

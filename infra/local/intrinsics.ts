@@ -87,7 +87,7 @@ export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value);
   const [name, argument] = entries.length === 1 ? (entries[0] ?? []) : [];
-  // // `Condition` is an intrinsic function only if its value is a text. In an IAM policy, `Condition` is a normal property whose value
+  // `Condition` is an intrinsic function only if its value is a text. In an IAM policy, `Condition` is a normal property whose value
   // is an object.
   const isCall = name !== undefined && (name !== "Condition" || typeof argument === "string");
   const intrinsic = isCall ? intrinsics[name] : undefined;

@@ -50,7 +50,7 @@ export async function bind(port: number, host: string): Promise<Listener> {
     },
     serve,
   );
-  // // Like API Gateway, this ignores an unknown `Expect` header. Node.js would answer 417.
+  // Like API Gateway, this ignores an unknown `Expect` header. Node.js would answer 417.
   server.on("checkExpectation", serve);
   try {
     server.listen(port, host);

@@ -69,7 +69,7 @@ export function attribute(
     case "AWS::Lambda::Function.Arn":
       return functionArn(own);
     default:
-      // // Only resources that the local service ignores (roles, log groups, alarms) come here, so any ARN is sufficient.
+      // Only resources that the local service ignores (roles, log groups, alarms) come here, so any ARN is sufficient.
       return name === "Arn" ? arn("local", own) : undefined;
   }
 }

@@ -110,7 +110,7 @@ export async function makeTemplates(
     serverTiming: true,
     watch: { runbook: "docs/runbook.md" },
   };
-  // // Loading the CDK takes a second, so it is loaded only when it is needed.
+  // Loading the CDK takes a second, so it is loaded only when it is needed.
   if (synthesize !== undefined) return synthesize(config, outDir);
   const { templatesInOrder } = await import("../synth.ts");
   return templatesInOrder(config, outDir, { signIn: { tokenPath: "local/token", users: demoUsers } });

@@ -70,7 +70,7 @@ function requestContext({ request, match, requestId, sourceIp, stage, authorizer
     extendedRequestId: requestId,
     httpMethod: request.verb,
     identity: { sourceIp, userAgent: header(request, "user-agent") ?? null },
-    // // The path does not contain the stage, as with a custom domain.
+    // The path does not contain the stage, as with a custom domain.
     path: request.path,
     protocol: "HTTP/1.1",
     requestId,

@@ -69,7 +69,7 @@ const droppedHeaders = new Set([
   "server",
   "te",
   "trailer",
-  // // AWS's table says only "exception" for this header. Node's HTTP server has already joined the chunks, so the header would be wrong.
+  // AWS's table says only "exception" for this header. Node's HTTP server has already joined the chunks, so the header would be wrong.
   "transfer-encoding",
   "upgrade",
   "www-authenticate",
@@ -113,7 +113,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
   return Buffer.concat(chunks);
 }
 
-/** Returns true if the list of binary media types contains this type. An entry may be `type/*` or `*/*`. */
+/** Returns true if the list of binary media types contains this type. In an entry, the subtype or both parts may be a star. */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
   return mediaTypes.some((entry) => {

@@ -12,7 +12,7 @@ const Resource = z.strictObject({
   Properties: z._default(Fields, {}),
   Metadata: z._default(Fields, {}),
   Condition: z.optional(z.string()),
-  // // These have no effect here, because the local service never updates or deletes a resource.
+  // These have no effect here, because the local service never updates or deletes a resource.
   DependsOn: z.optional(z.unknown()),
   DeletionPolicy: z.optional(z.unknown()),
   UpdateReplacePolicy: z.optional(z.unknown()),
@@ -34,7 +34,7 @@ export const Template = z.strictObject({
   Parameters: z._default(z.record(z.string(), z.looseObject({ Default: z.optional(z.unknown()) })), {}),
   Conditions: z._default(Fields, {}),
   Mappings: z._default(z.record(z.string(), z.record(z.string(), Fields)), {}),
-  // // These have no effect here: rules check the parameters of a deployment, and the other ones are for people.
+  // These have no effect here: rules check the parameters of a deployment, and the other ones are for people.
   Rules: z.optional(z.unknown()),
   Metadata: z.optional(z.unknown()),
   Description: z.optional(z.unknown()),
@@ -145,7 +145,7 @@ export const Bucket = z.strictObject({
   BucketName: z.optional(z.string()),
   CorsConfiguration: z.optional(z.strictObject({ CorsRules: z.array(CorsRule) })),
   NotificationConfiguration: z.optional(z.strictObject({ QueueConfigurations: z.array(QueueConfiguration) })),
-  // // These have no effect here, because local objects never expire, have no versions and are not encrypted.
+  // These have no effect here, because local objects never expire, have no versions and are not encrypted.
   BucketEncryption: Ignored,
   LifecycleConfiguration: Ignored,
   OwnershipControls: Ignored,
@@ -165,18 +165,18 @@ export const LambdaFunction = z.strictObject({
   ReservedConcurrentExecutions: z.optional(z.int()),
   DeadLetterConfig: z.optional(z.strictObject({ TargetArn: z.string() })),
   LoggingConfig: z.strictObject({
-    // // The default format is text, but the metric filters match only JSON lines.
+    // The default format is text, but the metric filters match only JSON lines.
     LogFormat: z.literal("JSON"),
     ApplicationLogLevel: z._default(z.enum(logLevels), "INFO"),
     SystemLogLevel: z._default(z.enum(systemLogLevels), "INFO"),
     LogGroup: z.optional(z.string()),
   }),
-  // // The code is found by the resource's metadata, which contain its directory.
+  // The code is found by the resource's metadata, which contain its directory.
   Code: Ignored,
   Architectures: Ignored,
   Description: Ignored,
   EphemeralStorage: Ignored,
-  // // Only `Allow` is accepted, because the local service does not stop a function that invokes itself through its queue.
+  // Only `Allow` is accepted, because the local service does not stop a function that invokes itself through its queue.
   RecursiveLoop: z.optional(z.literal("Allow")),
   Role: Ignored,
   Tags: Ignored,
@@ -197,7 +197,7 @@ export const EventSourceMapping = z.strictObject({
   BisectBatchOnFunctionError: z._default(z.boolean(), false),
   MaximumRetryAttempts: z._default(z.int(), -1),
   MaximumRecordAgeInSeconds: z._default(z.int(), -1),
-  // // Only 1 is accepted, because the local service processes one batch of a shard at a time.
+  // Only 1 is accepted, because the local service processes one batch of a shard at a time.
   ParallelizationFactor: z.optional(z.literal(1)),
   DestinationConfig: z.optional(OnFailure),
   ScalingConfig: z.optional(z.strictObject({ MaximumConcurrency: z.int() })),
@@ -221,7 +221,7 @@ export const Rule = z.strictObject({
       Arn: z.string(),
       Id: z.string(),
       Input: z.optional(z.string()),
-      // // These have no effect here, because an invocation on the same machine always arrives.
+      // These have no effect here, because an invocation on the same machine always arrives.
       RetryPolicy: Ignored,
       DeadLetterConfig: Ignored,
     }),

@@ -64,7 +64,7 @@ type Undo = (() => unknown)[];
 const DRAIN_MS = 3_000;
 
 async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void>): Promise<LocalService> {
-  // // A missing server program is reported here, before the functions are built. Building them takes seconds.
+  // A missing server program is reported here, before the functions are built. Building them takes seconds.
   if (options.dynamoDbEndpoint === undefined) serverBinary();
   const listener = await bind(options.port, options.host ?? "127.0.0.1");
   undo.push(() => listener.stop());
@@ -72,7 +72,7 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const dir = dataDir === undefined ? temporaryDir() : openDataDir(dataDir, fresh);
   undo.push(() => dir.release());
   const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
-  // // If one of the two fails, this still waits for the other one. esbuild prints a crash report if its parent process ends during a
+  // If one of the two fails, this still waits for the other one. esbuild prints a crash report if its parent process ends during a
   // build.
   const build = bothEnded(makeTemplates(options, identity, dir.assembly), writeWorker(dir.worker));
   const [servers, [templates]] = await bothEnded(startServers(options, dir, undo), build);
@@ -125,7 +125,7 @@ async function run(parts: Parts): Promise<LocalService> {
     warm,
     log({ name, file, LoggingConfig }, text) {
       options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });
-      // // One file contains the log lines of all functions, so each line begins with the function's file.
+      // One file contains the log lines of all functions, so each line begins with the function's file.
       log.write(`${file} ${text}\n`);
     },
     onInvoked(failed) {

@@ -88,7 +88,7 @@ const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.)/;
 function adapt(message: unknown): void {
   if (!isInitialization(message)) return;
   const { fastify } = message;
-  // // fauxqs listens on all network interfaces and verifies no signature, so connections from other machines are refused here.
+  // fauxqs listens on all network interfaces and verifies no signature, so connections from other machines are refused here.
   fastify.server.on("connection", (socket) => {
     if (!LOOPBACK.test(socket.remoteAddress ?? "")) socket.destroy();
   });
@@ -140,7 +140,7 @@ export async function createQueues({ endpoint, sqs }: QueueServer, { queues }: S
     const given = settable.flatMap((name) => (queue[name] === undefined ? [] : [[name, String(queue[name])] as const]));
     const redrive = RedrivePolicy === undefined ? {} : { RedrivePolicy: JSON.stringify(RedrivePolicy) };
     const Attributes = { ...Object.fromEntries(given), ...redrive };
-    // // CreateQueue fails if an existing queue has other settings. They are therefore set by a second call.
+    // CreateQueue fails if an existing queue has other settings. They are therefore set by a second call.
     await sqs.send(new CreateQueueCommand({ QueueName }));
     await sqs.send(new SetQueueAttributesCommand({ QueueUrl: queueUrl(endpoint, QueueName), Attributes }));
   }

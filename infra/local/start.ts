@@ -33,7 +33,7 @@ function whenAbandoned(stop: () => void): void {
 }
 
 async function main(): Promise<void> {
-  // // A start can be interrupted at any point: nothing needs to finish, and the DynamoDB server ends together with this process.
+  // A start can be interrupted at any point: nothing needs to finish, and the DynamoDB server ends together with this process.
   const exitAtOnce = (): never => process.exit(0);
   process.once("SIGINT", exitAtOnce).once("SIGTERM", exitAtOnce);
   const service = await startLocal(readOptions(process.argv.slice(2), process.env));

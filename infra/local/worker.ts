@@ -92,7 +92,7 @@ async function serve(port: MessagePort): Promise<void> {
   Object.assign(globalThis, { awslambda });
   if (data.compileCache !== null) module.enableCompileCache(data.compileCache);
   const send = (message: FromWorker): void => port.postMessage(message);
-  // // Log lines and the answer use the same port, so that a log line arrives before the answer.
+  // Log lines and the answer use the same port, so that a log line arrives before the answer.
   replaceConsole(
     data.logLevel,
     () => requestId,

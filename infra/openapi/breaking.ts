@@ -113,7 +113,7 @@ function compareBodies(before: Described, after: Described, tell: Tell): void {
 function compareAnswers(before: Described, after: Described, tell: Tell): void {
   for (const [status, entry] of Object.entries(before.operation.responses)) {
     const next = after.operation.responses[status];
-    // // Clients handle all errors by the same problem body. An error that no longer occurs therefore breaks no client.
+    // Clients handle all errors by the same problem body. An error that no longer occurs therefore breaks no client.
     if (next === undefined && !status.startsWith("2")) continue;
     if (next === undefined) {
       tell(`the answer ${status} is gone`);

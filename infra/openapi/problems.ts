@@ -55,7 +55,7 @@ export function problemResponses(): Record<string, JsonSchema> {
 
 function response(status: number, code: ProblemCode): JsonSchema {
   const { title } = problems[code];
-  // // 409 has the header Retry-After because of the code request_in_progress: an earlier request with the same Idempotency-Key is still
+  // 409 has the header Retry-After because of the code request_in_progress: an earlier request with the same Idempotency-Key is still
   // running.
   const retry = [409, 429, 503].includes(status) ? refTo("Retry-After") : {};
   const challenge = status === 401 ? refTo("WWW-Authenticate") : {};

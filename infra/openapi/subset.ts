@@ -50,7 +50,7 @@ export function compare(written: Side, read: Side, direction: Direction, report:
   const open = new Set<string>();
 
   function within(a: JsonSchema, b: JsonSchema, place: string, tell: Report): void {
-    // // A component may contain itself. The comparison does not follow such a cycle a second time.
+    // A component may contain itself. The comparison does not follow such a cycle a second time.
     const pair = a.$ref === undefined || b.$ref === undefined ? undefined : `${String(a.$ref)} ${String(b.$ref)}`;
     if (pair !== undefined && open.has(pair)) return;
     if (pair !== undefined) open.add(pair);
@@ -120,7 +120,7 @@ export function compare(written: Side, read: Side, direction: Direction, report:
         tell(`${place}.${name}`, direction === "request" ? "is required now" : "may be missing now");
       }
     }
-    // // Clients know only the fields of the earlier document. A field that only the later document has breaks no client.
+    // Clients know only the fields of the earlier document. A field that only the later document has breaks no client.
     const [earlier, later] = direction === "request" ? [fields, readFields] : [readFields, fields];
     for (const name of Object.keys(earlier)) {
       const [a, b] = [fields[name], readFields[name]];

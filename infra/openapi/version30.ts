@@ -39,7 +39,7 @@ const keywords: ReadonlySet<string> = new Set([
 
 /** Throws if a keyword is not known in OpenAPI 3.0. Otherwise a new keyword could be lost or have another meaning. */
 function schema30(schema: JsonSchema): JsonSchema {
-  // // Two keywords are left out. Generators ignore `propertyNames`, which limits the names of an object's properties. From `uniqueItems`
+  // Two keywords are left out. Generators ignore `propertyNames`, which limits the names of an object's properties. From `uniqueItems`
   // they make a set, but the API's answers contain lists.
   const { const: constant, propertyNames: _, uniqueItems: __, ...rest } = withInner(nullable(schema), schema30);
   const written = constant === undefined ? rest : { ...rest, enum: [constant] };

@@ -83,7 +83,7 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/import/template.csv",
     file: "prospects/template",
-    // // The route reads nothing from the table. It declares `table` because the handler of every streamed answer needs the variable
+    // The route reads nothing from the table. It declares `table` because the handler of every streamed answer needs the variable
     // TABLE_NAME.
     access: { table: {} },
     streamed: true,
@@ -105,7 +105,7 @@ export const prospectRoutes: readonly Route[] = [
         openImports: ["Query", "PutItem"],
         importList: ["PutItem"],
       },
-      // // A client uploads with a presigned URL. The upload then has the rights of the function that signed the URL.
+      // A client uploads with a presigned URL. The upload then has the rights of the function that signed the URL.
       files: { uploads: ["PutObject"] },
     },
     rate: LONG_WORK,
@@ -178,7 +178,7 @@ export const prospectRoutes: readonly Route[] = [
     access: {
       table: { ...indexRows, addressRanges: ["Query"], addresses: ["Query"], prospects: ["BatchGetItem"] },
     },
-    // // 500 addresses with the longest texts exceed the 6 MB of a buffered answer.
+    // 500 addresses with the longest texts exceed the 6 MB of a buffered answer.
     streamed: true,
   },
   {

@@ -68,7 +68,7 @@ export const referenceRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/api/statuses/{id}",
     file: "statuses/delete",
-    // // A deleted status keeps its text, so the row that keeps the text unique is not deleted.
+    // A deleted status keeps its text, so the row that keeps the text unique is not deleted.
     access: { table: { ...valueWrites, reference: ["GetItem", "PutItem", "UpdateItem"] } },
   },
 

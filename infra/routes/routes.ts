@@ -51,10 +51,10 @@ export const routes: readonly Route[] = declared.map(withIdempotency);
 /** The function that API Gateway calls with the Authorization header of each request, except of requests to public routes. */
 export const authorizer = {
   file: "authorize",
-  // // The function may fetch twice from the issuer. Each fetch may take three seconds.
+  // The function may fetch twice from the issuer. Each fetch may take three seconds.
   timeoutSeconds: 10,
   access: {
-    // // The identity row contains the user's rights. For users that an older release created, the user row (`reference`) contains them.
+    // The identity row contains the user's rights. For users that an older release created, the user row (`reference`) contains them.
     // The first sign-in accepts the invitation: it updates the identity row, the user row and the row of the e-mail address.
     table: { identity: ["GetItem", "UpdateItem"], reference: ["GetItem", "UpdateItem"], email: ["UpdateItem"] },
     issuer: "verify",

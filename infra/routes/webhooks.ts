@@ -11,7 +11,7 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks",
     file: "webhooks/list",
     access: { table: { webhooks: ["Query"] } },
-    // // Together, 40 webhooks with 50 registrations and filters of 4 KB exceed the 6 MB of a buffered answer.
+    // Together, 40 webhooks with 50 registrations and filters of 4 KB exceed the 6 MB of a buffered answer.
     streamed: true,
   },
   {
@@ -77,7 +77,7 @@ export const webhookRoutes: readonly Route[] = [
     },
     rate: LONG_WORK,
   },
-  // // The event types are part of the code, so this route reads nothing from the table.
+  // The event types are part of the code, so this route reads nothing from the table.
   { method: "GET", path: "/api/webhooks/event-types", file: "webhooks/event-types", access: { table: {} } },
   {
     method: "DELETE",
@@ -129,7 +129,7 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
     access: { table: { webhooks: ["GetItem"], deliveries: ["BatchGetItem", "Query"] } },
-    // // The answer contains a body of up to a megabyte and all attempts. A quotation mark of the body becomes four bytes in the answer,
+    // The answer contains a body of up to a megabyte and all attempts. A quotation mark of the body becomes four bytes in the answer,
     // so the answer may exceed the 6 MB of a buffered answer.
     streamed: true,
   },

@@ -41,7 +41,7 @@ const plans: Record<Preset, Plan> = {
     deliverySenders: 4,
     jobs: 2,
     reserved: {},
-    // // In a new account, a function may have at most 3 008 MB.
+    // In a new account, a function may have at most 3 008 MB.
     memoryMb: { "prospects/list": 2_048, "prospects/pins": 2_048 },
   },
   /**
@@ -75,7 +75,7 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // // The reservation for `events/deliver` must equal the concurrency of its event source. Lambda would throttle the event source if the
+  // The reservation for `events/deliver` must equal the concurrency of its event source. Lambda would throttle the event source if the
   // reservation were smaller.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };

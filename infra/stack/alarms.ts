@@ -114,7 +114,7 @@ const UNREADABLE = "IndexUnreadable";
 
 /** Counts log lines that report a missing or damaged part of a company's search index. */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup): void {
-  // // The log names a damaged index in one of two fields: as the error itself, or as the cause of another error.
+  // The log names a damaged index in one of two fields: as the error itself, or as the cause of another error.
   const fields: LogField[] = ["$.message.error", "$.message.cause"];
   new MetricFilter(scope, UNREADABLE, {
     logGroup,
@@ -163,11 +163,11 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
   const key = new Key(scope, "AlarmKey", {
     description: "Encrypts alarms in the topic that mails them",
     enableKeyRotation: true,
-    // // The key may be deleted with the stack, because it encrypts no stored data.
+    // The key may be deleted with the stack, because it encrypts no stored data.
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
-  // // The topic needs its own key. CloudWatch may not use the AWS managed key, and the policy of that key cannot be changed.
+  // The topic needs its own key. CloudWatch may not use the AWS managed key, and the policy of that key cannot be changed.
   const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com");
   const sameAccount = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
   key.addToResourcePolicy(

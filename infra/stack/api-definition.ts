@@ -46,7 +46,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
       ...unknownPaths([...paths.keys()], spec),
     },
     components: { securitySchemes: { [CALLER]: authorizer(spec) } },
-    // // The body of a form is passed to the function as base64, so that the bytes of an uploaded file do not change.
+    // The body of a form is passed to the function as base64, so that the bytes of an uploaded file do not change.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
     "x-amazon-apigateway-gateway-responses": gatewayResponses(spec.allowedOrigins),

@@ -61,7 +61,7 @@ export function createApi(
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  // // All routes share one log group. The names of its log streams contain the names of the functions.
+  // All routes share one log group. The names of its log streams contain the names of the functions.
   const logGroup = functionLogs(home, table);
   const made = table.map((route) => ({
     route,
@@ -107,7 +107,7 @@ function createRestApi(scope: Construct, { restApiName, definition, table, domai
   const api = new SpecRestApi(scope, "Api", {
     restApiName,
     apiDefinition: ApiDefinition.fromInline(definition),
-    // // With OVERWRITE, a deployment also removes what the definition no longer contains.
+    // With OVERWRITE, a deployment also removes what the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
     // The data stack makes this role.
@@ -124,9 +124,9 @@ function createRestApi(scope: Construct, { restApiName, definition, table, domai
     },
   });
   const resource = api.node.defaultChild;
-  // // With OVERWRITE, API Gateway reads the endpoint type from this parameter. Without it, the type would be edge-optimized.
+  // With OVERWRITE, API Gateway reads the endpoint type from this parameter. Without it, the type would be edge-optimized.
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
-  // // The CDK's own output is removed, because the stack already has the output ApiUrl.
+  // The CDK's own output is removed, because the stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
   // API Gateway applies a change of the default endpoint with the next deployment of the API, so the change must make one.
   api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
@@ -180,7 +180,7 @@ const accessLogFields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
-  // // The log lines of the authorizer contain only this id, so it is needed to find them.
+  // The log lines of the authorizer contain only this id, so it is needed to find them.
   authorizationId: "$context.authorizer.requestId",
 } as const;
 

@@ -53,7 +53,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const table = createTable(stack, config.adopted?.table);
   const importQueue = createImportQueue(stack);
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
-    // // CloudFormation may replace a queue. The old queue is kept, because it may still contain messages.
+    // CloudFormation may replace a queue. The old queue is kept, because it may still contain messages.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
   const bucket = createBucket(stack, importQueue, config.allowedOrigins, config.adopted?.bucket);
@@ -134,7 +134,7 @@ function createBucket(
     ],
   });
   const resource = bucket.node.defaultChild;
-  // // The construct has a method for notifications, but it would deploy an additional function.
+  // The construct has a method for notifications, but it would deploy an additional function.
   if (resource instanceof CfnBucket) resource.notificationConfiguration = uploadNotifications(uploads);
   accept(bucket, {
     "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
@@ -196,7 +196,7 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
           actions: keyAdministration,
           resources: ["*"],
         }),
-        // // The account as principal means that IAM policies decide who may use the key. The condition allows only roles with the tag.
+        // The account as principal means that IAM policies decide who may use the key. The condition allows only roles with the tag.
         new PolicyStatement({
           sid: "SigningFunctions",
           effect: Effect.ALLOW,
@@ -231,7 +231,7 @@ function keepExports(
     importQueue.queueArn,
     importQueue.deadLetterQueue?.queue.queueUrl,
     alarms.topicArn,
-    // // The name of an adopted key or user pool is a literal text and needs no export.
+    // The name of an adopted key or user pool is a literal text and needs no export.
     ...(config.adopted?.secretsKey === undefined ? [secretsKey.keyArn] : []),
     ...(userPool === undefined || config.adopted?.userPool !== undefined
       ? []

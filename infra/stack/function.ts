@@ -74,7 +74,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,
-    // // In the text format, a line begins with time, id and level. A metric filter for JSON could not read it.
+    // In the text format, a line begins with time, id and level. A metric filter for JSON could not read it.
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
     systemLogLevelV2: SystemLogLevel.INFO,

@@ -63,7 +63,7 @@ const TOO_LARGE =
 const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   ACCESS_DENIED: refusedToken,
   API_CONFIGURATION_ERROR: fault,
-  // // The authorizer has failed, so the token may be valid. A 401 would sign the user out.
+  // The authorizer has failed, so the token may be valid. A 401 would sign the user out.
   AUTHORIZER_CONFIGURATION_ERROR: unverified,
   AUTHORIZER_FAILURE: unverified,
   BAD_REQUEST_BODY: problem("validation_failed", "The body of the request is not valid."),
@@ -75,7 +75,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
   INVALID_API_KEY: forbidden,
   INVALID_SIGNATURE: noCaller,
-  // // API Gateway uses this error type for a path without a route.
+  // API Gateway uses this error type for a path without a route.
   MISSING_AUTHENTICATION_TOKEN: noRoute,
   QUOTA_EXCEEDED: problem("rate_limited", "The quota is used up.", { headers: RETRY_AFTER }),
   REQUEST_TOO_LARGE: problem("payload_too_large", TOO_LARGE),
@@ -125,7 +125,7 @@ export function preflight(methods: readonly PathMethod[], allowedOrigins: readon
   const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };
   const declared = ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]);
   return {
-    // // An integration may set only headers that the operation declares.
+    // An integration may set only headers that the operation declares.
     responses: { 204: { description: "204", headers: Object.fromEntries(declared) } },
     "x-amazon-apigateway-integration": {
       type: "mock",

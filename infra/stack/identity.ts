@@ -37,7 +37,7 @@ function identityOf(pool: IUserPool, issuer: string, clientId: string, audience:
   return {
     issuer,
     audience: audience.length === 0 ? clientId : Fn.join(",", [clientId, ...audience]),
-    // // Amazon Cognito documents this path for every user pool.
+    // Amazon Cognito documents this path for every user pool.
     jwksUri: `${issuer}/.well-known/jwks.json`,
     userPool: { id: pool.userPoolId, arn: pool.userPoolArn, clientId },
   };
@@ -51,7 +51,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     signInCaseSensitive: false,
     selfSignUpEnabled: false,
     autoVerify: { email: true },
-    // // The old address stays valid until the user has verified the new one, because mails to the address can reset the password.
+    // The old address stays valid until the user has verified the new one, because mails to the address can reset the password.
     keepOriginal: { email: true },
     passwordPolicy: {
       minLength: 12,
@@ -106,7 +106,7 @@ function createClient(pool: UserPool): UserPoolClient {
     idTokenValidity: Duration.hours(1),
     refreshTokenValidity: Duration.days(30),
   });
-  // // Every installed app contains this client's id, so the client must not be deleted with the stack.
+  // Every installed app contains this client's id, so the client must not be deleted with the stack.
   client.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   return client;
 }

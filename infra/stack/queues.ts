@@ -86,7 +86,7 @@ export function createDeliveryQueue(scope: Construct): Queue {
 export function createPoisonRecords(scope: Construct): Queue {
   return createDeadLetterQueue(
     scope,
-    // // The id is older than the name. With a new id, CloudFormation would replace the deployed queue.
+    // The id is older than the name. With a new id, CloudFormation would replace the deployed queue.
     "ParkedRecords",
     {
       title: "Poison records",

@@ -67,7 +67,7 @@ function tableStatements(access: NonNullable<Access["table"]>, resource: string)
       [resource],
     );
     statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": patterns });
-    // // `ForAllValues` alone also allows a request without keys, such as a Scan. This condition refuses it.
+    // `ForAllValues` alone also allows a request without keys, such as a Scan. This condition refuses it.
     statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
     return statement;
   });

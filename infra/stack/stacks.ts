@@ -29,7 +29,7 @@ export function createStacks(
   const { bucket, importQueue, secretsKey, identity } = data;
   const service = new Stack(scope, stackNameOf(config.stage), {
     description: "Multi-tenant canvassing backend",
-    // // CloudFormation accepts a template of at most one megabyte. Indentation counts too.
+    // CloudFormation accepts a template of at most one megabyte. Indentation counts too.
     suppressTemplateIndentation: true,
   });
   const platform: Platform = {
@@ -75,7 +75,7 @@ export function createStacks(
       UserPoolId: identity.userPool.id,
       UserPoolClientId: identity.userPool.clientId,
     }),
-    // // `npm run dead-letters` finds the queues of both stacks through these outputs.
+    // `npm run dead-letters` finds the queues of both stacks through these outputs.
     ImportsUrl: importQueue.queueUrl,
     ...(importQueue.deadLetterQueue !== undefined && {
       ImportsDeadLettersUrl: importQueue.deadLetterQueue.queue.queueUrl,

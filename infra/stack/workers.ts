@@ -133,7 +133,7 @@ function streamOf(table: Table): string {
 function createDeliverer(scope: Construct, platform: Platform): void {
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    // // The function may invoke itself through its queue. The chain of messages ends at a delivery's last attempt, or when a backlog is
+    // The function may invoke itself through its queue. The chain of messages ends at a delivery's last attempt, or when a backlog is
     // empty.
     recursion:
       "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
@@ -177,7 +177,7 @@ function createSweeper(scope: Construct, platform: Platform): void {
     sourceArn: rule.attrArn,
   });
   const event = "deliveries waiting";
-  // // This metric includes the deliveries of paused webhooks and failing receivers. The alarm uses the next metric, which does not
+  // This metric includes the deliveries of paused webhooks and failing receivers. The alarm uses the next metric, which does not
   // include them.
   logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
   const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
@@ -207,7 +207,7 @@ export function createJobs(scope: Construct, platform: Platform): void {
 function createJob(home: Construct, platform: Platform, spec: EventFunction, queue: Queue): void {
   const job = createFunction(home, platform, {
     ...spec,
-    // // The function may invoke itself through its queue. Each invocation continues where the last one ended, and the messages end when
+    // The function may invoke itself through its queue. Each invocation continues where the last one ended, and the messages end when
     // the whole file is imported or exported.
     recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
     statements: [readsQueue(queue)],

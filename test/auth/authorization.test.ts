@@ -24,7 +24,7 @@ describe("the caller's context", () => {
       fc.property(caller, (given) => {
         const context = contextOf(given);
         for (const value of Object.values(context)) expect(value).toMatch(/^.+$/);
-        // // API Gateway adds fields to the authorizer's context. Decoding must ignore them.
+        // API Gateway adds fields to the authorizer's context. Decoding must ignore them.
         expect(CallerContext.parse({ ...context, principalId: "x", integrationLatency: 1 })).toEqual(given);
       }),
     );
@@ -97,7 +97,7 @@ describe("the pattern that the gateway checks", () => {
   });
 
   test("takes time linear in the length of any header", () => {
-    // // On headers of this length, a pattern that backtracks would not finish.
+    // On headers of this length, a pattern that backtracks would not finish.
     for (const part of ["a", "Bearer ", "a.", ".", " "])
       expect(pattern.test(`Bearer ${part.repeat(200_000)}`)).toBe(false);
   });

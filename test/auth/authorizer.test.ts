@@ -101,7 +101,7 @@ test("an unknown user is logged without a stack", async () => {
   const entries = await loggedFor(`Bearer ${await service.mint({ sub: "nobody" })}`);
   expect(entries).toMatchObject([
     { level: "INFO", message: { event: "unauthorized", reason: "The user is unknown." } },
-    // // Lambda writes this second line for each error that a function throws.
+    // Lambda writes this second line for each error that a function throws.
     { level: "ERROR", message: { errorMessage: "Unauthorized", stackTrace: ["Error: Unauthorized"] } },
   ]);
 });

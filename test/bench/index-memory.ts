@@ -49,7 +49,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function measure(read: (reader: Reader) => Promise<unknown>): Promise<IndexMemory> {
-  // // The first read also loads code and data that do not belong to an index. It runs before the measurement, so that the result does
+  // The first read also loads code and data that do not belong to an index. It runs before the measurement, so that the result does
   // not include them.
   await read(fresh());
   const before = takenBytes();

@@ -117,7 +117,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const plain = await ask("one rep");
   const search = await ask("common word");
   const thousands = company.count / 1_000;
-  // // Companies below 100 000 prospects have no limit, because the rows of the page cost more there than the search index.
+  // Companies below 100 000 prospects have no limit, because the rows of the page cost more there than the search index.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const per = "read units per 1 000 prospects";
   return [
@@ -153,7 +153,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   });
   const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
   return [
-    // // Companies below a million prospects have no limit, because one or two of their few segments hold a whole city.
+    // Companies below a million prospects have no limit, because one or two of their few segments hold a whole city.
     line(
       "cold, maximum of 32, % of segments read",
       company.count >= 1_000_000 ? 10 : null,

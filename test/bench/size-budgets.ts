@@ -41,7 +41,7 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await coldStartBudgets(stage, firstId + count - 1)),
-    // // Budget 14 does not depend on the number of prospects, so it is measured only for the first company.
+    // Budget 14 does not depend on the number of prospects, so it is measured only for the first company.
     ...(smaller === undefined ? await attachedBudgets(stage) : []),
   ];
   return { stage, warm, budgets };

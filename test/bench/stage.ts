@@ -96,7 +96,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
     await context.table.transact(newTagWrites(company.id, tag));
   }
   const { statuses, tags, users } = await loadDictionary(context.table, company.id);
-  // // Some ids are skipped, so that the newest prospects have the same positions in their partition (128 ids) in companies of any size.
+  // Some ids are skipped, so that the newest prospects have the same positions in their partition (128 ids) in companies of any size.
   const spare = (IDS_PER_PARTITION - (count % IDS_PER_PARTITION)) % IDS_PER_PARTITION;
   const [firstId = 0] = await context.ids.takeProspects(company.id, spare + count);
   return {

@@ -70,7 +70,7 @@ export async function pinTimes({ context, caller, company }: Stage): Promise<Bud
     },
     gzip: () => pipeline(Readable.from(gzipped(texts)), nowhere()),
   });
-  // // Companies below 100 000 prospects have no limit, because their few pins share the fixed cost of the request.
+  // Companies below 100 000 prospects have no limit, because their few pins share the fixed cost of the request.
   const most = company.count < 100_000 ? null : 1;
   return [...runs].map(([name, { cpuMs }]) => ({
     number: 8,

@@ -245,7 +245,7 @@ async function besideFanOut(delayMinutes: number): Promise<string> {
     const first = await steady(service, good);
     const sentFirst = flooded.ids.size;
     await changed;
-    // // The service delays some deliveries of the other company. After this wait they are due, and the measurement is repeated while the
+    // The service delays some deliveries of the other company. After this wait they are due, and the measurement is repeated while the
     // service sends them.
     await wait(Math.max(0, begun + delayMinutes * MINUTE - Date.now()));
     progress("and on");

@@ -72,7 +72,7 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { id, count } = stage.company;
-  // // The import has left replaced parts of the index behind. The next flushes delete them now, so that the measurement does not include
+  // The import has left replaced parts of the index behind. The next flushes delete them now, so that the measurement does not include
   // this deletion.
   for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.context.ids.takeProspects(id, FLUSH_ENTRIES));
   const ids = await stage.context.ids.takeProspects(id, creates);
@@ -80,7 +80,7 @@ export async function backgroundBudgets(stage: Stage, creates: number): Promise<
   for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
     writeUnits += (await flushCreates(stage, ids.slice(done, done + FLUSH_ENTRIES))).writeUnits;
   }
-  // // Only a large number of creates leads to a merge of the largest part of the index, so the limit is higher then.
+  // Only a large number of creates leads to a merge of the largest part of the index, so the limit is higher then.
   const limit = creates > 10_000 ? 1.45 : 1.3;
   const text = `create, write units in the background, mean of ${creates}`;
   return [{ number: 6, text, size: sizeOf(count), limit, measured: writeUnits / creates }];

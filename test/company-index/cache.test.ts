@@ -69,7 +69,7 @@ async function sizes(): Promise<{ columns: number; withTexts: number }> {
   await read(index, 31);
   const columns = index.cachedBytes;
   let withTexts = 0;
-  // // The first search loads the texts, and a later one replaces them by smaller word indexes. The largest size is returned.
+  // The first search loads the texts, and a later one replaces them by smaller word indexes. The largest size is returned.
   for (let i = 0; i < 3; i++) {
     await read(index, 31, "DOG");
     withTexts = Math.max(withTexts, index.cachedBytes);

@@ -178,7 +178,7 @@ describe("reads", () => {
       await change(records, seed);
       const index = openCompanyIndex(db.table);
       const late: Fault = { kind: "late", meanwhile: () => flushAll(db.direct, records.companyId) };
-      // // The fault delays one answer until a whole flush with its merges has ended. The read therefore sees the table partly before and
+      // The fault delays one answer until a whole flush with its merges has ended. The read therefore sees the table partly before and
       // partly after the flush.
       db.plan((_, number) => (number === 1 + (seed % 4) ? late : pass));
       await records.expectFound(index);
@@ -257,7 +257,7 @@ describe("a flush", () => {
     for (let version = 1; version <= 9; version++) await records.write(1, version);
     await records.remove(1);
     await records.write(2, 2);
-    // // The process deletes two entries and is then killed. Entries are deleted in the text order of their keys, so version 10 (the
+    // The process deletes two entries and is then killed. Entries are deleted in the text order of their keys, so version 10 (the
     // deletion of the prospect) comes before version 2.
     let isGone = false;
     db.plan((_, __, body) => {
@@ -301,7 +301,7 @@ describe("a flush", () => {
     await records.write(1, 1);
     await records.write(2, 2);
     await records.remove(2);
-    // // The flush misses an entry: its Query has already passed the entry's key when another process writes the entry (version 1 of
+    // The flush misses an entry: its Query has already passed the entry's key when another process writes the entry (version 1 of
     // prospect 2).
     let isFirst = true;
     db.plan((operation) => {
@@ -354,13 +354,13 @@ describe("the stream of unflushed entries", () => {
     const left = async ({ companyId }: Records) => (await readUnflushed(db.direct, companyId)).keys.length;
     await busy.writeMany(FLUSH_ENTRIES, 2);
     await quiet.writeMany(3, 1);
-    // // A newly started function does not know how many entries of a company are unflushed, so it counts them in the table at the
+    // A newly started function does not know how many entries of a company are unflushed, so it counts them in the table at the
     // company's first stream record. The company `quiet` has too few of them for a flush.
     expect(await batch(busy, 1)).toEqual({ batchItemFailures: [] });
     expect(await batch(quiet, 1)).toEqual({ batchItemFailures: [] });
     expect([await left(busy), await left(quiet)]).toEqual([0, 3]);
     await busy.writeMany(FLUSH_ENTRIES, 1);
-    // // Lambda repeats the same stream record instead of passing the other records. The function counts records only, so it flushes
+    // Lambda repeats the same stream record instead of passing the other records. The function counts records only, so it flushes
     // after enough repetitions.
     for (let i = 1; i < FLUSH_ENTRIES; i++) await batch(busy, 1);
     expect(await left(busy)).toBe(FLUSH_ENTRIES);

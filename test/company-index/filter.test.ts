@@ -15,7 +15,7 @@ import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 const fields = fc.record({
   createdAt: fc.integer({ min: 0, max: 9 }),
   statusId: fc.constantFrom(null, 1, 2, 3),
-  // // These are more distinct values than a segment's zone map (summary of its values) can list, so the test also covers segments
+  // These are more distinct values than a segment's zone map (summary of its values) can list, so the test also covers segments
   // without such a list.
   assignedToUserId: fc.option(fc.integer({ min: 1, max: 40 })),
   tagIds: fc.subarray([11, 12, 13]),
@@ -71,7 +71,7 @@ test("filters find each matching row exactly once", () => {
         const segment = segmentOf(rows);
         const delta = { prospects: new Map(), notes: new Map() };
         const beside = { noteVersions: new NewestVersions(), looseNotes: [], delta };
-        // // Some criteria are searched twice. The second search reuses the lists of matching rows that the first one has built.
+        // Some criteria are searched twice. The second search reuses the lists of matching rows that the first one has built.
         for (const wanted of [{ words: [] }, ...asked, ...asked.slice(4)]) {
           const { segments, total } = findMatches({ ...beside, segments: [{ segment, age: 0, dead }] }, wanted);
           const found = segments.flatMap((matches) => [...matches.rows]).sort((a, b) => a - b);

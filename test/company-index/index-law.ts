@@ -125,7 +125,7 @@ function read(model: Model, criteria: Criteria) {
   const delta = newestUnflushed(runs, [...entries, ...leftover.entries], [...noteEntries, ...leftover.noteEntries]);
   const segments = model.runs.flatMap((run, age) =>
     run.segments
-      // // A search for words reads every segment. Other requests skip a segment if its zone map (summary of its values) shows that no
+      // A search for words reads every segment. Other requests skip a segment if its zone map (summary of its values) shows that no
       // row can match.
       .filter(({ segment }) => criteria.words.length > 0 || canMeet(segment.entry.zone, criteria))
       .map(({ segment }) => {
@@ -209,7 +209,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("clean" as const),
       at: fc.nat(9),
-      // // Number of entries that the flush deletes before it is killed.
+      // Number of entries that the flush deletes before it is killed.
       most: fc.constantFrom(1, 3, 100, 100, 100),
     }),
   },
@@ -233,7 +233,7 @@ function apply(model: Model, step: Step): void {
       merge(model, step.from, step.count);
       break;
     case "clean":
-      // // The flush deletes some entries, in any order, and is then killed.
+      // The flush deletes some entries, in any order, and is then killed.
       for (const left of [model.leftover.entries, model.leftover.noteEntries]) {
         for (let i = 0; i < step.most && left.length > 0; i++) left.splice(step.at % left.length, 1);
       }

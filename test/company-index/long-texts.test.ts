@@ -46,7 +46,7 @@ test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a sear
   const before = await unitsOf(() => list(context, company));
   for (let i = 0; i < 100; i++) await createNote(context, company.caller, id, { body: long(`word${i}!`) });
   const after = await unitsOf(() => list(context, company));
-  // // One read unit covers 14 short entries. If the list needs more, it also reads the long texts.
+  // One read unit covers 14 short entries. If the list needs more, it also reads the long texts.
   expect(after - before).toBeLessThanOrEqual(100 / 14);
   for (const word of ["word0!", "WORD99!", "prospect"]) {
     const { result, usage } = await metered(() => list(context, company, word));
@@ -146,7 +146,7 @@ test("a search reads missing texts again by key, and reads a new snapshot if a f
       : pass,
   );
   const reader = contextOn(db.table, clock);
-  // // This list tells the reader that unflushed long texts exist. Its next search therefore requests them at the same time as the
+  // This list tells the reader that unflushed long texts exist. Its next search therefore requests them at the same time as the
   // entries.
   await list(reader, company);
   const early = await metered(() => list(reader, company, "early!"));

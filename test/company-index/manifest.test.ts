@@ -190,7 +190,7 @@ describe("a flush", () => {
     });
     expect(await flushAll(company, db.table)).toMatchObject({ entries: 2 });
     expect(replaced).toHaveLength(MERGE_RATIO);
-    // // The replaced runs must still exist, because a reader that started before the merge may use them for up to a minute.
+    // The replaced runs must still exist, because a reader that started before the merge may use them for up to a minute.
     expect([...(await runManifestsOf(company)).keys()]).toEqual(expect.arrayContaining(replaced));
     await company.expectListsExact();
     await expectNoGarbage(company);
@@ -235,7 +235,7 @@ describe("a replaced run", () => {
   test("is distinguished from a run that an import is about to publish, however long the import takes", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 1);
-    // // The import writes its part of the index twelve hours before it makes the part visible. A flush in between deletes unused parts
+    // The import writes its part of the index twelve hours before it makes the part visible. A flush in between deletes unused parts
     // and must not delete this one.
     let isFirst = true;
     const other = async (): Promise<void> => {

@@ -5,7 +5,7 @@ import { listOrder } from "#shared/company-index/search/loaded-segment.ts";
 
 const columns = fc
   .record({
-    // // Dates that are equal, a millisecond apart, or too far apart for the fast sort. The fast sort packs date and row into one number.
+    // Dates that are equal, a millisecond apart, or too far apart for the fast sort. The fast sort packs date and row into one number.
     instants: fc.constantFrom([5], [1_700_000_000_000, 1_700_000_000_001], [-8e15, 0, 8e15]),
     ids: fc.uniqueArray(fc.oneof(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 2 ** 52 })), {
       minLength: 1,

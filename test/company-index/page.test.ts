@@ -60,7 +60,7 @@ test("a page of any length at any offset is right, also with rows of the same in
     fc.property(
       fc.record({
         seed: fc.nat(),
-        // // The larger counts exceed the buffer that the code uses to select a page.
+        // The larger counts exceed the buffer that the code uses to select a page.
         count: fc.oneof(fc.nat({ max: 40 }), fc.integer({ min: 4_000, max: 12_000 })),
         instants: fc.constantFrom(1, 3, 1_000_000),
         segments: fc.integer({ min: 1, max: 5 }),

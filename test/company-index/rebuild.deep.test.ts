@@ -96,7 +96,7 @@ describe("a rebuild", () => {
 
   const faults: [string, Fault, RegExp][] = [
     ["before any call takes effect", { kind: "error", code: "ValidationException", status: 400 }, /./],
-    // // Only writes lose their reply in this case. A read changes nothing, so a lost reply of a read is the same as a kill before the
+    // Only writes lose their reply in this case. A read changes nothing, so a lost reply of a read is the same as a kill before the
     // next call.
     ["after any write took effect", { kind: "lose reply" }, /Write|Update/],
   ];
@@ -132,7 +132,7 @@ describe("a rebuild", () => {
     let updates = 0;
     db.plan((operation) => {
       updates += operation === "UpdateItem" ? 1 : 0;
-      // // The first update acquires the lock for changes of the index. The second update and its retries store the new state (head) of
+      // The first update acquires the lock for changes of the index. The second update and its retries store the new state (head) of
       // the index.
       return operation === "UpdateItem" && updates > 1 && updates < 5 ? { kind: "lose reply" } : pass;
     });

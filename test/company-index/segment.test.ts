@@ -72,7 +72,7 @@ test("a damaged byte anywhere is an error, never other content", () => {
       } catch (error) {
         expect(error).toBeInstanceOf(IndexUnreadable);
       }
-      // // A few bits of a compressed block's header have no meaning, so a changed bit can be harmless.
+      // A few bits of a compressed block's header have no meaning, so a changed bit can be harmless.
       expect(read).toEqual(good);
     }
     expect(() => decode(group, bytes.subarray(0, -1))).toThrow(IndexUnreadable);

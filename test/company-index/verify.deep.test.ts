@@ -215,7 +215,7 @@ describe("a check", () => {
     expect(faults).toContainEqual(expect.stringMatching(pattern));
     await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
     await company.expectListsExact();
-    // // After this time, garbage collection deletes the damaged list of the run's parts, and must not fail.
+    // After this time, garbage collection deletes the damaged list of the run's parts, and must not fail.
     clock.ms += RETIRED_MS + 1;
     await company.change(staged.ids[0] ?? 0, 70);
     await flushAll(company);
@@ -253,7 +253,7 @@ describe("a check", () => {
         await write();
         yield* records.readAll(companyId);
       },
-      // // `verify` reads the rows a second time to distinguish damage from a concurrent write. The prospect is written before this
+      // `verify` reads the rows a second time to distinguish damage from a concurrent write. The prospect is written before this
       // second read.
       readSome: async (...asked) => {
         if (++reads % 2 === 0) await write();

@@ -37,7 +37,7 @@ test("a search finds each text that contains the word, and no other text", () =>
   fc.assert(
     fc.property(texts, fc.array(word, { minLength: 5, maxLength: 5 }), fc.nat(), (given, wanted, at) => {
       const [stored, words] = [plain(given), new Words(plain(given))];
-      // // A part of an existing word is searched in addition, because random words rarely occur in the texts.
+      // A part of an existing word is searched in addition, because random words rarely occur in the texts.
       const first = (given[at % given.length] ?? "").split(/[ \n]/)[0] ?? "";
       const some = [...first].slice(at % 3).join("");
       for (const each of some === "" ? wanted : [...wanted, some]) {

@@ -108,7 +108,7 @@ describe("writing", () => {
       status: 400,
     } as const;
     const put = row(partition(), 1);
-    // // DynamoDB gives no reason for this cancelled transaction. The client must not treat it as a failed condition or as invalid input,
+    // DynamoDB gives no reason for this cancelled transaction. The client must not treat it as a failed condition or as invalid input,
     // and must retry it.
     db.plan((_, number) => (number < 3 ? cancelled : pass));
     await db.table.transact([{ put, when: absent }]);

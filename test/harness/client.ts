@@ -137,7 +137,7 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
 
 function answerOf(status: number, headers: Headers, text: string): Answer {
   const isJson = headers.get("content-type")?.includes("json") === true;
-  // // The answer to HEAD has the media type JSON but no body that could be parsed.
+  // The answer to HEAD has the media type JSON but no body that could be parsed.
   return { status, headers, text, body: isJson && text !== "" ? JSON.parse(text) : undefined };
 }
 

@@ -99,7 +99,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
         {
           TableName: TABLE,
           ProjectionExpression: "pk, sk",
-          // // The filter is needed because the table also contains the rows of the file's earlier tests.
+          // The filter is needed because the table also contains the rows of the file's earlier tests.
           FilterExpression: "begins_with(pk, :partition)",
           ExpressionAttributeValues: { ":partition": { S: partition } },
         },

@@ -46,7 +46,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? "/";
     const isApi = /^\/(api|local)\//.test(path);
-    // // A bucket URL's path begins with the bucket's name, which tests leave out of `calls`.
+    // A bucket URL's path begins with the bucket's name, which tests leave out of `calls`.
     const call = `${request.method} ${isApi ? path : `/${path.split("/").slice(2).join("/")}`}`;
     calls.push(call);
     events.dispatchEvent(new Event("call"));
@@ -68,7 +68,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
       return void request.socket.destroy();
     }
     const { "transfer-encoding": _, "content-length": length, connection: __, ...headers } = answer.headers;
-    // // Only uncompressed JSON can contain presigned URLs. Compressed answers are streamed and pass unchanged.
+    // Only uncompressed JSON can contain presigned URLs. Compressed answers are streamed and pass unchanged.
     const isJson = String(headers["content-type"]).includes("json") && headers["content-encoding"] === undefined;
     const body = isJson ? Buffer.from(throughProxy((await buffer(answer)).toString())) : undefined;
     const contentLength = body?.length ?? length;

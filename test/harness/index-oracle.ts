@@ -36,7 +36,7 @@ export async function readAllProspects(table: Table, companyId: number): Promise
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const { from, to, importId } = Range.parse(item);
-    // // A range with an import id belongs to an unfinished import. Its rows are not visible to users yet.
+    // A range with an import id belongs to an unfinished import. Its rows are not visible to users yet.
     if (importId !== undefined) continue;
     for (let block = from; block <= to; block++) blocks.push(block);
   }
@@ -119,7 +119,7 @@ export async function checkIndex(table: Table, companyId: number): Promise<Index
   const texts = new Map(
     company.notes.filter(({ prospectId }) => rows.has(prospectId)).map((note) => [note.id, indexNote(note)]),
   );
-  // // The index may still contain notes of a deleted prospect. A later merge of index parts removes them, so they are no fault.
+  // The index may still contain notes of a deleted prospect. A later merge of index parts removes them, so they are no fault.
   const notes = new Map([...contents.notes].filter(([, [note]]) => note !== undefined && rows.has(note.prospectId)));
   return [...differences("prospect", rows, contents.rows), ...differences("note", texts, notes)];
 }

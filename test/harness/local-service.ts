@@ -21,7 +21,7 @@ declare module "vitest" {
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const other = process.env.BASE_URL ?? "";
-  // // The test runner sets BASE_URL to a path if it is not set. Only a complete URL therefore names a running service.
+  // The test runner sets BASE_URL to a path if it is not set. Only a complete URL therefore names a running service.
   if (URL.canParse(other)) {
     const baseUrl = other.replace(/\/$/, "");
     await assertSignIn(baseUrl);

@@ -16,14 +16,14 @@ const service = await startLocal({
 
 async function end(exitCode: number): Promise<void> {
   await service.stop();
-  // // A refusal is a call that the function's IAM policy does not allow. The test sees only a 5xx, so the cause is printed here.
+  // A refusal is a call that the function's IAM policy does not allow. The test sees only a 5xx, so the cause is printed here.
   for (const refusal of service.refusals) console.error(refusal);
   process.exit(exitCode);
 }
 
-// // The event `disconnect` means that the test process has ended for any reason. The service must then end too.
+// The event `disconnect` means that the test process has ended for any reason. The service must then end too.
 for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () => void end(0));
-// // Ctrl-C sends SIGINT to all processes of a terminal. The service ignores it, because the test process still needs the service and
+// Ctrl-C sends SIGINT to all processes of a terminal. The service ignores it, because the test process still needs the service and
 // ends it later.
 process.on("SIGINT", () => undefined);
 process.on("message", (message) => {

@@ -19,7 +19,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const seen = { answers: 0, violations: new Set<string>() };
   const front = createServer((incoming, outgoing) => {
     const { method, url: path = "/" } = incoming;
-    // // The OpenAPI document does not describe the paths below /local/, which control the local service.
+    // The OpenAPI document does not describe the paths below /local/, which control the local service.
     if (path.startsWith("/local/")) return relay(incoming, outgoing, baseUrl, () => undefined);
     return relay(incoming, outgoing, url, (status, header) => {
       seen.answers++;

@@ -94,7 +94,7 @@ const appointment = {
   title: text(limits.appointmentTitle),
   location: text(limits.appointmentLocation),
   notes: text(limits.appointmentNotes),
-  // // The appointment is in the past, because a prospect's row contains copies of its future appointments and would become too large.
+  // The appointment is in the past, because a prospect's row contains copies of its future appointments and would become too large.
   startAt: "2020-01-01T00:00:00.000Z",
 };
 const polygon = Array.from({ length: limits.polygonPointsMax }, (_, i) => [-104 - i / 7e15, 39 + i / 9e15]);
@@ -109,7 +109,7 @@ const prospect = {
   lng: -104.123456789,
   source: text(limits.source),
   sourceId: text(limits.sourceId),
-  // // Quotation marks make the answer longest: each counts as two bytes for the limit, but needs four bytes in the answer.
+  // Quotation marks make the answer longest: each counts as two bytes for the limit, but needs four bytes in the answer.
   customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
 };
 /**
@@ -172,7 +172,7 @@ beforeAll(async () => {
   const status = await inLanes(limits.statusesPerCompany - statuses - 1, (i) =>
     made("/api/statuses", { value: wide(limits.displayValue, `s${i}`) }),
   );
-  // // An import creates the tags, because one row can name 50 new tags. Separate requests would take longer.
+  // An import creates the tags, because one row can name 50 new tags. Separate requests would take longer.
   const tagged = Array.from({ length: (limits.tagsPerCompany - 1) / limits.tagsPerProspect }, (_, row) =>
     Array.from({ length: limits.tagsPerProspect }, (_, i) => wide(limits.displayValue, `t${row}-${i}`)),
   );
@@ -204,7 +204,7 @@ beforeAll(async () => {
   const stored = StoredImport.parse(await table.get(keys.import(companyId, importId)));
   const rows: (Key & Item)[] = [];
   for (let i = 1; i <= SUMMARIES; i++) {
-    // // The service assigns no ids of this size, so they cannot belong to records of other tests.
+    // The service assigns no ids of this size, so they cannot belong to records of other tests.
     const id = 2 ** 45 + companyId * 1_000 + i;
     rows.push({ ...keys.import(companyId, id), ...stored, id, state: "failed", failure: text(2 * limits.csvHeader) });
     rows.push({ ...keys.importEntry(companyId, id), type: "importEntry", id });
@@ -217,7 +217,7 @@ beforeAll(async () => {
     return bodyOf(answer, 201, WithRegistrations);
   });
   const [first = expect.fail("no webhook"), second = expect.fail("no webhook")] = webhooks;
-  // // The company has the maximum number of registrations, and a later request creates one. This request deletes one to make room.
+  // The company has the maximum number of registrations, and a later request creates one. This request deletes one to make room.
   const spare = present(second.registrations[0]).id;
   bodyOf(await ask("DELETE", `/api/webhooks/${second.id}/registrations/${spare}`), 200, Identified);
 
@@ -406,7 +406,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "DELETE /api/appointments/{id}": visit(() => ask("DELETE", `/api/appointments/${stage.appointment}`)),
   "GET /api/prospects/{id}/actions": read(
     () => `/api/prospects/${stage.prospect}/actions`,
-    // // The counts are one less than the maximum, because later requests create the last webhook and the last registration.
+    // The counts are one less than the maximum, because later requests create the last webhook and the last registration.
     counts(() => (limits.webhooksPerCompany - 1) * limits.registrationsPerWebhook - 1),
   ),
   "POST /api/prospects/{id}/actions/{registrationId}": visit(

@@ -35,7 +35,7 @@ function rowOf(name: string): Row {
 }
 
 describe.each(writes)("%s", (_, row) => {
-  // // All routes read bodies with the same code. Bodies of 5 MB and 11 MB are therefore tested with one route only, in
+  // All routes read bodies with the same code. Bodies of 5 MB and 11 MB are therefore tested with one route only, in
   // hostile.api.test.ts.
   test("a body above 1 MB is rejected", async () => {
     problemOf(await sendText(row, withField(row, "more", `"${"x".repeat(1_000_000)}"`)), 413, "payload_too_large");
@@ -68,7 +68,7 @@ describe.each(writes)("%s", (_, row) => {
     for (const field of Object.keys(bodyFor(row) ?? {}).slice(0, 1)) {
       problemOf(await sendText(row, withField(row, field, nested)), 400, "validation_failed");
     }
-    // // All routes read bodies with the same code. The deepest body is therefore tested with one route only, because parsing it takes
+    // All routes read bodies with the same code. The deepest body is therefore tested with one route only, because parsing it takes
     // long.
     for (const depth of row.path === "/api/prospects" ? [20_000, 499_000] : [20_000]) {
       const deep = "[".repeat(depth) + "]".repeat(depth);

@@ -137,7 +137,7 @@ const segment = fc.oneof(
     "%00",
     "..",
     "%2e%2e",
-    // // The same Arabic digit, percent-encoded and as raw bytes.
+    // The same Arabic digit, percent-encoded and as raw bytes.
     "%D9%A1",
     "\u00d9\u00a1",
     "a%20b",
@@ -163,7 +163,7 @@ const examplesOf = (endpoint: number) =>
  */
 function assertHarmless(status: number, text: string, sent: unknown): void {
   const isTelling = /arn:aws|at \S+ \(|\.ts:\d+|\.mjs:\d+|TableName|ValidationException/.test(text);
-  // // `expect` is called only after a failure. Tens of thousands of calls would take seconds.
+  // `expect` is called only after a failure. Tens of thousands of calls would take seconds.
   if (status >= 500 || isTelling) expect.fail(`${status} ${text} to ${JSON.stringify(sent)}`);
 }
 
@@ -174,7 +174,7 @@ function assertHarmless(status: number, text: string, sent: unknown): void {
 const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as const);
 describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
   test(`${RUNS} hostile requests`, { tags: "sized" }, async () => {
-    // // The GET requests use the other company. No test creates records there, so its lists stay short.
+    // The GET requests use the other company. No test creates records there, so its lists stay short.
     const authorization = `Bearer ${await tokenOf(method === "GET" ? as.otherOwner.email : as.admin.email)}`;
     for (const example of examplesOf(at)) {
       const [first, second] = example.segments;

@@ -55,12 +55,12 @@ test.each(Object.keys(faults))(
     for (let at = 1; at <= calls.length; at++) {
       let now = Date.now();
       const { context, caller } = await company({ now: () => now });
-      // // During the first request, calls of this operation fail from call number `at` on, including the retries.
+      // During the first request, calls of this operation fail from call number `at` on, including the retries.
       let isFirst = true;
       db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
       const first = await create(context, caller, "key").catch(() => undefined);
       isFirst = false;
-      // // After 31 seconds the first request counts as dead. A retry may then take over its claim on the idempotency key.
+      // After 31 seconds the first request counts as dead. A retry may then take over its claim on the idempotency key.
       now += 31_000;
       const second = await create(context, caller, "key");
       const third = await create(context, caller, "key");

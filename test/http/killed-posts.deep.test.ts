@@ -47,13 +47,13 @@ const Transaction = z.object({
 
 test("the retry of each killed POST gets 409 with Retry-After", async () => {
   const first = await start(true);
-  // // The second service starts before the requests are sent. Its start can take 30 seconds on a busy machine, and a claim on an
+  // The second service starts before the requests are sent. Its start can take 30 seconds on a busy machine, and a claim on an
   // idempotency key expires after this time.
   const second = await start(false);
-  // // An idempotent request first writes a claim on its key. Later, one transaction writes the effect and the answer of the request. The
+  // An idempotent request first writes a claim on its key. Later, one transaction writes the effect and the answer of the request. The
   // fault below makes this transaction hang.
   const reached = Promise.withResolvers<void>();
-  // // The claims whose transactions have begun. The test counts claims, because the service repeats a transaction after a time-out.
+  // The claims whose transactions have begun. The test counts claims, because the service repeats a transaction after a time-out.
   const claims = new Set<string>();
   db.plan((operation, _, body) => {
     if (operation !== "TransactWriteItems") return pass;

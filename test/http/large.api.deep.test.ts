@@ -37,9 +37,9 @@ test("the list of territories is complete and newest first, and each polygon is 
 
 test("GET of one prospect returns all its appointments", async () => {
   const { id } = bodyOf(await as.rep("POST", "/api/prospects", {}), 201, Identified);
-  // // This character needs six bytes in JSON, so few appointments make the answer larger than 6 MB.
+  // This character needs six bytes in JSON, so few appointments make the answer larger than 6 MB.
   const notes = "\u0001".repeat(10_000);
-  // // The appointments are in the past, because a prospect's row contains copies of its future appointments and would become too large.
+  // The appointments are in the past, because a prospect's row contains copies of its future appointments and would become too large.
   const startAt = "2020-01-01T00:00:00.000Z";
   const made: number[] = [];
   // The requests are sequential, because concurrent creations would conflict on the prospect.

@@ -150,7 +150,7 @@ describe("pages visit each record once", () => {
   test("addresses, for every limit, over several blocks of 128 ids", async () => {
     const client = as.otherOwner;
     const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
-    // // Addresses are created by two functions. Each function takes ids from its own block of 128 ids, so the list spans several blocks.
+    // Addresses are created by two functions. Each function takes ids from its own block of 128 ids, so the list spans several blocks.
     const ways = [
       (zip: string) => made("/api/addresses", { ...home, zip }, client),
       async (zip: string) => {

@@ -81,7 +81,7 @@ export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<str
   return (
     path
       .replace("{id}", String(idOf.get(collection)))
-      // // No delivery has this id. Other tests check who may see a delivery.
+      // No delivery has this id. Other tests check who may see a delivery.
       .replace("{deliveryId}", `dlv_${"0".repeat(29)}`)
       .replace("{registrationId}", String(idOf.get(path.includes("/actions/") ? "actions" : "registrations")))
   );

@@ -99,7 +99,7 @@ async function expectIndistinguishable(row: Row, at: number): Promise<void> {
       );
     const isDenied = row.statuses[callers.indexOf(caller)] === 403;
     expect(await among(bodyFor(row))).toBe(isDenied ? 403 : 404);
-    // // The service must check access before it checks the body. An error about the body would reveal that the record exists.
+    // The service must check access before it checks the body. An error about the body would reveal that the record exists.
     if (bodyFor(row) !== undefined) await among({ ...bodyFor(row), assignedToUserId: NEVER, tagIds: [NEVER] });
   }
 }

@@ -194,7 +194,7 @@ describe("GET /docs", () => {
     expect(scripts).toHaveLength(2);
     for (const text of scripts) {
       expect(policy).toContain(`'sha256-${createHash("sha256").update(text).digest("base64")}'`);
-      // // The text `<!--` or `<script` in a script would make HTML parse the rest of the script differently.
+      // The text `<!--` or `<script` in a script would make HTML parse the rest of the script differently.
       expect(text.match(/<!--|<\/?script/i)).toBeNull();
     }
     expect(() => new Function(scripts[0] ?? "")).not.toThrow();

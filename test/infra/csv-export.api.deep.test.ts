@@ -165,7 +165,7 @@ test("a local error ends the command at once, without another export", async () 
     stderr: expect.stringContaining("does not exist"),
   });
   expect(begun()).toBe(before);
-  // // `ulimit -f 1` limits each file to one kilobyte, as if the disk were full. The file in which the command stores its progress
+  // `ulimit -f 1` limits each file to one kilobyte, as if the disk were full. The file in which the command stores its progress
   // (journal) is smaller than that.
   const full = startCsvWith("ulimit -f 1", "export", ...args(file, []));
   expect(await full.ended).toMatchObject({ code: 2, stderr: expect.stringContaining("is larger than a file may be") });

@@ -62,7 +62,7 @@ test("reports and saves the errors of skipped rows; the same command imports the
   const second = await run(file);
   expect(second.stdout).toMatch(/^imported before, .*--again/);
   expect(second.code).toBe(1);
-  // // The command has stored the result in its journal (progress file). It therefore does not import the file again, even when the
+  // The command has stored the result in its journal (progress file). It therefore does not import the file again, even when the
   // idempotency key has expired.
   expect(proxy.calls.filter((call) => call === `POST ${IMPORTS}`)).toHaveLength(begunBefore);
   expect(await present(city)).toBe(38);
@@ -134,7 +134,7 @@ test("Ctrl-C explains how to resume, and the command behaves as explained", asyn
     code: 3,
     stderr: expect.stringMatching(/import \d+ waits for its file/),
   });
-  // // Status 412 means that the bucket already has the file. The command then waits for the import.
+  // Status 412 means that the bucket already has the file. The command then waits for the import.
   proxy.fail("PUT /uploads", { answer: 412 });
   const waiting = start(file);
   await proxy.received(`GET ${IMPORTS}/`, 3);
@@ -142,7 +142,7 @@ test("Ctrl-C explains how to resume, and the command behaves as explained", asyn
   const { code, stderr } = await waiting.ended;
   const id = Number(/import (\d+) continues in the service: run the same command to follow it/.exec(stderr)?.[1]);
   expect(code).toBe(3);
-  // // The import of the old content is still running, so the command must refuse to import the changed file.
+  // The import of the old content is still running, so the command must refuse to import the changed file.
   writeFileSync(file, `${readFileSync(file, "utf8")}"${city}",39,-105,${city}\r\n`);
   expect(await run(file)).toMatchObject({
     code: 2,
@@ -227,7 +227,7 @@ test("the commands of the document work in their order, and the second import up
   const commands = [...text.matchAll(/^npm run csv -- (.+)$/gm)].map(([, command = ""]) => command);
   expect(commands.length).toBeGreaterThan(2);
   for (const command of commands) {
-    // // The user in the document's commands exists only in the demo data. The test replaces this user by its own owner.
+    // The user in the document's commands exists only in the demo data. The test replaces this user by its own owner.
     const words = command.replace("owner@acme.test", as.owner.email).replace("new.csv", join(place, "new.csv"));
     const { code, stdout, stderr } = await csv(...words.split(" "), "--base", proxy.url);
     expect({ code, stderr }, command).toMatchObject({ code: 0 });

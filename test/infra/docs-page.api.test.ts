@@ -70,7 +70,7 @@ test("every GET with the examples of the document finds demo data", async () => 
     const query = filled.flatMap((it) => (it.in === "query" ? [`${it.name}=${it.example}`] : []));
     const answer = await demo.owner("GET", `${place}${query.length > 0 ? "?" : ""}${query.join("&")}`);
     expect([path, answer.status]).toEqual([path, 200]);
-    // // The demo data has no webhooks, imports and actions, so these answers are short.
+    // The demo data has no webhooks, imports and actions, so these answers are short.
     if (/webhooks|imports|actions/.test(path)) continue;
     expect(answer.text.length, path).toBeGreaterThan(40);
   }

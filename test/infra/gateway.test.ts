@@ -323,7 +323,7 @@ describe("stage", () => {
     for (const setting of own) {
       expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(Number(at(common, "ThrottlingRateLimit")) / 5);
       expect(at(setting, "ThrottlingBurstLimit")).toBeGreaterThan(0);
-      // // A method with its own settings does not inherit the stage's settings, so it must repeat them.
+      // A method with its own settings does not inherit the stage's settings, so it must repeat them.
       for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
     }
   });

@@ -195,7 +195,7 @@ const api = {
       StageName: "live",
       MethodSettings: [
         { HttpMethod: "*", ResourcePath: "/*", ThrottlingRateLimit: 10_000, ThrottlingBurstLimit: 10_000 },
-        // // At this rate, the throttle allows two requests and no third one while the tests run.
+        // At this rate, the throttle allows two requests and no third one while the tests run.
         { HttpMethod: "GET", ResourcePath: "/~1limited", ThrottlingRateLimit: 0.0001, ThrottlingBurstLimit: 2 },
       ],
     },

@@ -75,7 +75,7 @@ test("SIGKILL also ends the DynamoDB server, the next start uses the directory, 
   const ended = start([]);
   const url = await ended.ready;
   expect(ended.output().match(/^ready /gm)).toHaveLength(1);
-  // // The URLs must be the first output. The synthesis of the templates must therefore print no warning.
+  // The URLs must be the first output. The synthesis of the templates must therefore print no warning.
   expect(ended.output()).toMatch(/^API /);
   expect((await fetch(`${url}/api/me`)).status).toBe(401);
   ended.child.kill("SIGTERM");
@@ -168,7 +168,7 @@ test("CORS allows a configured origin, and the commands find the service by HOST
     const headers = { Origin: from, Authorization: `Bearer ${found.stdout.trim()}` };
     const answer = await fetch(`${url}/api/me`, { headers });
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
-    // // The gateway itself sends this error. Its CORS header cannot depend on the request, so with several configured origins it must
+    // The gateway itself sends this error. Its CORS header cannot depend on the request, so with several configured origins it must
     // allow all origins.
     const refused = await fetch(`${url}/api/me`, { headers: { Origin: from } });
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);

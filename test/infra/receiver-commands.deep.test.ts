@@ -101,7 +101,7 @@ test.for(["the installed version", "20", "22"])(
     const receiverPort = await freePort();
     const inbox = mkdtempSync(join(tmpdir(), "canvassing-inbox-"));
     cleanUps.push(() => rmSync(inbox, { recursive: true, force: true }));
-    // // The commands differ from the guide only in the receiver's port, because another program may use port 8080.
+    // The commands differ from the guide only in the receiver's port, because another program may use port 8080.
     const here = (command: string): string => command.replaceAll("8080", receiverPort);
     const receiver = run(here(receive), { PATH: path, INBOX: inbox });
     await untilLine(receiver, /^listening on /);

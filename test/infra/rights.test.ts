@@ -76,7 +76,7 @@ describe("rights", () => {
       for (const { actions, resources } of statementsOf(properties)) {
         for (const action of actions) expect(action, id).not.toContain("*");
         for (const resource of resources) {
-          // // `folder/*` is allowed for S3, because the service chooses the names of objects at run time.
+          // `folder/*` is allowed for S3, because the service chooses the names of objects at run time.
           const inFolder = actions.every((action) => action.startsWith("s3:"))
             ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports)\/\*"/, "")
             : JSON.stringify(resource);

@@ -92,7 +92,7 @@ test("gzip parts that are compressed separately form one gzip stream (member)", 
   }
   const whole = Buffer.concat(parts);
   expect(gunzipSync(whole).toString()).toBe(texts.join(""));
-  // // A gzip file may consist of several members, which all begin with these bytes. Some programs stop at the end of the first member,
+  // A gzip file may consist of several members, which all begin with these bytes. Some programs stop at the end of the first member,
   // so the file must have only one.
   expect(whole.indexOf(Buffer.from([0x1f, 0x8b, 8]), 1)).toBe(-1);
 });
@@ -150,7 +150,7 @@ test("an export starts over if the bucket loses the stored order of the rows, or
   for (const isLost of [() => true, (key: string) => key.endsWith(".order")]) {
     const job = await begun(company.caller);
     const from = harness.bucket.calls;
-    // // This execution fails from its third call to the bucket on. Before, it has stored the order of the rows and begun the file.
+    // This execution fails from its third call to the bucket on. Before, it has stored the order of the rows and begun the file.
     harness.bucket.plan = (number) => (number - from <= 2 ? undefined : "before");
     await harness.run(harness.sound(), job);
     harness.bucket.plan = () => undefined;
@@ -173,7 +173,7 @@ test("a rep's file contains what the rep may see; a user who may see less when t
   await harness.run(harness.sound(), all);
   expect(gunzipSync(fileOf(own) ?? Buffer.alloc(0)).toString()).toBe(await streamed({ caller: rep }));
   expect((await stored(own)).total).toBe(3);
-  // // The request's caller has the permission `canViewAllProspects`, but the user in the table does not have it. The job uses the
+  // The request's caller has the permission `canViewAllProspects`, but the user in the table does not have it. The job uses the
   // permissions in the table, so it must fail.
   expect(await stored(all)).toMatchObject({ state: "failed" });
   expect(fileOf(all)).toBeUndefined();

@@ -24,7 +24,7 @@ async function read(file: () => Iterable<Uint8Array>) {
     }
   }
   try {
-    // // The encoding is detected from the beginning of the file.
+    // The encoding is detected from the beginning of the file.
     const encoding = await encodingOf(beginningOf(file()));
     const reading = { encoding, dictionary, tags: new NewTags(dictionary) };
     for await (const _ of readRows(counted(), reading)) rows++;

@@ -91,7 +91,7 @@ describe("a page of an allowed origin", () => {
     const sha256 = createHash("sha256").update(file).digest("base64");
     const job = await newJob({ bytes: Buffer.byteLength(file), sha256 });
     const { url, headers } = present(job.upload ?? undefined);
-    // // The browser sets content-length itself, so its preflight request does not ask for this header.
+    // The browser sets content-length itself, so its preflight request does not ask for this header.
     const names = Object.keys(headers).filter((name) => name !== "content-length");
     expect(names).toHaveLength(3);
     const allowed = await asked(url, origin, "PUT", names);
@@ -111,7 +111,7 @@ describe("a page of an allowed origin", () => {
     const taken = await fetch(url, sending);
     expect([taken.status, taken.headers.get("access-control-allow-origin")]).toEqual([200, origin]);
     expect(taken.headers.get("access-control-expose-headers")).toContain("ETag");
-    // // A web page can read the error only if the answer has CORS headers.
+    // A web page can read the error only if the answer has CORS headers.
     const again = await fetch(url, sending);
     expect([again.status, again.headers.get("access-control-allow-origin")]).toEqual([412, origin]);
     expect(await ended(job)).toMatchObject({ state: "completed", imported: 1 });
@@ -181,7 +181,7 @@ test("a completed job emits one event, and a dry run none", async () => {
   }
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.until(2);
-  // // The event of this prospect is published after all events of the jobs. When it has arrived, no further event can come.
+  // The event of this prospect is published after all events of the jobs. When it has arrived, no further event can come.
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.until(3);
   const summary = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhookId))).items;

@@ -132,7 +132,7 @@ describe("killed", () => {
       for (const last of killPointsOf(all, turn++)) {
         const company = await newCompany(harness.sound());
         const job = await harness.uploaded(company.caller, fileOf(COUNT, 120));
-        // // Call number `last` and all later calls fail, as if the process had been killed at this call.
+        // Call number `last` and all later calls fail, as if the process had been killed at this call.
         db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
         await harness.run(harness.faulty(), job);
         db.plan(() => pass);
@@ -200,7 +200,7 @@ describe("hand-over", () => {
     let runs = 0;
     for (harness.queue.push(job); harness.queue.length > 0; runs++) {
       const [message = job] = harness.queue.splice(0, 1);
-      // // Every execution has only one second left, so it must stop after each batch and leave the rest to the next execution. Only the
+      // Every execution has only one second left, so it must stop after each batch and leave the rest to the next execution. Only the
       // last step (`publish`) cannot be divided.
       const { job: at } = await findImport(harness.sound(), job.companyId, job.id);
       const isLast = at?.progress.step === "publish";
@@ -239,7 +239,7 @@ test("after an execution dies with reported progress, the next one counts each r
   const company = await newCompany(harness.sound());
   const job = await harness.uploaded(company.caller, fileOf(5_000, 150), { dryRun: true });
   const context = harness.sound();
-  // // The job reads the file twice: to find its encoding, and to check its rows. The second read fails.
+  // The job reads the file twice: to find its encoding, and to check its rows. The second read fails.
   let readings = 0;
   const breaking = async function* (key: string, etag: string): AsyncGenerator<Uint8Array> {
     const isSecond = ++readings === 2;

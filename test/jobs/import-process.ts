@@ -6,7 +6,7 @@ const [key = ""] = process.argv.slice(2);
 const RUN_MS = 900_000;
 const ends = Date.now() + RUN_MS;
 
-// // The process samples its memory, because the operating system's maximum also includes the memory of the parent process at the fork.
+// The process samples its memory, because the operating system's maximum also includes the memory of the parent process at the fork.
 let peakBytes = 0;
 const watch = setInterval(() => {
   peakBytes = Math.max(peakBytes, process.memoryUsage.rss());

@@ -137,7 +137,7 @@ describe("killed", () => {
           await posted(newFunction(), company.caller, fileOf(COUNT));
         }
         await expectOnce(company, COUNT);
-        // // The retry deletes the rows of the killed import. Only leases of unused ids may remain.
+        // The retry deletes the rows of the killed import. Only leases of unused ids may remain.
         const left = (await rowsOf(company)).filter((key) => !/#[PA]R R/.test(key));
         const pure = (await rowsOf(counting)).filter((key) => !/#[PA]R R/.test(key));
         expect(left.length, `killed at call ${last}`).toBe(pure.length);

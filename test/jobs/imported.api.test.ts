@@ -32,7 +32,7 @@ test.each([
   { way: "a request", bring: byRequest },
   { way: "an upload", bring: byUpload },
 ])("every endpoint works with a prospect from $way", async ({ bring }) => {
-  // // In a new company no function has reserved ids yet, so the test also covers the first reservation.
+  // In a new company no function has reserved ids yet, so the test also covers the first reservation.
   const { owner } = await newTeam();
   const name = uniqueName();
   await bring(owner, name);

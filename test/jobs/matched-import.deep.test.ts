@@ -127,7 +127,7 @@ test.each(deaths)(
     for (const last of killPointsOf(all, when === "before" ? 0 : 1)) {
       const company = await seeded();
       const job = await harness.uploaded(company.caller, file, update);
-      // // Call number `last` and all later calls fail, as if the process had been killed at this call.
+      // Call number `last` and all later calls fail, as if the process had been killed at this call.
       db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
       await harness.run(harness.faulty(), job);
       db.plan(() => pass);
@@ -191,7 +191,7 @@ test("after a killed request is repeated, each row is imported once", { tags: "s
     db.plan(() => pass);
     const created = (await readAllProspects(harness.sound().table, company.caller.companyId)).prospects.length;
     const result = await importFile(harness.sound(), company.caller, file, update);
-    // // The killed request may have been complete. In this case its rows exist, and the repeated request must not create them again.
+    // The killed request may have been complete. In this case its rows exist, and the repeated request must not create them again.
     if (created === UPDATED) expect(result).toMatchObject({ imported: CREATED, updated: UPDATED, skipped: FAULTY });
     expect(result.imported + result.updated + result.skipped).toBe(ROWS);
     await expectOnce(company);
@@ -202,7 +202,7 @@ test("rows whose prospects are deleted or changed after the look-up are skipped,
   const company = await seeded();
   const { caller, ids } = company;
   const job = await harness.uploaded(caller, file, update);
-  // // The first execution has only enough time to check the file.
+  // The first execution has only enough time to check the file.
   const sound = harness.sound();
   await harness.run(sound, job, () => 1_000);
   expect((await importOf(job)).job?.progress.step).toBe("check");

@@ -34,7 +34,7 @@ function reachableBytes(): number {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   collect();
-  // // The first collection frees array buffers in the background. The second one waits until they are freed.
+  // The first collection frees array buffers in the background. The second one waits until they are freed.
   collect();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
@@ -109,7 +109,7 @@ test("an exported file that is edited and imported by id changes exactly the edi
     const expected = structuredClone(rows);
     for (const { at, edit } of changes) {
       const row = expected[at] ?? {};
-      // // A part of an address changes a prospect only if the prospect has an address. A column that the file does not contain changes
+      // A part of an address changes a prospect only if the prospect has an address. A column that the file does not contain changes
       // nothing.
       const isPart = ["address1", "address2", "city", "state", "zip"].includes(edit.column);
       if (!left.includes(edit.column) && !(isPart && row.address1 === "")) row[edit.column] = guard(edit.text);
@@ -120,7 +120,7 @@ test("an exported file that is edited and imported by id changes exactly the edi
     const result = await importing(context, caller, file, update);
     expect(result).toMatchObject({ imported: 0, updated: 3, skipped: 0, errors: [] });
     expect(await exported(context, caller)).toEqual(expected);
-    // // The second import of the same file must change nothing, so the versions of the prospects must not change.
+    // The second import of the same file must change nothing, so the versions of the prospects must not change.
     const before = await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))));
     expect(await importing(context, caller, file, update)).toMatchObject({ updated: 3 });
     expect(await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))))).toEqual(before);
@@ -169,12 +169,12 @@ describe("a row", () => {
     expect(await importing(context, caller, [{ id: "", name: "new", ...point }], update)).toMatchObject({
       imported: 1,
     });
-    // // The company has prospects with these values, but the rep may not see them. The row must therefore match none of them.
+    // The company has prospects with these values, but the rep may not see them. The row must therefore match none of them.
     const file = [{ sourceId: "A-1", email: "ann@x.test", name: "own", ...point }];
     expect(await importing(context, rep, file, bySourceId)).toMatchObject({ imported: 1, updated: 0 });
     expect(await importing(context, rep, file, bySourceId)).toMatchObject({ imported: 0, updated: 1 });
     expect(await importing(context, rep, file, byEmail)).toMatchObject({ imported: 0, updated: 1 });
-    // // The owner sees two prospects with this value. The import cannot decide between them, so it skips the row.
+    // The owner sees two prospects with this value. The import cannot decide between them, so it skips the row.
     for (const by of [bySourceId, byEmail]) {
       const column = by.matchBy === "sourceId" ? "sourceId" : "email";
       expect(await importing(context, caller, file, by)).toMatchObject({
@@ -278,7 +278,7 @@ test("a concurrent change of another field survives the update", async () => {
 test("the file must name the column of the key", async () => {
   const { context, caller } = await seeded();
   await expect(importing(context, caller, [{ name: "x" }], update)).rejects.toThrow("must name the column id");
-  // // An import without updates ignores the column `id`.
+  // An import without updates ignores the column `id`.
   const plain = await importing(context, caller, [{ id: "1", name: "x", lat: "1", lng: "2" }], {});
   expect(plain.ignoredColumns).toEqual(["id"]);
   expect(
@@ -299,7 +299,7 @@ describe("cost", () => {
     for (const by of [update, byEmail, bySourceId]) {
       const { usage } = await metered(() => importing(newFunction(), caller, file, { ...by, dryRun: true }));
       expect(usage.readUnits, by.matchBy).toBeLessThanOrEqual(0.2 * COUNT + 5);
-      // // The import reads each block of 128 prospects with one Query.
+      // The import reads each block of 128 prospects with one Query.
       expect(usage.requests, by.matchBy).toBeLessThanOrEqual(COUNT / 128 + 8);
     }
     const few = [file[0] ?? {}, file[400] ?? {}];
@@ -307,7 +307,7 @@ describe("cost", () => {
     expect(usage.readUnits).toBeLessThanOrEqual(2 + 5);
     const changed = file.slice(0, 100).map(({ id }) => ({ id, name: "changed" }));
     const written = (await metered(() => importing(newFunction(), caller, changed, update))).usage;
-    // // Each update reads the prospect's row once. It then writes the row and its entry for the search index in one transaction.
+    // Each update reads the prospect's row once. It then writes the row and its entry for the search index in one transaction.
     expect(written.writeUnits).toBeLessThanOrEqual(4 * 100 + 10);
     expect(written.readUnits).toBeLessThanOrEqual(100 + 0.2 * COUNT + 10);
     const unchanged = (await metered(() => importing(newFunction(), caller, changed, update))).usage;

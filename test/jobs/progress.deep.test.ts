@@ -71,12 +71,12 @@ test("an import reports checked batches and every written batch", async () => {
     if (item?.type === "import") seen.push(summaryOf(StoredImport.parse(item)));
   });
   expect(await harness.run(context, job)).toBe(true);
-  // // Not every batch is reported, because Node's streams read an undefined number of bytes ahead.
+  // Not every batch is reported, because Node's streams read an undefined number of bytes ahead.
   expect(new Set(seen.map(({ processed }) => processed)).size).toBeGreaterThan(3);
   expect(isRising(seen.map(({ processed }) => processed))).toBe(true);
   expect(new Set(seen.map(({ written }) => written))).toEqual(new Set([0, 2_048, 4_096, 6_144, 7_000]));
   expect(isRising(seen.map(({ written }) => written))).toBe(true);
-  // // The job's record is written at the beginning, after each batch, at each step and at the end. More writes would waste write units.
+  // The job's record is written at the beginning, after each batch, at each step and at the end. More writes would waste write units.
   expect(seen.length).toBeLessThan(18);
 });
 

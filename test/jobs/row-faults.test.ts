@@ -27,10 +27,10 @@ test("a fault is short and contains no text of a cell", async () => {
       const { faults: errors } = await readFile(fileOf([...rows, ["too few cells"]]), empty);
       for (const { message } of errors) {
         expect(message.length).toBeLessThanOrEqual(limits.rowFault);
-        // // The message contains only ASCII characters that JSON does not escape. Its number of characters is therefore its number of
+        // The message contains only ASCII characters that JSON does not escape. Its number of characters is therefore its number of
         // bytes.
         expect(message).toMatch(/^[ !#-[\]-~]+$/);
-        // // "Invalid input" is the validation library's default text. Every schema must have its own text instead.
+        // "Invalid input" is the validation library's default text. Every schema must have its own text instead.
         expect(message).not.toContain("Invalid input");
       }
     }),
@@ -56,7 +56,7 @@ test("a row with too many faults counts those that do not fit", async () => {
   const parts = message.split("; ");
   const more = Number(/^and (\d+) more$/.exec(parts.at(-1) ?? "")?.[1]);
   expect(new Set(parts).size).toBe(parts.length);
-  // // The row has ten errors: nine columns are invalid, and it has neither an address nor coordinates.
+  // The row has ten errors: nine columns are invalid, and it has neither an address nor coordinates.
   expect(parts.length - 1 + more).toBe(10);
 });
 
@@ -88,7 +88,7 @@ test("the most varied faults of the maximum number of rows fit into an answer an
       ? ",".repeat(Math.floor(next() * 1_000))
       : importColumns.map((column) => (next() < 0.6 ? quoted(pick(bad[column] ?? [""])) : "")).join(","),
   );
-  // // Blank lines make the row numbers longer and irregular. The stored errors then compress as badly as in the worst case.
+  // Blank lines make the row numbers longer and irregular. The stored errors then compress as badly as in the worst case.
   const file = Buffer.from(
     [importColumns.join(","), ...rows].map((row) => row + "\n".repeat(1 + Math.floor(next() * 9))).join(""),
   );

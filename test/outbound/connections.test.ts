@@ -41,7 +41,7 @@ describe("the connection to a receiver", () => {
   ])("is replaced if the receiver has %s it while it was idle", async (_, end) => {
     const receiver = await counted((socket, request) => (request === 1 ? void socket.write(ANSWER) : end(socket)));
     for (let i = 0; i < 3; i++) expect(await send(receiver)).toMatchObject({ status: 204, error: null });
-    // // The second exchange finds that the first connection is closed, and opens a second one for its retry. The service does not reuse
+    // The second exchange finds that the first connection is closed, and opens a second one for its retry. The service does not reuse
     // the connection of a retry, so the third exchange opens a third connection.
     expect({ connections: receiver.count(), requests: receiver.requests() }).toEqual({ connections: 3, requests: 4 });
   });

@@ -11,7 +11,7 @@ let deadlines: { readonly ms: number; readonly end: () => void }[];
 const cleanUps: (() => void)[] = [];
 beforeEach(() => {
   deadlines = [];
-  // // Fake timers do not affect AbortSignal.timeout, so the test replaces this function. The replacement aborts with the same error.
+  // Fake timers do not affect AbortSignal.timeout, so the test replaces this function. The replacement aborts with the same error.
   vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
     const controller = new AbortController();
     deadlines.push({ ms, end: () => controller.abort(new DOMException("timed out", "TimeoutError")) });
@@ -107,7 +107,7 @@ describe("one timer ends the exchange at its deadline when a receiver", () => {
   });
 
   test("accepts a connection and never reads from it", async () => {
-    // // The operating system accepts the connection, but the server never reads from it.
+    // The operating system accepts the connection, but the server never reads from it.
     const server = createServer({ pauseOnConnect: true }).listen(0, "127.0.0.1");
     await once(server, "listening");
     cleanUps.push(() => server.close());

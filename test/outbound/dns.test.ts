@@ -90,7 +90,7 @@ describe("a name", () => {
 
   test("is evicted from a full cache, the oldest first", async () => {
     server.answer = () => ({ addresses: ["192.0.2.1"] });
-    // // The time limit is long here, because the test makes about a thousand look-ups and the machine may be busy.
+    // The time limit is long here, because the test makes about a thousand look-ups and the machine may be busy.
     const resolve = resolver({ lookupMs: 10_000 });
     for (let i = 0; i <= limits.namesKept; i++) await resolve(`n${i}.test`);
     server.questions.length = 0;
@@ -111,7 +111,7 @@ describe("a name", () => {
   test.each(["silence", "SERVFAIL", "REFUSED"] as const)("that gets %s fails with LookupFailed", async (answer) => {
     server.answer = () => answer;
     expect(await failure(resolver()("a.test"))).toBeInstanceOf(LookupFailed);
-    // // The name has no IPv4 address, and the look-up of its IPv6 addresses fails. It is therefore unknown whether the name exists.
+    // The name has no IPv4 address, and the look-up of its IPv6 addresses fails. It is therefore unknown whether the name exists.
     server.answer = (_, type) => (type === "A" ? "NXDOMAIN" : answer);
     expect(await failure(resolver()("b.test"))).toBeInstanceOf(LookupFailed);
     server.answer = (_, type) => (type === "A" ? { addresses: ["192.0.2.1"] } : answer);
@@ -137,7 +137,7 @@ describe("a name", () => {
     for (const error of await Promise.all(silent)) expect(error).toBeInstanceOf(LookupFailed);
     const many = Array.from({ length: limits.lookupsAtOnce }, (_, i) => failure(resolve(`silent-${i}.test`)));
     server.questions.length = 0;
-    // // The message must show an operator that this limit was reached, and not that a name server does not answer.
+    // The message must show an operator that this limit was reached, and not that a name server does not answer.
     expect(await failure(resolve("one-more.test"))).toMatchObject({
       name: "LookupFailed",
       message: `one-more.test was not looked up: ${limits.lookupsAtOnce} other look-ups are in progress`,
@@ -176,7 +176,7 @@ describe("a post", () => {
     const port = new URL(receiver.url).port;
     server.answer = () => ({ addresses: ["127.0.0.1"] });
     expect(await send(`http://a.test:${port}/`, resolver())).toMatchObject({ status: 200 });
-    // // This post uses the resolver of the deployed service. The others use a test's resolver.
+    // This post uses the resolver of the deployed service. The others use a test's resolver.
     expect(await send(`http://localhost:${port}/`)).toMatchObject({ status: 200 });
     await send(`http://nothing.invalid:${port}/`);
     expect(threads - before).toBe(0);

@@ -122,7 +122,7 @@ describe("a name with changing answers", () => {
 
   test("is looked up once for each exchange, which connects to the vetted address", async () => {
     let asked = 0;
-    // // A second look-up would return a forbidden address. The connection must use the address of the first look-up, which the service
+    // A second look-up would return a forbidden address. The connection must use the address of the first look-up, which the service
     // has checked.
     const rebinding: Resolve = async () => records([asked++ === 0 ? "127.0.0.1" : "10.0.0.1"]);
     const exchange = await post(request("http://rebind.example:PORT/"), "local", rebinding);
@@ -179,7 +179,7 @@ test("a post ignores the proxy in the environment variables and connects to the 
   const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
   expect(printed.trim(), complaints).toBe("200 502");
   expect(received - before).toBe(1);
-  // // The child process also sends a plain request. The proxy receives this request, which proves that the proxy variables have an
+  // The child process also sends a plain request. The proxy receives this request, which proves that the proxy variables have an
   // effect.
   expect(proxied).toBe(1);
   proxy.close();

@@ -109,7 +109,7 @@ export const hostileNames: ReadonlyArray<[url: string, addresses: readonly strin
   ["https://zone.example:PORT/", ["fe80::1%lo"], "linkLocal"],
   ["https://metadata.google.internal:PORT/", ["169.254.169.254"], "private networks (.internal)"],
   ["https://db.internal:PORT/", ["172.20.1.1"], "private networks (.internal)"],
-  // // These names must be refused even if they resolve to public addresses.
+  // These names must be refused even if they resolve to public addresses.
   ["https://localhost:PORT/", ["93.184.216.34"], "loopback name"],
   ["https://LOCALHOST.:PORT/", ["93.184.216.34"], "loopback name"],
   ["https://localhost..:PORT/", ["93.184.216.34"], "loopback name"],

@@ -124,7 +124,7 @@ describe("a receiver that", () => {
     });
     const { status, answer } = await send(receiver);
     expect({ status, answer }).toEqual({ status: 200, answer: "x".repeat(limits.answerKeptBytes) });
-    // // The process reads only 16 KB, but the socket buffers of both sides may contain much more.
+    // The process reads only 16 KB, but the socket buffers of both sides may contain much more.
     expect(await closed.promise).toBeLessThan(20_000_000);
   });
 });

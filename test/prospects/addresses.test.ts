@@ -167,7 +167,7 @@ describe.each(["unflushed", "flushed"])("with an index that is %s, a user who se
     for (const { id } of [free, mine])
       expect(await updateAddress(context, rep, id, { zip: "9" })).toMatchObject({ zip: "9" });
 
-    // // A user sees an address if the user sees a prospect with this address. Changes of these prospects must therefore change who sees
+    // A user sees an address if the user sees a prospect with this address. Changes of these prospects must therefore change who sees
     // the address.
     await updateProspect(context, owner, other.id, { addressId: free.id });
     expect(await listed(context, rep)).toEqual([mine.id, theirs.id, shared.id].toSorted((a, b) => a - b));
@@ -212,12 +212,12 @@ describe.each(["unflushed", "flushed"])("with an index that is %s, a user who se
       await expect(updateAddress(context, caller, hidden.id, { zip: "9" })).rejects.toMatchObject(notFound);
       await expect(createProspect(context, caller, { addressId: hidden.id })).rejects.toMatchObject(badReference);
     }
-    // // A change of the address itself must not change who sees the address.
+    // A change of the address itself must not change who sees the address.
     for (const caller of [rep, owner]) await updateAddress(context, caller, mine.id, { zip: `9-${caller.role}` });
     await updateAddress(context, owner, theirs.id, { zip: "9" });
     await expectVisibleTo(rep, [mine.id, both.id]);
     await expectVisibleTo(stranger, [both.id]);
-    // // After a prospect is deleted, only the other prospects with the address determine who sees it.
+    // After a prospect is deleted, only the other prospects with the address determine who sees it.
     await deleteProspect(context, owner, shared.id);
     await expectVisibleTo(rep, [mine.id]);
     await expectVisibleTo(stranger, [both.id]);

@@ -69,7 +69,7 @@ test("300 notes of 10 KB cost a list nothing; an export and GET of one prospect 
   const [listed, exported, shown] = [await units(list), await units(whole), await units(detail)];
   expect(listed).toBe(before[0]);
   expect(exported - (before[1] ?? 0)).toBeLessThanOrEqual(4);
-  // // `readProspect` reads the five newest notes of the prospect. Each has 10 KB.
+  // `readProspect` reads the five newest notes of the prospect. Each has 10 KB.
   expect(shown - (before[2] ?? 0)).toBeLessThanOrEqual(13);
   expect((await metered(detail)).usage.rounds).toBe(1);
   expect(await whole()).toContain("299 xxx");
@@ -79,7 +79,7 @@ test("300 notes of 10 KB cost a list nothing; an export and GET of one prospect 
 test("notes are listed newest first with any ids and any pages", async () => {
   const { company, context, ids } = await withProspects(2);
   const [id = 0, other = 0] = ids;
-  // // Each function takes ids from its own block of 128 ids, so a later note can have a lower id.
+  // Each function takes ids from its own block of 128 ids, so a later note can have a lower id.
   const [first, second] = [newFunction(), newFunction()];
   await createNote(second, company.caller, other, { body: "on another" });
   const bodies: string[] = [];

@@ -181,7 +181,7 @@ test("a list has the rows that the second implementation accepts, newest first",
     }),
     { numRuns: 3_000 },
   );
-  // // If fewer rows matched, most lists would be empty and the test would prove little.
+  // If fewer rows matched, most lists would be empty and the test would prove little.
   expect(hits).toBeGreaterThan(200);
 });
 

@@ -48,7 +48,7 @@ describe("the rows of a page", () => {
     const { result, usage } = await metered(() => list(contextOn(db.table, clock), company));
     expect(result.items).toHaveLength(count);
     expect(result.total).toBe(count);
-    // // Three rounds of requests: the state of the search index, the outdated rows, and the same rows with a consistent read.
+    // Three rounds of requests: the state of the search index, the outdated rows, and the same rows with a consistent read.
     expect(usage.rounds).toBe(3);
     db.plan(() => pass);
     expect((await metered(() => list(contextOn(db.table, clock), company))).usage.rounds).toBe(2);
@@ -86,7 +86,7 @@ describe("the rows of a page", () => {
     const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
     db.plan((operation, _, body) => (isLook(operation, body) ? { kind: "late", meanwhile } : pass));
     const { result, usage } = await metered(() => list(context, company));
-    // // The row changes again after the index was read for the second time. The list shows the row as it was at that time.
+    // The row changes again after the index was read for the second time. The list shows the row as it was at that time.
     expect(result.items.find(({ id }) => id === ids[7])?.name).toBe("1");
     expect(result.items.map(({ id }) => id)).toEqual(ids.toReversed());
     expect([writes, usage.rounds]).toEqual([2, 3]);
@@ -115,7 +115,7 @@ describe("the rows of a page", () => {
       await createNote(others, company.caller, a, { body: "a zebra" });
       let [isOpen, isClosed] = [a, b];
       let writes = 0;
-      // // Each time the index has found an open prospect, the test closes this prospect before its row is read.
+      // Each time the index has found an open prospect, the test closes this prospect before its row is read.
       const swap = async () => {
         await updateProspect(others, company.caller, isOpen, { currentStatusId: closed.id });
         await updateProspect(others, company.caller, isClosed, { currentStatusId: open.id });

@@ -7,7 +7,7 @@ const degrees = (most: number) =>
   fc.oneof(
     fc.double({ min: -most, max: most, noNaN: true }),
     fc.tuple(fc.integer({ min: -most * 1e7, max: most * 1e7 }), fc.integer({ min: 0, max: 7 })).map(
-      // // Coordinates with up to seven decimals.
+      // Coordinates with up to seven decimals.
       ([whole, decimals]) => Math.round(whole / 10 ** decimals) / 10 ** (7 - decimals),
     ),
   );
@@ -23,7 +23,7 @@ test("the text is right for any ids and coordinates, for one pin and for many pi
       const end = pinEnd('"#9CA3AF"');
       const text = new PinText().begin("[");
       for (const { id, lat, lng } of pins) text.add(id, lat, lng, end);
-      // // JSON.stringify writes negative zero as 0. Adding 0 removes negative zeros from the expected pins.
+      // JSON.stringify writes negative zero as 0. Adding 0 removes negative zeros from the expected pins.
       const expected = pins.map(({ id, lat, lng }) => ({ id, lat: lat + 0, lng: lng + 0, statusColor: "#9CA3AF" }));
       expect(JSON.parse(`${Buffer.from(text.finish()).toString()}]`)).toEqual(expected);
     }),

@@ -139,7 +139,7 @@ test("search covers every text of a prospect, its current notes, and phones by d
 
 test("an answer of more than 6 MB is complete", async () => {
   const id = await create({});
-  // // This character needs six bytes in JSON, so few notes make the answer larger than 6 MB.
+  // This character needs six bytes in JSON, so few notes make the answer larger than 6 MB.
   const body = "\u0001".repeat(10_000);
   const count = 112;
   for (let i = 0; i < count; i += 16) {

@@ -165,7 +165,7 @@ describe("changing", () => {
     for (const field of fields) expect(detail[field]).toBe(field);
     expect(detail.lat).toBe(detail.lng);
     expect(detail.statusHistory).toHaveLength(statuses.length);
-    // // Each entry of the history must begin with the status at which the previous entry ends.
+    // Each entry of the history must begin with the status at which the previous entry ends.
     const chain = detail.statusHistory.toReversed();
     chain.reduce(
       (before, entry) => {

@@ -48,7 +48,7 @@ test("the next appointment is shown as time passes, even if the row has no copy 
 
   await make("four", 4);
   now.ms += 8 * 3_600_000;
-  // // The prospect's row contains copies of only three appointments, and all three are in the past now.
+  // The prospect's row contains copies of only three appointments, and all three are in the past now.
   expect(await shown()).toEqual(["nine"]);
   now.ms += 2 * 3_600_000;
   expect(await shown()).toEqual([]);

@@ -131,7 +131,7 @@ describe("an address of another company's user", () => {
       }
       expect(seen[0]).toEqual(seen[1]);
       expect(pool.mails).toEqual([email, `fresh-${email}`, `fresh-${email}`]);
-      // // The other company's user can still sign in, so the second invitation has not taken over the identity.
+      // The other company's user can still sign in, so the second invitation has not taken over the identity.
       expect(await lookUpCaller(context, there.sub)).toMatchObject({ companyId: one.companyId, userId: there.id });
     },
   );
@@ -168,7 +168,7 @@ describe("an address of another company's user", () => {
     const { context, clock, pool, one, two, email } = await scene();
     const both = Promise.withResolvers<void>();
     let inviting = 0;
-    // // Both invitations read that the address is unused before one of them commits.
+    // Both invitations read that the address is unused before one of them commits.
     const racing: IdentityProvider = {
       ...pool,
       invite: async (address) => {
@@ -209,7 +209,7 @@ describe("an invitation that is not accepted", () => {
     const { context, time, pool, one, two, email } = await scene();
     const first = await createUser(context, pool, one, newUser(email));
     time.now += 30 * DAY_MS - 1;
-    // // One millisecond before the first invitation expires, another company invites the address. This must send no mail and must not
+    // One millisecond before the first invitation expires, another company invites the address. This must send no mail and must not
     // claim the address.
     const early = await createUser(context, pool, two, newUser(email));
     expect(early.sub).not.toBe(first.sub);
@@ -221,7 +221,7 @@ describe("an invitation that is not accepted", () => {
     const second = await createUser(context, pool, two, newUser(email));
     expect(second.sub).toBe(pool.subjects.get(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId, userId: second.id });
-    // // The first company's user has lost the address. Changes of this user must not change the rights of the address's new user.
+    // The first company's user has lost the address. Changes of this user must not change the rights of the address's new user.
     await updateUser(context, one, first.id, { role: "owner" });
     await disableUser(context, one, first.id);
     await disableOrWithdraw(context, pool, one, first.id);
@@ -242,7 +242,7 @@ describe("an invitation that is not accepted", () => {
     expect(await shown(context, one, first)).toMatchObject({ invitation: "withdrawn", isActive: false, email });
     const second = await createUser(context, pool, two, newUser(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId });
-    // // The first company can send another invitation, but nobody can accept it, because the address belongs to the other company now.
+    // The first company can send another invitation, but nobody can accept it, because the address belongs to the other company now.
     await changeUser(context, pool, one, first.id, { isActive: true });
     expect(await shown(context, one, first)).toMatchObject({ invitation: "pending", isActive: true });
     expect(pool.mails).toEqual([email, email]);
@@ -258,7 +258,7 @@ describe("an invitation that is not accepted", () => {
     await changeUser(context, pool, one, made.id, { isActive: true });
     const { sub } = await getUser(context, one.companyId, made.id);
     expect(await lookUpCaller(context, sub)).toMatchObject({ userId: made.id, role: "admin" });
-    // // A user who has signed in once keeps the address, even while the user is disabled.
+    // A user who has signed in once keeps the address, even while the user is disabled.
     await disableOrWithdraw(context, pool, one, made.id);
     expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted", isActive: false });
     await expect(createUser(context, pool, one, newUser(email))).rejects.toMatchObject(taken);
@@ -351,11 +351,11 @@ test("after a crash at each call of an invitation, withdrawal or first sign-in, 
       await run(contextOn(db.table, stage.clock)).catch(() => undefined);
       isDying = false;
       await run(contextOn(db.table, stage.clock)).catch((error: unknown) => {
-        // // The crashed attempt had already completed the withdrawal, so the user no longer exists.
+        // The crashed attempt had already completed the withdrawal, so the user no longer exists.
         expect(error).toMatchObject({ code: "not_found" });
       });
     }
-    // // The user had already signed in. The withdrawal therefore only disabled the user.
+    // The user had already signed in. The withdrawal therefore only disabled the user.
     expect(await shown(stage.context, stage.one, made)).toMatchObject({ invitation: "accepted", isActive: false });
   }
 });

@@ -166,14 +166,14 @@ describe("in the table", () => {
     const second = await rotate();
     const found = await allOf(companyId);
     for (const secret of [secretKey, rotated]) expect(found).not.toContain(secret);
-    // // The stored answer contains the secrets only in encrypted form. A repeated request must still get them in plain text.
+    // The stored answer contains the secrets only in encrypted form. A repeated request must still get them in plain text.
     expect(await create()).toEqual({ value: JSON.parse(JSON.stringify(value)), replayed: true });
     expect(await rotate()).toEqual({ value: JSON.parse(JSON.stringify(second.value)), replayed: true });
     expect(await secretsIn(companyId, webhook?.id ?? 0)).toMatchObject({
       secretKey: rotated,
       previousSecret: { secretKey },
     });
-    // // An attacker who has the table and guesses an idempotency key can derive this key. It must not decrypt a stored answer.
+    // An attacker who has the table and guesses an idempotency key can derive this key. It must not decrypt a stored answer.
     const guessed = createSecretKey(Buffer.from(hkdfSync("sha256", "1", "1", "POST /api/webhooks", 32)));
     for (const key of await db.keysOf(`C#${companyId}#IK#1`)) {
       const row = await db.direct.get(key);
@@ -196,7 +196,7 @@ describe("in the table", () => {
       await db.direct.write({ update: keys.webhook(companyId, id), change: { set: { sealedSecret } } });
       await expect(secretsIn(companyId, id)).rejects.toThrow();
     }
-    // // The data key is encrypted for one company. KMS must refuse to decrypt it in another company's row.
+    // The data key is encrypted for one company. KMS must refuse to decrypt it in another company's row.
     const row = await db.direct.get(secretKeys.dataKey(own));
     await db.direct.write({ update: secretKeys.dataKey(foreign), change: { set: { wrapped: row?.wrapped } } });
     await expect(secretsIn(foreign, c.id)).rejects.toMatchObject({ name: "InvalidCiphertextException" });
@@ -335,7 +335,7 @@ describe("while the key service refuses", () => {
     await expect(drain({ ...own, queue: at.queue.slice(0, 1) })).rejects.toThrow();
     expect(at.posts).toEqual([]);
     expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 1 }]);
-    // // The sender did not release its slot (its place among the concurrent requests to the receiver). The slot is free again after 20
+    // The sender did not release its slot (its place among the concurrent requests to the receiver). The slot is free again after 20
     // s.
     at.clock += 20_000;
     await drain(at);

@@ -49,6 +49,6 @@ export async function drainBatches(at: Pipeline): Promise<void> {
     const visible = at.queue.findIndex((entry) => entry.at > at.clock);
     await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
   }
-  // // Work of the killed call that is still running must end first. Otherwise it would disturb the next call.
+  // Work of the killed call that is still running must end first. Otherwise it would disturb the next call.
   await turn();
 }

@@ -156,7 +156,7 @@ async function expectIndexed(companyId: number): Promise<void> {
   const table = serviceTable();
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
-  // // The check is repeated, because a concurrent flush moves entries into the index. A check during the move can see an entry in both
+  // The check is repeated, because a concurrent flush moves entries into the index. A check during the move can see an entry in both
   // places.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 20_000 });
 }

@@ -225,12 +225,12 @@ describe("a kill at each call", () => {
           (await deliveries(at)).map(({ state }) => state),
           label,
         ).toEqual(["delivered", "delivered"]);
-        // // A post may be repeated only if the sender was killed after the post and before it had recorded the result.
+        // A post may be repeated only if the sender was killed after the post and before it had recorded the result.
         expect(at.posts.length, label).toBeGreaterThanOrEqual(3);
         expect(at.posts.length, label).toBeLessThanOrEqual(4);
         doubled += at.posts.length - 3;
       }
-      // // Recording the result of a post takes one or two writes. Up to three different calls can therefore be the last one before the
+      // Recording the result of a post takes one or two writes. Up to three different calls can therefore be the last one before the
       // result is recorded, and a kill at each of them repeats the post.
       const isCutOff = (number: number) => calm.calls[number - (when === "before" ? 2 : 1)] === "post";
       expect(doubled).toBeGreaterThanOrEqual(struck.filter(isCutOff).length);
@@ -249,7 +249,7 @@ describe("a kill at each call", () => {
     at.clock += MINUTE;
     await sweep(at.context, { assume: "messages-kept" });
     expect(own()).toHaveLength(1);
-    // // The sweeper also sends messages for deliveries of other tests. This test cannot process them, so it removes them from the queue.
+    // The sweeper also sends messages for deliveries of other tests. This test cannot process them, so it removes them from the queue.
     at.queue.splice(0, at.queue.length, ...own());
     await drain(at);
     await expectEachOnce(at, [2, 3]);

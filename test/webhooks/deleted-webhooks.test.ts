@@ -132,7 +132,7 @@ describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_
 
 test("deliveries and registrations of a deleted webhook are not found", async () => {
   const { at, context, companyId, webhookId, deliveryId, registrationId, remove } = await setUp();
-  // // Earlier versions of the service could leave the registration of a deleted webhook in the table. The API must not show it.
+  // Earlier versions of the service could leave the registration of a deleted webhook in the table. The API must not show it.
   const key = keys.registration(companyId, webhookId, registrationId);
   const registration = await db.direct.get(key);
   await remove();

@@ -138,7 +138,7 @@ async function expectCancelled(at: Pipeline, label: string): Promise<void> {
   ).toEqual(Array.from({ length: COUNT }, () => "cancelled"));
   expect(at.posts, label).toEqual([]);
   expect(await expectReconciled(at, label), label).toMatchObject({ matched: COUNT, cancelled: COUNT, waiting: 0 });
-  // // SQS may deliver a message twice. The second message must change nothing.
+  // SQS may deliver a message twice. The second message must change nothing.
   for (const { id, companyId, webhookId, attempt } of rows) {
     await consume(at, { v: 1, companyId, webhookId, deliveryId: id, attempt }, true);
   }
@@ -231,7 +231,7 @@ describe("a deleted registration", () => {
     const input = { event: "prospect.created", filter: null, delayMinutes: 60, manualTriggerButtonText: null } as const;
     const other = await createRegistration(api(at), companyId, webhookId, { ...input, triggerMode: "automatic" });
     await publish(at);
-    // // SQS delays a message by at most 15 minutes, so a delivery that is due later needs several messages. This loop processes the
+    // SQS delays a message by at most 15 minutes, so a delivery that is due later needs several messages. This loop processes the
     // first message of each delivery.
     at.clock += 15 * MINUTE;
     for (const { message } of at.queue.splice(0, 2 * COUNT)) await consume(at, message, false);

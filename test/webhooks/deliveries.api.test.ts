@@ -182,12 +182,12 @@ describe("a replay", () => {
     const told = () => new Set(receiver.receipts.map(({ event }) => event.id)).size;
     for (const [i, name] of ["first", "second", "third"].entries()) {
       dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
-      // // A post may also be the retry of an older delivery. The loop therefore waits until the new delivery has arrived.
+      // A post may also be the retry of an older delivery. The loop therefore waits until the new delivery has arrived.
       while (told() <= i) await receiver.until(receiver.receipts.length + 1);
     }
     const ids = receiver.receipts.map(({ event }) => event.id);
     const failed = ids.slice(1).filter((id, i, all) => all.indexOf(id) === i);
-    // // The next retry after the third attempt comes half a minute later, so no retry arrives during the replay.
+    // The next retry after the third attempt comes half a minute later, so no retry arrives during the replay.
     for (const id of failed) await settled(webhook.id, id, ({ attemptCount }) => attemptCount >= 3);
     isDown = false;
     const replay = (body: ReplayRange) => as.admin.POST("/api/webhooks/{id}/replay", { ...at(webhook.id), body });
@@ -249,7 +249,7 @@ test("a resumed webhook gets the deliveries of its pause", async () => {
   expect(receiver.receipts).toEqual([]);
   expect(dataOf(await as.admin.POST("/api/webhooks/{id}/resume", at(webhook.id))).status).toBe("active");
   await receiver.until(3);
-  // // Deliveries that are resumed within the same second may arrive in any order, so the names are compared as sets.
+  // Deliveries that are resumed within the same second may arrive in any order, so the names are compared as sets.
   const sent = receiver.receipts.map(({ event }) => z.parse(OfProspect, event.data).prospect.name);
   expect(new Set(sent)).toEqual(new Set(names));
   problemOf(await as.otherOwner.POST("/api/webhooks/{id}/pause", at(webhook.id)), 404, "not_found");

@@ -84,7 +84,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   const calls: string[] = [];
   const context: EventContext = {
     table: calledBy((work, name) => strike(name, work), db.direct),
-    // // Calls to the key service are no points for a kill here, because secrets.test.ts tests kills at these calls.
+    // Calls to the key service are no points for a kill here, because secrets.test.ts tests kills at these calls.
     secrets: secretsOn(db.direct),
     clock: time,
     wait: () => turn(),
@@ -216,7 +216,7 @@ export async function settleFor(at: Pipeline, minutes: number, empty = drain): P
     await sweep(at.context, { assume: "messages-kept" }).catch((error: unknown) => {
       if (!(error instanceof Killed)) throw error;
     });
-    // // The sweeper also sends messages for deliveries of other tests. This test cannot process them, so it removes them from the queue.
+    // The sweeper also sends messages for deliveries of other tests. This test cannot process them, so it removes them from the queue.
     at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
   }
   await empty(at);

@@ -154,7 +154,7 @@ describe("events", () => {
     await as.rep.POST("/api/prospects", { body: {} });
     await receiver.until(1);
     await as.admin.DELETE("/api/webhooks/{id}", at(webhook.id));
-    // // The first delivery of the second webhook fails, and its retry would come later than a retry for the deleted webhook. The test
+    // The first delivery of the second webhook fails, and its retry would come later than a retry for the deleted webhook. The test
     // therefore needs to wait only for this retry.
     const later = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response, count) => {
       response.writeHead(count === 1 ? 500 : 200).end();

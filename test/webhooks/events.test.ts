@@ -76,7 +76,7 @@ describe("a kill at each call", () => {
         expect(delivery?.state, label).toBe("delivered");
         expect(await expectReconciled(at, label), label).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
         expectSame(at.posts);
-        // // A kill can come after the post and before its result is recorded. The service then does not know whether the post arrived,
+        // A kill can come after the post and before its result is recorded. The service then does not know whether the post arrived,
         // and posts again.
         const cutOff = number > calls.indexOf("post") || (number === calls.indexOf("post") + 1 && when === "after");
         expect(at.posts.length, label).toBeLessThanOrEqual(cutOff ? 2 : 1);
@@ -142,7 +142,7 @@ describe("repeats and reordering", () => {
     let reads = 0;
     const batchGet: typeof table.batchGet = async (keys) => {
       const items = await table.batchGet(keys);
-      // // This sender has read the delivery, but has not yet asked the limiter for a slot. At this point another sender does all its
+      // This sender has read the delivery, but has not yet asked the limiter for a slot. At this point another sender does all its
       // work.
       if (++reads === 2) await consume(at, message, false);
       return items;
@@ -182,7 +182,7 @@ describe("time", () => {
     const at = await pipeline();
     at.answers = () => ({ status: 500 });
     await publish(at);
-    // // SQS delays a message by at most 15 minutes, so a delivery that is due later needs several messages.
+    // SQS delays a message by at most 15 minutes, so a delivery that is due later needs several messages.
     for (let i = 0; i < 5 && at.queue.length > 0; i++) await drain(at).catch(() => undefined);
     expect((await deliveries(at))[0]).toMatchObject({ state: "exhausted", attempt: 10 });
     expect(at.posts).toHaveLength(10);

@@ -196,9 +196,9 @@ test("a heap of 256 MB suffices to publish full batches of the largest event for
   const [published] = await once(worker, "message");
   const { messages, failed, bytes } = Published.parse(published);
   expect(failed).toBe(0);
-  // // Lambda passes at most 6 MB of records in one batch, so this batch is nearly as large as possible.
+  // Lambda passes at most 6 MB of records in one batch, so this batch is nearly as large as possible.
   expect(bytes).toBeGreaterThan(5_500_000);
-  // // The publisher publishes at most 25 events together and sends one message for them. Each of the three batches has 41 records and
+  // The publisher publishes at most 25 events together and sends one message for them. Each of the three batches has 41 records and
   // therefore needs two messages.
   expect(messages).toBe(3 * 2);
   expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 3 * 41 * 2_000 });

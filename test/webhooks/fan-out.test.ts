@@ -58,7 +58,7 @@ describe("the publisher", () => {
     expect(written.bytes).toBeLessThan(300_000);
     expect(at.queue.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
     expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2_000 });
-    // // One message creates only some of the deliveries. Their number depends on their size.
+    // One message creates only some of the deliveries. Their number depends on their size.
     const [first] = at.queue.splice(0);
     if (first === undefined) throw new Error("no message");
     await consume(at, first.message, false);
@@ -85,7 +85,7 @@ describe("the publisher", () => {
     const at = await newFanOutPipeline(db, { webhooks: 2, each: 45 });
     const { context, written } = counted(at.context);
     await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
-    // // Two events write their 90 deliveries each, and together one row for reconciliation (the check that no delivery is lost). Each of
+    // Two events write their 90 deliveries each, and together one row for reconciliation (the check that no delivery is lost). Each of
     // the other 23 events writes three rows: its data, a row for reconciliation, and its fan-out.
     expect(written.rows).toBe(2 * 90 + 1 + 23 * 3);
     await expandAll(at);
@@ -113,7 +113,7 @@ describe("the publisher", () => {
 
 test("each match makes one delivery, with the same bytes as without a fan-out in every attempt and in the log", async () => {
   const at = await newFanOutPipeline(db, { webhooks: 3, each: 40 });
-  // // The receiver refuses the first attempt of some deliveries, which are chosen by the last digit of their id.
+  // The receiver refuses the first attempt of some deliveries, which are chosen by the last digit of their id.
   at.answers = ({ headers }) => ({
     status: headers["X-Service-Attempt"] === "1" && /[07]$/.test(headers["X-Service-Delivery"] ?? "") ? 503 : 200,
   });
@@ -208,7 +208,7 @@ describe("repeats and concurrent changes", () => {
     await expandAll(at);
     const { context, written } = counted(at.context);
     await publish({ context }, change);
-    // // The repeated publication tries to write the event's data and its row for reconciliation. Both writes are refused, because the
+    // The repeated publication tries to write the event's data and its row for reconciliation. Both writes are refused, because the
     // rows exist.
     expect(written.rows).toBe(2);
     expect(at.queue).toEqual([]);
@@ -231,7 +231,7 @@ describe("repeats and concurrent changes", () => {
     const change = territoryChange(at.companyId, 2);
     await publish(at, change);
     const before = at.queue.splice(0).length;
-    // // The event had just too few matches for a fan-out. With one more registration, its repetition becomes a fan-out.
+    // The event had just too few matches for a fan-out. With one more registration, its repetition becomes a fan-out.
     await addRegistration(at);
     await publish(at, change);
     await expandAll(at);
@@ -272,7 +272,7 @@ describe("a message of a fan-out", () => {
     await consume(at, first.message, false);
     expect(at.queue.filter(({ message }) => "deliveryId" in message)).toHaveLength(MATCHES_PER_MESSAGE);
     expect(at.queue.filter(({ message }) => "fanOut" in message)).toMatchObject([{ at: at.clock + 1_000 }]);
-    // // SQS may deliver a message twice. The second message must change nothing.
+    // SQS may deliver a message twice. The second message must change nothing.
     await consume(at, first.message, true);
     expect(await expectReconciled(at)).toMatchObject({ matched: MATCHES_PER_MESSAGE, expanding: 100 });
   });
@@ -303,7 +303,7 @@ describe("a message of a fan-out", () => {
       const work = async (): Promise<void> => {
         const plain = { ...again.context, table: db.direct };
         await publishChanges(plain, batchReads(plain), [territoryChange(again.companyId, 3)]);
-        // // The message of the new event becomes visible at once. The lease of the previous message may still be valid then.
+        // The message of the new event becomes visible at once. The lease of the previous message may still be valid then.
         const own = again.queue.splice(
           again.queue.findLastIndex(({ message }) => "fanOut" in message),
           1,

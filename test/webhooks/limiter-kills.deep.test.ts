@@ -67,7 +67,7 @@ async function expectArrived(at: Pipeline, place: string, cutOff: number): Promi
   expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(COUNT);
   expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, throttled: 0 });
   const gate = (await gateOf(at)) ?? {};
-  // // Expects a closed breaker, an empty backlog, and no slot in use.
+  // Expects a closed breaker, an empty backlog, and no slot in use.
   expect(gate, place).toMatchObject({ fails: 0 });
   for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(gate, place).not.toHaveProperty(mark);
   expect(
@@ -102,7 +102,7 @@ describe("killed at each call, before and after it takes effect", () => {
     await run(calm, drain);
     const first = calm.calls.indexOf("post") + 1;
     for (const number of killPointsOf(calm.calls.length, turn)) {
-      // // A kill at an earlier call comes before any post, so it cannot cause a second post.
+      // A kill at an earlier call comes before any post, so it cannot cause a second post.
       const cutOff = number > first || (number === first && when === "after") ? 1 : 0;
       await struck({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
     }
@@ -140,7 +140,7 @@ describe("a sender that dies with its slot", () => {
     const [failed, died, ...later] = secondsOf(at);
     expect([failed, died]).toEqual([0, 10]);
     expect(Math.min(...later)).toBeGreaterThanOrEqual(28);
-    // // SQS delivers the dead sender's message again after 90 s. The sweeper runs every minute, so the drain of the backlog may start 60
+    // SQS delivers the dead sender's message again after 90 s. The sweeper runs every minute, so the drain of the backlog may start 60
     // s later.
     expect(Math.max(...later)).toBeLessThanOrEqual(28 + 90 + 60);
     expect(later).toHaveLength(COUNT);

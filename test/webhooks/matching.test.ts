@@ -267,7 +267,7 @@ describe("a warm function finds", () => {
   test("a registration whose row became visible after its new version, although one transaction wrote both", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
-    // // DynamoDB does not isolate a Query from a transaction. A Query can see one row before and another row after the transaction, as
+    // DynamoDB does not isolate a Query from a transaction. A Query can see one row before and another row after the transaction, as
     // if there were two separate writes.
     await db.direct.write(registrationsChange(companyId, on.time.now));
     expect((await found(on, on.table))[0]).toHaveLength(1);

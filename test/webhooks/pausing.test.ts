@@ -87,7 +87,7 @@ test("a pause during the drain keeps the rest; pausing and resuming twice change
   await drain(at);
   await resume(at);
   await resume(at);
-  // // Only the message that starts the next step of the drain remains in the queue.
+  // Only the message that starts the next step of the drain remains in the queue.
   const step = at.queue.findIndex(({ message }) => "release" in message);
   const [first] = at.queue.splice(step, 1);
   at.queue.length = 0;
@@ -142,7 +142,7 @@ test("a delivery that joins the paused backlog after the drain is sent without a
   await pause(at);
   await publishUntilDone(at);
   const { table } = at.context;
-  // // This sender has read that the webhook is paused, but has not yet added its delivery to the backlog. At this point the webhook is
+  // This sender has read that the webhook is paused, but has not yet added its delivery to the backlog. At this point the webhook is
   // resumed and its backlog is sent.
   let isResumed = false;
   const context = {
@@ -192,7 +192,7 @@ describe("a receiver", () => {
       for (let i = 0; i < days; i++) {
         at.clock = Math.max(at.clock, START + (first + i) * day + 1);
         await change(at, 1 + first + i, 1);
-        // // Each delivery gets only one attempt, because waiting for retries would advance the clock too far.
+        // Each delivery gets only one attempt, because waiting for retries would advance the clock too far.
         const next = at.queue.shift();
         if (next !== undefined) await drain({ ...at, queue: [next] }).catch(() => undefined);
         at.queue.length = 0;

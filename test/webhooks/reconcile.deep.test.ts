@@ -39,7 +39,7 @@ beforeAll(async () => {
   senders.answers = () => ({ ms: 10, status: 500 });
   await senders.publish(hook, 10, 2);
   await senders.runUntil(START + HOUR / 5);
-  // // These four deliveries keep waiting, because the simulated senders do not run again.
+  // These four deliveries keep waiting, because the simulated senders do not run again.
   await senders.publish(hook, 20, 4);
   staged = { clock: senders.clock, queue: [...senders.queue] };
   rows = await db.direct.batchGet(await db.keysOf(""));
@@ -237,7 +237,7 @@ test("the command prints the counts, and exits with 1 if it finds a fault", asyn
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
     return { stdout, stderr, code };
   };
-  // // The reconcile command reads the real clock, so the deliveries must have real times.
+  // The reconcile command reads the real clock, so the deliveries must have real times.
   const now = new Senders(db, 10);
   now.clock = Date.now();
   const fresh = await now.hook();

@@ -60,7 +60,7 @@ async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
     }));
     await db.direct.batchPut(attempts);
   }
-  // // Without the row of the concurrency limiter, each delivery can be sent at once.
+  // Without the row of the concurrency limiter, each delivery can be sent at once.
   await db.direct.batchRemove([limiterKeys.limiter(at.companyId, at.webhookId)]);
   at.posts.length = 0;
   at.queue.length = 0;

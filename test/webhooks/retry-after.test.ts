@@ -60,7 +60,7 @@ test.each([
     await publish(at);
     const [first] = at.queue;
     if (first === undefined) throw new Error("no message");
-    // // Only the first attempt is made. Its result contains the time of the next attempt.
+    // Only the first attempt is made. Its result contains the time of the next attempt.
     await drain({ ...at, queue: at.queue.splice(0, 1) }, 0).catch(() => undefined);
     const [delivery] = await deliveries(at);
     const place = `${status} ${JSON.stringify(retryAfter)}`;

@@ -108,7 +108,7 @@ describe("the old secret", () => {
   const body = Buffer.from("{}");
 
   test("signs until the end of its day and not afterwards", () => {
-    // // The npm package standardwebhooks compares the signature's timestamp with the clock, so the clock is simulated.
+    // The npm package standardwebhooks compares the signature's timestamp with the clock, so the clock is simulated.
     vi.useFakeTimers({ now: until - 1 });
     const last = signatureHeaders(rotated, "dlv_1", "{}", until - 1);
     expect(verdicts(last, body, "old")).toEqual(yes);

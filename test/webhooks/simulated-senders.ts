@@ -72,7 +72,7 @@ export class Senders {
     const table = calledBy((work) => this.#counted(work), db.direct);
     this.context = {
       table,
-      // // Calls to the key service are counted, because the clock must not advance while such a call runs.
+      // Calls to the key service are counted, because the clock must not advance while such a call runs.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       clock: { now: () => this.clock },
       wait: (ms) => this.#rest(ms),
@@ -126,7 +126,7 @@ export class Senders {
       await this.#quiet();
       if (this.#running < this.#count && this.queue.some(({ at }) => at <= this.clock)) continue;
       const sweepAt = this.sweeps ? (Math.floor(this.clock / 60_000) + 1) * 60_000 : Number.POSITIVE_INFINITY;
-      // // Only later messages count. A message that is already due waits for a free sender, not for the clock.
+      // Only later messages count. A message that is already due waits for a free sender, not for the clock.
       const messages = this.queue.map(({ at }) => at).filter((at) => at > this.clock);
       const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...messages);
       if (next > end) break;

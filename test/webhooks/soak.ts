@@ -123,7 +123,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   const context: EventContext = {
     ...at.context,
     table: calledBy(call, db.direct),
-    // // The sweeper also sends messages for deliveries of other tests. This test cannot process them, so they are left out.
+    // The sweeper also sends messages for deliveries of other tests. This test cannot process them, so they are left out.
     queue: {
       ...at.context.queue,
       send: (entries) =>
@@ -159,13 +159,13 @@ async function run(stage: Stage): Promise<void> {
     const batch = Array.from({ length: Math.min(BATCH, changes - first) }, (_, i) => changeOf(at, first + i));
     at.clock = Math.max(at.clock, START + (first + BATCH) * 1_000);
     await publishBatch(stage, batch);
-    // // Lambda may repeat a batch that it has already passed, and after a failure it may repeat only the end of a batch.
+    // Lambda may repeat a batch that it has already passed, and after a failure it may repeat only the end of a batch.
     if (random() < faults) await publishBatch(stage, batch);
     if (random() < faults) await publishBatch(stage, batch.slice(Math.floor(random() * BATCH)));
     for (let n = first; n < first + batch.length; n += 1) if (n % PRESS_EVERY === 0) await press(stage, n);
     await consumeUntil(stage, at.clock);
     if (first % (4 * BATCH) === 0) await sweepOnce(stage);
-    // // In the middle of the test, the queue loses all its messages once.
+    // In the middle of the test, the queue loses all its messages once.
     if (faults > 0 && first === BATCH * Math.floor(changes / BATCH / 2)) {
       at.queue.length = 0;
       await sweep({ ...stage.context, table: at.db.direct }, { assume: "messages-lost" }).catch(() => undefined);

@@ -18,7 +18,7 @@ const table = openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", cre
 let writes = 0;
 const write: Table["write"] = async (entry) => {
   writes++;
-  // // The million overdue deliveries still have their queue messages. The sweeper's conditional write to them must therefore fail.
+  // The million overdue deliveries still have their queue messages. The sweeper's conditional write to them must therefore fail.
   if ("update" in entry && entry.update.pk.startsWith(`C#${companyId}#`)) {
     throw new ConditionFailed([{ index: 0, item: undefined }]);
   }

@@ -39,7 +39,7 @@ export async function exportFile(service: Service, options: ExportOptions, progr
     return exitCodes.done;
   } catch (error) {
     progress.end();
-    // // The service has deleted the file. Without the journal, the same command begins a new export.
+    // The service has deleted the file. Without the journal, the same command begins a new export.
     if (error instanceof Gone) await rm(journal, { force: true });
     if (!service.signal.aborted) throw error;
     throw new CutOff(`${file} is unchanged: run the same command to resume`);
@@ -82,7 +82,7 @@ async function resumable(service: Service, { filter }: ExportOptions, journal: s
     return undefined;
   const params = { path: { id: entry.id } };
   const job = await found(service, () => service.client.GET("/api/prospects/exports/{id}", { params }));
-  // // After a service has got a new table, the same id may belong to another export. The creation times are therefore compared too.
+  // After a service has got a new table, the same id may belong to another export. The creation times are therefore compared too.
   if (job === undefined || job.createdAt !== entry.createdAt || job.state === "failed") return undefined;
   return job.state === "completed" && job.file === null ? undefined : job;
 }
@@ -98,13 +98,13 @@ const [QUOTE, LINE_FEED] = [0x22, 0x0a];
  */
 async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { total }: ExportJob, progress: Progress) {
   const gunzip = createGunzip();
-  // // The callback ignores the error, because `pipeline` also passes it to `gunzip`. The loop below then throws it.
+  // The callback ignores the error, because `pipeline` also passes it to `gunzip`. The loop below then throws it.
   pipeline(Readable.from(gzipped), gunzip, () => undefined);
   let rows = -1;
   let isQuoted = false;
   async function* counted(): AsyncGenerator<Buffer, void, undefined> {
     for await (const chunk of gunzip) {
-      // // Only line breaks outside of quoted cells end a row. A doubled quotation mark inside a cell changes `isQuoted` twice and has no
+      // Only line breaks outside of quoted cells end a row. A doubled quotation mark inside a cell changes `isQuoted` twice and has no
       // effect.
       for (const byte of chunk) {
         if (byte === QUOTE) isQuoted = !isQuoted;

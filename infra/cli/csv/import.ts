@@ -77,7 +77,7 @@ function howToResume(id: number, isDryRun: boolean, isSent: boolean): string {
 async function contentOf(file: string): Promise<Content> {
   const hash = createHash("sha256");
   let bytes = 0;
-  // // The command reads the file more than once, which is impossible with pipes and devices.
+  // The command reads the file more than once, which is impossible with pipes and devices.
   if (!(await local(file, stat(file))).isFile()) throw new Failed(`${file} is not a regular file`);
   const read = async (): Promise<void> => {
     for await (const chunk of createReadStream(file)) {
@@ -101,7 +101,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
   };
   const lookUp = async (entry: Entry): Promise<ImportJob | undefined> => {
     const job = await found(service, () => getImport(service, entry.id));
-    // // After a service has got a new table, the same id may belong to another import. The creation times are therefore compared too.
+    // After a service has got a new table, the same id may belong to another import. The creation times are therefore compared too.
     if (job?.createdAt === entry.createdAt) return job;
     await replace(entry);
     return undefined;
@@ -114,7 +114,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
     const isCancelled = job.state === "awaiting_upload" && !other.uploaded && (await cancelled(service, job.id));
     const state = isCancelled ? "cancelled" : job.state;
     await replace(other, { ...other, state });
-    // // A changed file probably has many of the same rows as before. It must not be imported while the import of its earlier content is
+    // A changed file probably has many of the same rows as before. It must not be imported while the import of its earlier content is
     // running, unless the user demands it.
     if (isOpen(state) && !options.again) {
       throw new Failed(
@@ -125,7 +125,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
   const known = own.findLast((entry) => entry.sha256 === sha256);
   for (let attempt = known?.attempt ?? 0; ; attempt++) {
     const old = known?.attempt === attempt ? await lookUp(known) : undefined;
-    // // The idempotency key depends only on the content and the options. Concurrent commands with the same content therefore share one
+    // The idempotency key depends only on the content and the options. Concurrent commands with the same content therefore share one
     // import, even on two machines.
     const key = createHash("sha256")
       .update(JSON.stringify([sha256, mapping, attempt]))
@@ -202,11 +202,11 @@ async function upload(service: Service, file: string, { bytes }: Content, { job,
     signal,
     async (attempt) => {
       const { state, upload: link } = attempt === 1 ? job : await importNow(service, job.id);
-      // // The file has arrived in an earlier attempt whose answer was lost.
+      // The file has arrived in an earlier attempt whose answer was lost.
       if (state !== "awaiting_upload") return;
       if (link === null) throw new CutOff(`import ${job.id} waited too long for its file`);
       const { status, body } = await sendFile({ ...link, file, bytes }, signal, show);
-      // // 412 means that a file has already been uploaded with this URL. It is the same file, because the URL accepts no other content.
+      // 412 means that a file has already been uploaded with this URL. It is the same file, because the URL accepts no other content.
       if ((status >= 200 && status < 300) || status === 412) return;
       const code = /<Code>([^<]+)</.exec(body)?.[1] ?? "";
       if (/Digest|Checksum/.test(code)) throw new Failed("the file has changed during the upload");

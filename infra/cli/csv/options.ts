@@ -88,7 +88,7 @@ function commonOf(values: CommonValues, [file, ...more]: readonly string[], env:
   if (file === undefined || more.length > 0) throw new Error("name one FILE, and put a name with blanks in quotes");
   const base = (values.base ?? serviceUrl(env)).replace(/\/+$/, "");
   if (!/^https?:/.test(base) || !URL.canParse(base)) throw new Error("--base must be an http or https URL");
-  // // With `--as`, the command gets a token for this user from the local service. The variable TOKEN is then ignored.
+  // With `--as`, the command gets a token for this user from the local service. The variable TOKEN is then ignored.
   const token = values.token ?? (values.as === undefined ? env.TOKEN : undefined);
   if (token === undefined && values.as === undefined) {
     throw new Error(

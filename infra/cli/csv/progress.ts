@@ -38,7 +38,7 @@ export function openProgress(terminal: Terminal = process.stderr) {
     const line = `${lineOf(step, rate, isDrawn)}${seconds < TICK_MS / 1_000 ? "" : `, ${Math.floor(seconds)} s`}`;
     terminal.write(isDrawn ? `${ERASE_LINE}${line.slice(0, (terminal.columns ?? 80) - 1)}` : `${line}\n`);
   };
-  // // The line is repeated, so that a slow answer of the service does not look as if the command hangs.
+  // The line is repeated, so that a slow answer of the service does not look as if the command hangs.
   const ticker = setInterval(() => {
     if (last !== undefined && Date.now() - shownAt >= (isDrawn ? TICK_MS : PLAIN_TICK_MS)) write(last);
   }, TICK_MS);

@@ -135,7 +135,7 @@ function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () =>
       signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
     });
     const text = (await answer.text()).trim();
-    // // A deployed service has no path /local/token and answers with a JSON problem. The local service answers errors with plain text.
+    // A deployed service has no path /local/token and answers with a JSON problem. The local service answers errors with plain text.
     if (!answer.ok)
       throw new Failed(`no token for ${email}: ${text.startsWith("{") ? `${base} is not a local service` : text}`);
     current = { token: text, until: Date.now() + TOKEN_MS };

@@ -52,7 +52,7 @@ export async function sendFile(
   const send = (): void => {
     if (isSending) return;
     isSending = true;
-    // // The request itself reports a broken connection, so this handler only closes the request.
+    // The request itself reports a broken connection, so this handler only closes the request.
     pipeline(createReadStream(file, { end: bytes - 1 }), counter, request).catch((error: Error) =>
       request.destroy(error),
     );
