@@ -31,6 +31,8 @@ const settings = {
   JWKS_URI: z.optional(Url),
   /** The client ids or audiences that an access token may have. */
   AUDIENCE: List.check(z.minLength(1)),
+  /** The first characters of the API keys that throttle companies. */
+  THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
   /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */
   USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),
   /** The ARN of the KMS key that encrypts the companies' data keys. */

@@ -40,8 +40,8 @@ const PathParameter = z.strictObject({
   schema: z.strictObject({ type: z.literal("string") }),
 });
 
-/** A list of at most one scheme, because API Gateway cannot require several security schemes for one method. */
-const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(1));
+/** API Gateway requires both the authorizer and the API key of a method that names both. It supports one authorizer for a method. */
+const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(2));
 
 const Operation = z.strictObject({
   parameters: z._default(z.array(PathParameter), []),
@@ -83,20 +83,34 @@ const WholeHeader = z
     z.refine(isPattern, { error: "must be a regular expression" }),
   );
 
-/** The authorizer of a method, which gets the token of the request. `name` is the name of the header that contains the token. */
-const SecurityScheme = z.strictObject({
-  type: z.literal("apiKey"),
-  name: z.string(),
-  in: z.literal("header"),
-  "x-amazon-apigateway-authtype": z.literal("custom"),
-  "x-amazon-apigateway-authorizer": z.strictObject({
-    type: z.literal("token"),
-    authorizerUri: z.string(),
-    authorizerCredentials: Ignored,
-    identityValidationExpression: z.optional(WholeHeader),
-    authorizerResultTtlInSeconds: z._default(z.int().check(z.minimum(0), z.maximum(3_600)), 300),
-  }),
-});
+/** API Gateway recognizes the scheme of an API key by this name of a header. */
+const KEY_HEADER = "x-api-key";
+
+/** A TOKEN authorizer, whose name is the name of the header that contains the token; or the scheme of methods that need an API key. */
+const SecurityScheme = z
+  .strictObject({
+    type: z.literal("apiKey"),
+    name: z.string(),
+    in: z.literal("header"),
+    "x-amazon-apigateway-authtype": z.optional(z.literal("custom")),
+    "x-amazon-apigateway-authorizer": z.optional(
+      z.strictObject({
+        type: z.literal("token"),
+        authorizerUri: z.string(),
+        authorizerCredentials: Ignored,
+        identityValidationExpression: z.optional(WholeHeader),
+        authorizerResultTtlInSeconds: z._default(z.int().check(z.minimum(0), z.maximum(3_600)), 300),
+      }),
+    ),
+  })
+  .check(
+    z.refine(
+      (scheme) =>
+        (scheme.name === KEY_HEADER) !== (scheme["x-amazon-apigateway-authorizer"] !== undefined) &&
+        (scheme.name === KEY_HEADER) !== (scheme["x-amazon-apigateway-authtype"] !== undefined),
+      { error: `must be an authorizer, or an API key in the header ${KEY_HEADER}` },
+    ),
+  );
 
 function isPattern(text: string): boolean {
   try {
@@ -113,6 +127,8 @@ const Definition = z.strictObject({
   components: z._default(z.strictObject({ securitySchemes: z.record(z.string(), SecurityScheme) }), {
     securitySchemes: {},
   }),
+  // Only keys that the authorizer names are supported, not keys that clients send.
+  "x-amazon-apigateway-api-key-source": z.optional(z.literal("AUTHORIZER")),
   "x-amazon-apigateway-binary-media-types": z._default(z.array(z.string()), []),
   "x-amazon-apigateway-minimum-compression-size": z.optional(z.int().check(z.minimum(0), z.maximum(10_485_760))),
   "x-amazon-apigateway-gateway-responses": z._default(z.record(ResponseType, GatewayResponse), {}),
@@ -135,6 +151,9 @@ export const RestApi = z.strictObject({
 
 /** Returns the name of a method in the stage's settings. API Gateway writes `~1` for a slash there. */
 export const methodSetting = (path: string, verb: string): string => `${verb} /${path.replaceAll("/", "~1")}`;
+
+/** Returns the key of a method in a usage plan. */
+export const planMethod = (path: string, verb: string): string => `${path}/${verb}`;
 
 /** The settings of one method. The paths `*` and `/*` mean all methods without their own settings. */
 const MethodSetting = z.strictObject({
@@ -171,6 +190,8 @@ export interface ApiMethod {
   readonly verb: string;
   readonly integration: z.infer<typeof Integration>;
   readonly authorizer: string | undefined;
+  /** Whether a usage plan must contain the API key that the authorizer names. */
+  readonly needsKey: boolean;
 }
 
 export interface ApiAuthorizer {
@@ -196,7 +217,14 @@ export function readDefinition(id: string, body: unknown): Api {
   const { paths, components, ...rest } = parsed.data;
   const methods = Object.entries(paths).flatMap(([path, item]) => methodsOf(path, item));
   const schemes = Object.entries(components.securitySchemes);
-  const known = new Set(schemes.map(([name]) => name));
+  const authorizers = schemes.flatMap(([name, scheme]) => {
+    const authorizer = apiAuthorizer(scheme);
+    return authorizer === undefined ? [] : [[name, authorizer] as const];
+  });
+  const known = {
+    schemes: new Set(schemes.map(([name]) => name)),
+    authorizers: new Set(authorizers.map(([name]) => name)),
+  };
   const wrong = [...methods.flatMap((imported) => importFaults(imported, known)), ...siblingFaults(Object.keys(paths))];
   if (wrong.length > 0) throw new LocalError(wrong.map((fault) => `${id}.Body.paths.${fault}`).join("\n"));
   return {
@@ -205,28 +233,39 @@ export function readDefinition(id: string, body: unknown): Api {
       path,
       verb,
       integration: operation["x-amazon-apigateway-integration"],
-      authorizer: authorizerOf(operation),
+      authorizer: authorizerOf(operation, known.authorizers),
+      needsKey: needsKey(operation, known),
     })),
-    authorizers: new Map(schemes.map(([name, scheme]) => [name, apiAuthorizer(scheme)])),
+    authorizers: new Map(authorizers),
     gatewayResponses: rest["x-amazon-apigateway-gateway-responses"],
     binaryMediaTypes: rest["x-amazon-apigateway-binary-media-types"],
     minimumCompressionSize: rest["x-amazon-apigateway-minimum-compression-size"],
   };
 }
 
-function apiAuthorizer({ name, ...scheme }: z.infer<typeof SecurityScheme>): ApiAuthorizer {
-  const { authorizerUri, identityValidationExpression, authorizerResultTtlInSeconds } =
-    scheme["x-amazon-apigateway-authorizer"];
+function apiAuthorizer({ name, ...scheme }: z.infer<typeof SecurityScheme>): ApiAuthorizer | undefined {
+  const authorizer = scheme["x-amazon-apigateway-authorizer"];
+  if (authorizer === undefined) return undefined;
   return {
     header: name.toLowerCase(),
-    uri: authorizerUri,
-    validation: identityValidationExpression,
-    ttlSeconds: authorizerResultTtlInSeconds,
+    uri: authorizer.authorizerUri,
+    validation: authorizer.identityValidationExpression,
+    ttlSeconds: authorizer.authorizerResultTtlInSeconds,
   };
 }
 
-const authorizerOf = ({ security: [needed] }: Imported["operation"]): string | undefined =>
-  Object.keys(needed ?? {})[0];
+interface Schemes {
+  readonly schemes: ReadonlySet<string>;
+  readonly authorizers: ReadonlySet<string>;
+}
+
+const namesOf = ({ security }: Imported["operation"]): string[] => security.flatMap((needed) => Object.keys(needed));
+
+const authorizerOf = (operation: Imported["operation"], authorizers: ReadonlySet<string>): string | undefined =>
+  namesOf(operation).find((name) => authorizers.has(name));
+
+const needsKey = (operation: Imported["operation"], { schemes, authorizers }: Schemes): boolean =>
+  namesOf(operation).some((name) => schemes.has(name) && !authorizers.has(name));
 
 interface Imported {
   readonly path: string;
@@ -243,20 +282,25 @@ function methodsOf(path: string, item: z.infer<typeof PathItem>): Imported[] {
 
 const PATH_PART = /^(?:[\w.:-]+|\{[\w.-]+\+?\})$/;
 
-function importFaults({ path, verb, operation }: Imported, schemes: ReadonlySet<string>): string[] {
+function importFaults({ path, verb, operation }: Imported, known: Schemes): string[] {
   const at = `${path}.${verb}`;
   const parts = path.split("/").slice(1);
   const named = parts.flatMap((part) => /^\{([^+}]+)\+?\}$/.exec(part)?.[1] ?? []);
   const declared = new Set(operation.parameters.map(({ name }) => name));
-  const authorizer = authorizerOf(operation);
+  const unknown = namesOf(operation).filter((name) => !known.schemes.has(name));
   return [
     ...(path.startsWith("/") && (path === "/" || parts.every((part) => PATH_PART.test(part)))
       ? []
       : [`${at}: a part of the path has characters that API Gateway does not accept`]),
     ...named.filter((name) => !declared.has(name)).map((name) => `${at}: the path's parameter ${name} is not declared`),
-    ...(authorizer === undefined || schemes.has(authorizer)
-      ? []
-      : [`${at}: no security scheme is named ${authorizer}`]),
+    ...unknown.map((name) => `${at}: no security scheme is named ${name}`),
+    ...(namesOf(operation).filter((name) => known.authorizers.has(name)).length > 1
+      ? [`${at}: a method can have only one authorizer`]
+      : []),
+    // The authorizer names the key, so without an authorizer no request could have one.
+    ...(needsKey(operation, known) && authorizerOf(operation, known.authorizers) === undefined
+      ? [`${at}: needs an API key, but has no authorizer that names one`]
+      : []),
     ...responseFaults(operation).map((fault) => `${at}: ${fault}`),
   ];
 }

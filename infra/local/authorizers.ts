@@ -14,7 +14,7 @@ export interface Authorizers {
     method: ApiMethod,
     headers: ReadonlyMap<string, readonly string[]>,
     methodArn: string,
-  ): Promise<AuthorizerContext | GatewayError | Denied | undefined>;
+  ): Promise<Authorized | GatewayError | Denied | undefined>;
   flush(): void;
 }
 
@@ -60,6 +60,13 @@ type Policy = z.infer<typeof Policy>;
 /** The fields that an authorizer passes to functions. API Gateway converts their values to text. */
 export type AuthorizerContext = Readonly<Record<string, string | number>>;
 
+/** The result for a request that the policy allows. */
+export interface Authorized {
+  readonly context: AuthorizerContext;
+  /** The API key whose throttle counts the request. */
+  readonly apiKey: string | undefined;
+}
+
 /** The result for a request that the policy denies. The answer to the client may contain values of the context. */
 export class Denied {
   readonly context: AuthorizerContext;
@@ -72,7 +79,7 @@ interface Authorizer {
   authorize(
     headers: ReadonlyMap<string, readonly string[]>,
     methodArn: string,
-  ): Promise<AuthorizerContext | GatewayError | Denied>;
+  ): Promise<Authorized | GatewayError | Denied>;
   /** Empties the cache of policies, like the command `aws apigateway flush-stage-authorizers-cache`. */
   flush(): void;
 }
@@ -82,6 +89,7 @@ const Answer = z.object({
   principalId: z.string().check(z.minLength(1)),
   policyDocument: Policy,
   context: z.optional(z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))),
+  usageIdentifierKey: z.optional(z.string()),
 });
 type Answer = z.infer<typeof Answer>;
 
@@ -143,7 +151,9 @@ export function createAuthorizer(
         principalId: answer.principalId,
         integrationLatency: now() - started,
       };
-      return allows(answer.policyDocument, "execute-api:Invoke", methodArn) ? context : new Denied(context);
+      return allows(answer.policyDocument, "execute-api:Invoke", methodArn)
+        ? { context, apiKey: answer.usageIdentifierKey }
+        : new Denied(context);
     },
   };
 }

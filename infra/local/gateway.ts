@@ -1,4 +1,7 @@
-/** Answers HTTP requests like API Gateway. Each request passes these steps: router, throttle, authorizer, size limit, integration. */
+/**
+ * Answers HTTP requests like API Gateway. Each request passes router, authorizer, the throttles of its API key and of the stage, size limit
+ * and integration, in this order.
+ */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
@@ -19,7 +22,14 @@ import type { LocalFunction } from "./function.ts";
 import { NO_USAGE } from "./listener.ts";
 import { type Call, methodArn, proxyEvent, readMetadata, readResult } from "./proxy.ts";
 import { header, readBody, readRequest } from "./request.ts";
-import { createRouter, createThrottle, type Router, type Throttle } from "./router.ts";
+import {
+  createKeyThrottle,
+  createRouter,
+  createThrottle,
+  type KeyThrottle,
+  type Router,
+  type Throttle,
+} from "./router.ts";
 import type { Stack } from "./stack.ts";
 
 export interface Gateway {
@@ -37,13 +47,17 @@ interface Lambda {
   readonly timeoutMs: number;
 }
 
-export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<string, LocalFunction>): Gateway {
+export function createGateway(
+  { api, stages, usagePlans }: Stack,
+  functions: ReadonlyMap<string, LocalFunction>,
+): Gateway {
   const [stage] = stages;
   const authorizers = createAuthorizers(api, functions);
   const setup: Setup = {
     api,
     router: createRouter(api),
     throttle: createThrottle(stage?.MethodSettings ?? []),
+    keyThrottle: createKeyThrottle(usagePlans),
     authorizers,
     integrations: new Map(api.methods.map((method) => [method, integrationOf(method, functions)])),
     stage: stage?.StageName ?? "local",
@@ -79,6 +93,7 @@ interface Setup {
   readonly api: Api;
   readonly router: Router;
   readonly throttle: Throttle;
+  readonly keyThrottle: KeyThrottle;
   readonly authorizers: Authorizers;
   readonly integrations: ReadonlyMap<ApiMethod, Lambda | MockAnswer>;
   readonly stage: string;
@@ -86,7 +101,7 @@ interface Setup {
 
 /** Returns the answer. Returns undefined if the answer was streamed, because it is then already sent. */
 async function answerTo(
-  { api, router, throttle, authorizers, integrations, stage }: Setup,
+  { api, router, throttle, keyThrottle, authorizers, integrations, stage }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
@@ -97,9 +112,14 @@ async function answerTo(
   if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
   const match = router(raw.verb, raw.segments);
   if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
+  const authorized = await authorizers.authorize(match.method, raw.headers, methodArn(stage, raw));
+  if (typeof authorized === "string" || authorized instanceof Denied) return authorized;
+  // The throttle of the API key comes first, so that a request which it refuses does not count for the throttle of all.
+  if (match.method.needsKey) {
+    const verdict = keyThrottle(authorized?.apiKey, match.resource, raw.verb);
+    if (verdict !== "passes") return verdict === "unknown" ? "INVALID_API_KEY" : "THROTTLED";
+  }
   if (!throttle(match.resource, raw.verb)) return "THROTTLED";
-  const authorizer = await authorizers.authorize(match.method, raw.headers, methodArn(stage, raw));
-  if (typeof authorizer === "string" || authorizer instanceof Denied) return authorizer;
   const body = await readBody(request);
   if (body === undefined) return "REQUEST_TOO_LARGE";
   const integration = integrations.get(match.method);
@@ -107,7 +127,16 @@ async function answerTo(
   if (typeof integration === "function") return integration(header(raw, "content-type"), requestId);
   const sourceIp = request.socket.remoteAddress ?? "127.0.0.1";
   const { binaryMediaTypes } = api;
-  const call = { request: raw, match, body, requestId, sourceIp, stage, binaryMediaTypes, authorizer };
+  const call = {
+    request: raw,
+    match,
+    body,
+    requestId,
+    sourceIp,
+    stage,
+    binaryMediaTypes,
+    authorizer: authorized?.context,
+  };
   return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
 }
 

@@ -1,6 +1,7 @@
 /** Reads the options of `npm start` from flags and environment variables. Also makes the CDK templates for a local start. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
+import { type Capacity, capacityOf } from "../settings/capacity.ts";
 import type { DeployConfig } from "../settings/config.ts";
 import { AllowedOrigins } from "../settings/context.ts";
 import { firstFault, Host, Port } from "./address.ts";
@@ -12,6 +13,8 @@ interface TemplateOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
   readonly timeScale: number;
   readonly allowedOrigins?: readonly string[];
+  /** The throttles of all requests and of each company. By default they are those of the preset `production`. */
+  readonly throttles?: Pick<Capacity, "requests" | "company">;
   /** Makes the templates in the order of their deployment. Tests replace this function by one with their own templates. */
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
 }
@@ -91,11 +94,16 @@ function readFlags(args: readonly string[]): { fresh: boolean; memory: boolean; 
 }
 
 /** The limits of concurrency. There are fewer senders than in a deployment, because each is a thread with about 30 MB. */
-const LOCAL_CAPACITY = { accountConcurrency: 1_000, deliverySenders: 5, jobs: 10, reserved: {}, memoryMb: {} } as const;
+const LOCAL_CAPACITY: Capacity = {
+  ...capacityOf({ preset: "production" }),
+  deliverySenders: 5,
+  reserved: {},
+  memoryMb: {},
+};
 
 /** Makes the templates of a deployment, with settings for one machine. */
 export async function makeTemplates(
-  { webhookUrlPolicy, timeScale, allowedOrigins = [], synthesize }: TemplateOptions,
+  { webhookUrlPolicy, timeScale, allowedOrigins = [], throttles, synthesize }: TemplateOptions,
   { issuer }: Pick<Identity, "issuer">,
   outDir: string,
 ): Promise<readonly unknown[]> {
@@ -106,7 +114,7 @@ export async function makeTemplates(
     webhookUrlPolicy,
     timeScale,
     allowedOrigins,
-    capacity: LOCAL_CAPACITY,
+    capacity: { ...LOCAL_CAPACITY, ...throttles },
     serverTiming: true,
     watch: { runbook: "docs/runbook.md" },
   };

@@ -183,6 +183,8 @@ export const LambdaFunction = z.strictObject({
   TracingConfig: Ignored,
 });
 
+const Limits = z.strictObject({ RateLimit: z.number(), BurstLimit: z.int() });
+
 const OnFailure = z.strictObject({ OnFailure: z.strictObject({ Destination: z.string() }) });
 
 export const EventSourceMapping = z.strictObject({
@@ -226,6 +228,36 @@ export const Rule = z.strictObject({
       DeadLetterConfig: Ignored,
     }),
   ),
+  Name: Ignored,
+  Description: Ignored,
+  Tags: Ignored,
+});
+
+/** The throttle of each API key. It has no quota, because the local service keeps no counts over a restart. */
+export const UsagePlan = z.strictObject({
+  ApiStages: z.array(
+    z.strictObject({
+      ApiId: z.string(),
+      Stage: z.string(),
+      Throttle: z._default(z.record(z.string(), Limits), {}),
+    }),
+  ),
+  Throttle: Limits,
+  Description: Ignored,
+  UsagePlanName: Ignored,
+  Tags: Ignored,
+});
+
+export const UsagePlanKey = z.strictObject({
+  KeyId: z.string(),
+  KeyType: z.literal("API_KEY"),
+  UsagePlanId: z.string(),
+});
+
+/** API Gateway accepts only letters and digits in the value. */
+export const ApiKey = z.strictObject({
+  Enabled: z.literal(true),
+  Value: z.string().check(z.regex(/^[A-Za-z0-9]{20,128}$/, "must be 20 to 128 letters and digits")),
   Name: Ignored,
   Description: Ignored,
   Tags: Ignored,

@@ -2,7 +2,8 @@
  * Finds the API method for a request. Like API Gateway, it prefers a literal part of a path to a parameter. Also applies the throttles of
  * the stage.
  */
-import { type Api, type ApiMethod, methodSetting, type Stage } from "./api-definition.ts";
+import { type Api, type ApiMethod, methodSetting, planMethod, type Stage } from "./api-definition.ts";
+import type { UsagePlanOfKeys } from "./stack.ts";
 
 export interface Match {
   readonly method: ApiMethod;
@@ -83,6 +84,35 @@ export function createThrottle(settings: Settings, now: () => number = Date.now)
   );
   const common = buckets.get("* /*") ?? (() => true);
   return (path, verb) => (buckets.get(methodSetting(path, verb)) ?? common)();
+}
+
+/** Decides whether a request with this API key may pass. `unknown` means that no usage plan contains the key. */
+export type KeyThrottle = (
+  apiKey: string | undefined,
+  path: string,
+  verb: string,
+) => "passes" | "throttled" | "unknown";
+
+/** Makes the throttles of the usage plans. Each API key has a token bucket for all methods, and one for each method with an own throttle. */
+export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => number = Date.now): KeyThrottle {
+  const byKey = new Map(
+    plans.flatMap(({ keys, Throttle, ApiStages }) => keys.map((key) => [key, bucketsOf(Throttle, ApiStages, now)])),
+  );
+  return (apiKey, path, verb) => {
+    const buckets = byKey.get(apiKey ?? "");
+    if (buckets === undefined) return "unknown";
+    // A request that its method's throttle refuses does not count for the other methods.
+    return buckets.byMethod.get(planMethod(path, verb))?.() !== false && buckets.all() ? "passes" : "throttled";
+  };
+}
+
+type PlanLimits = UsagePlanOfKeys["Throttle"];
+
+function bucketsOf(all: PlanLimits, stages: UsagePlanOfKeys["ApiStages"], now: () => number) {
+  const bucket = ({ RateLimit, BurstLimit }: PlanLimits) =>
+    createBucket({ ThrottlingRateLimit: RateLimit, ThrottlingBurstLimit: BurstLimit }, now);
+  const methods = stages.flatMap(({ Throttle }) => Object.entries(Throttle));
+  return { all: bucket(all), byMethod: new Map(methods.map(([method, limits]) => [method, bucket(limits)])) };
 }
 
 function createBucket(setting: Setting, now: () => number): () => boolean {

@@ -4,11 +4,12 @@
  */
 import path from "node:path";
 import * as z from "zod/mini";
-import { type Api, methodSetting, RestApi, readDefinition, Stage } from "./api-definition.ts";
+import { type Api, methodSetting, planMethod, RestApi, readDefinition, Stage } from "./api-definition.ts";
 import { faults, LocalError, messageOf } from "./error.ts";
 import { holds, resolve, type Scope } from "./intrinsics.ts";
 import { physicalName } from "./names.ts";
 import {
+  ApiKey,
   Bucket,
   EncryptionKey,
   EventInvokeConfig,
@@ -21,6 +22,8 @@ import {
   Table,
   Template,
   type TemplateResource,
+  UsagePlan,
+  UsagePlanKey,
 } from "./resources.ts";
 
 /** A resource with its logical id, its local name and its properties. The intrinsic functions in the properties are resolved. */
@@ -41,8 +44,12 @@ export interface Stack {
   readonly rules: readonly Named<typeof Rule>[];
   readonly api: Api;
   readonly stages: readonly Named<typeof Stage>[];
+  readonly usagePlans: readonly UsagePlanOfKeys[];
   readonly outputs: Readonly<Record<string, string>>;
 }
+
+/** A usage plan with the values of its API keys. */
+export type UsagePlanOfKeys = z.infer<typeof UsagePlan> & { readonly keys: readonly string[] };
 
 const schemas: Record<string, z.ZodMiniType> = {
   "AWS::DynamoDB::Table": Table,
@@ -56,6 +63,9 @@ const schemas: Record<string, z.ZodMiniType> = {
   "AWS::Events::Rule": Rule,
   "AWS::ApiGateway::RestApi": RestApi,
   "AWS::ApiGateway::Stage": Stage,
+  "AWS::ApiGateway::UsagePlan": UsagePlan,
+  "AWS::ApiGateway::UsagePlanKey": UsagePlanKey,
+  "AWS::ApiGateway::ApiKey": ApiKey,
 };
 
 /**
@@ -81,6 +91,11 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
   const api = readApi(of("AWS::ApiGateway::RestApi", RestApi));
   const stages = of("AWS::ApiGateway::Stage", Stage);
   for (const stage of stages) refuseUnknownMethods(stage, api);
+  const usagePlans = of("AWS::ApiGateway::UsagePlan", UsagePlan).map((plan) => ({
+    ...plan,
+    keys: keysOf(plan.name, of("AWS::ApiGateway::UsagePlanKey", UsagePlanKey), of("AWS::ApiGateway::ApiKey", ApiKey)),
+  }));
+  for (const plan of usagePlans) refuseUnknownPlanMethods(plan, api);
   return {
     tables: [...of("AWS::DynamoDB::Table", Table), ...of("AWS::DynamoDB::GlobalTable", GlobalTable)],
     queues: of("AWS::SQS::Queue", Queue),
@@ -96,6 +111,7 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
     rules: of("AWS::Events::Rule", Rule),
     api,
     stages,
+    usagePlans,
     outputs: last === undefined ? {} : readOutputs(last),
   };
 }
@@ -149,6 +165,26 @@ function refuseUnknownMethods({ id, MethodSettings }: Named<typeof Stage>, { met
     (setting) => !known.has(setting),
   );
   if (unknown !== undefined) throw new LocalError(`${id}.MethodSettings: ${unknown} is not a method of the definition`);
+}
+
+function keysOf(
+  plan: string,
+  memberships: readonly z.infer<typeof UsagePlanKey>[],
+  keys: readonly Named<typeof ApiKey>[],
+): string[] {
+  return memberships
+    .filter(({ UsagePlanId }) => UsagePlanId === plan)
+    .map(({ KeyId }) => {
+      const found = keys.find(({ name }) => name === KeyId);
+      if (found === undefined) throw new LocalError(`the usage plan ${plan} names the unknown API key ${KeyId}`);
+      return found.Value;
+    });
+}
+
+function refuseUnknownPlanMethods({ id, ApiStages }: UsagePlanOfKeys & { id: string }, { methods }: Api): void {
+  const known = new Set(methods.map(({ path: of, verb }) => planMethod(of, verb)));
+  const [unknown] = ApiStages.flatMap(({ Throttle }) => Object.keys(Throttle)).filter((name) => !known.has(name));
+  if (unknown !== undefined) throw new LocalError(`${id}.ApiStages: ${unknown} is not a method of the definition`);
 }
 
 function refuseUnsupported(resources: Resources, scope: Scope): void {

@@ -9,8 +9,18 @@ export type Preset = (typeof presets)[number];
 /** Number of executions that must not be reserved. Lambda refuses a reservation that leaves fewer of them in the account. */
 const UNRESERVED = 100;
 
+/** A throttle: requests per second, and how many may arrive at once. */
+export interface Throttle {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
 export interface Capacity {
   readonly accountConcurrency: number;
+  /** The throttle of all requests together. Above it, API Gateway answers 429 before it invokes a function. */
+  readonly requests: Throttle;
+  /** The throttle of each company, so that no company can use up the requests of the others. */
+  readonly company: Throttle;
   /** Maximum number of functions that send webhook deliveries concurrently. Each sends up to ten deliveries. */
   readonly deliverySenders: number;
   /** Maximum number of concurrent imports. The same number applies to exports. */
@@ -25,6 +35,7 @@ export interface Capacity {
 
 interface Plan {
   readonly accountConcurrency: number;
+  readonly requests: Throttle;
   readonly deliverySenders: number;
   readonly jobs: number;
   readonly reserved: Capacity["reserved"];
@@ -38,6 +49,8 @@ const plans: Record<Preset, Plan> = {
    */
   small: {
     accountConcurrency: 10,
+    // Ten executions of 100 ms each. Without this throttle Lambda would refuse the excess, and API Gateway would answer 500 instead of 429.
+    requests: { perSecond: 100, burst: 200 },
     deliverySenders: 4,
     jobs: 2,
     reserved: {},
@@ -51,6 +64,7 @@ const plans: Record<Preset, Plan> = {
    */
   production: {
     accountConcurrency: 1_000,
+    requests: { perSecond: 1_000, burst: 2_000 },
     deliverySenders: 50,
     jobs: 10,
     reserved: {
@@ -64,10 +78,19 @@ const plans: Record<Preset, Plan> = {
   },
 };
 
+/** The share of all requests that one company may use. A company of 200 reps with one request a second each is at this limit. */
+const COMPANY_SHARE = 0.2;
+
+export function companyThrottle({ perSecond, burst }: Throttle, companyRate = perSecond * COMPANY_SHARE): Throttle {
+  return { perSecond: companyRate, burst: Math.ceil((companyRate * burst) / perSecond) };
+}
+
 export interface CapacityChoice {
   readonly preset: Preset;
   readonly accountConcurrency?: number | undefined;
   readonly deliverySenders?: number | undefined;
+  /** Requests per second of one company. */
+  readonly companyRate?: number | undefined;
 }
 
 /** Throws an error that names the context key, if Lambda would refuse the reservations or if the senders would use all concurrency. */
@@ -92,5 +115,12 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
         "account; -c accountConcurrency=N says how many its quota allows",
     );
   }
-  return { accountConcurrency, deliverySenders, jobs: plan.jobs, reserved, memoryMb: plan.memoryMb };
+  const { requests, jobs, memoryMb } = plan;
+  if (given.companyRate !== undefined && given.companyRate > requests.perSecond) {
+    throw new Error(
+      `context key companyRate: ${given.companyRate} is more than the ${requests.perSecond} requests a second of all companies together`,
+    );
+  }
+  const company = companyThrottle(requests, given.companyRate);
+  return { accountConcurrency, requests, company, deliverySenders, jobs, reserved, memoryMb };
 }

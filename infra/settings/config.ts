@@ -95,6 +95,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     preset,
     accountConcurrency,
     deliverySenders,
+    companyRate,
     alarmEmail,
     runbook,
     ...rest
@@ -104,7 +105,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
   const adopted = adoptedOf({ table, bucket, secretsKey }, userPool, userPoolClient);
   const config: DeployConfig = {
     ...rest,
-    capacity: capacityOf({ preset, accountConcurrency, deliverySenders }),
+    capacity: capacityOf({ preset, accountConcurrency, deliverySenders, companyRate }),
     ...(stage !== undefined && { stage }),
     watch: { runbook },
     ...(domain !== undefined && { domain }),

@@ -134,6 +134,13 @@ const size = {
     effect: "each sender sends up to ten messages. Each webhook may use a share of the senders",
     cost: "none: Lambda bills the time that senders work, however many there are",
   }),
+  companyRate: count(1, 1_000).register(settingTexts, {
+    topic: "Size",
+    description: "the requests per second that one company may send",
+    default: "20; 200 with the preset `production`",
+    effect: "API Gateway answers requests above it with 429, so that no company uses up the requests of the others",
+    cost: "none",
+  }),
 };
 
 const users = {

@@ -45,7 +45,9 @@ export function apiDefinition(spec: DefinitionSpec): object {
       ...Object.fromEntries([...paths].map(([path, endpoints]) => [path, pathItem(path, endpoints, spec)])),
       ...unknownPaths([...paths.keys()], spec),
     },
-    components: { securitySchemes: { [CALLER]: authorizer(spec) } },
+    components: { securitySchemes: { [CALLER]: authorizer(spec), [COMPANY]: companyKey } },
+    // The authorizer names the company's throttle key. API Gateway ignores a key that a client sends.
+    "x-amazon-apigateway-api-key-source": "AUTHORIZER",
     // The body of a form is passed to the function as base64, so that the bytes of an uploaded file do not change.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
@@ -64,7 +66,7 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
         method.toLowerCase(),
         {
           ...described,
-          ...(!route.public && { security: [{ [CALLER]: [] }] }),
+          ...(!route.public && { security: [{ [CALLER]: [] }, { [COMPANY]: [] }] }),
           "x-amazon-apigateway-integration": lambdaProxy({ ...endpoint, ...route }, spec),
         },
       ]),
@@ -118,6 +120,13 @@ function unknownPaths(known: readonly string[], { allowedOrigins }: DefinitionSp
 }
 
 const CALLER = "caller";
+const COMPANY = "company";
+
+/**
+ * Makes API Gateway count a request for the throttle key that the authorizer names (company-throttle.ts). In API Gateway's definitions, both
+ * entries of `security` are required. Only this header name means an API key.
+ */
+const companyKey = { type: "apiKey", name: "x-api-key", in: "header" } as const;
 
 /**
  * Declares the function that verifies access tokens. API Gateway caches the policy that the function returns for a token and applies it

@@ -18,9 +18,11 @@ import { Construct } from "constructs";
 import * as limits from "#shared/limits.ts";
 import type { Rate, Route } from "../routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../routes/routes.ts";
+import type { Throttle } from "../settings/capacity.ts";
 import type { DeployConfig, Domain } from "../settings/config.ts";
 import { alarm } from "./alarms.ts";
 import { apiDefinition, methodsOf } from "./api-definition.ts";
+import { type LimitedMethod, throttleCompanies, throttleKeyVariables } from "./company-throttle.ts";
 import { mapDomain } from "./domain.ts";
 import { createFunction, functionLogs, type Platform } from "./function.ts";
 import type { PathMethod } from "./gateway.ts";
@@ -37,12 +39,6 @@ export const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs 
 
 /** API Gateway waits this many seconds longer than the function's timeout. */
 const GATEWAY_GRACE_SECONDS = 4;
-
-/**
- * The throttle of all routes without a separate one, for all companies together. A company of 200 reps with one request per second each
- * uses a fifth of it.
- */
-const THROTTLE = { throttlingRateLimit: 1_000, throttlingBurstLimit: 2_000 } as const;
 
 const LOGGED = {
   loggingLevel: MethodLoggingLevel.ERROR,
@@ -67,9 +63,14 @@ export function createApi(
     route,
     run: createFunction(home, platform, { ...route, timeoutSeconds: timeoutOf(route), environment, logGroup }),
   }));
-  const authorize = createFunction(home, platform, { ...authorizer, logGroup });
+  const authorize = createFunction(home, platform, {
+    ...authorizer,
+    environment: throttleKeyVariables(scope),
+    logGroup,
+  });
   const refuse = createFunction(home, platform, { ...methodNotAllowed, environment, logGroup });
   const { stackName: title, partition, region } = Stack.of(scope);
+  const { requests, company } = platform.capacity;
   const definition = apiDefinition({
     title,
     endpoints: made.map(({ route, run: { functionArn } }) => ({
@@ -84,7 +85,8 @@ export function createApi(
     region,
     allowedOrigins,
   });
-  const api = createRestApi(scope, { restApiName: title, definition, table, domain });
+  const api = createRestApi(scope, { restApiName: title, definition, table, requests, domain });
+  throttleCompanies(home, api, { company, routes: limitedRoutes(table, requests) });
   if (domain !== undefined) mapDomain(scope, api, domain);
   errorAlarm(api);
   return api;
@@ -94,10 +96,11 @@ interface RestApiSpec {
   readonly restApiName: string;
   readonly definition: object;
   readonly table: readonly Route[];
+  readonly requests: Throttle;
   readonly domain: Domain | undefined;
 }
 
-function createRestApi(scope: Construct, { restApiName, definition, table, domain }: RestApiSpec): SpecRestApi {
+function createRestApi(scope: Construct, { restApiName, definition, table, requests, domain }: RestApiSpec): SpecRestApi {
   // The endpoint's URL contains the id of the API, and a new API has another id. Clients that know only the domain never notice this.
   const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
@@ -115,9 +118,9 @@ function createRestApi(scope: Construct, { restApiName, definition, table, domai
     ...(isDefaultEndpointOff && { disableExecuteApiEndpoint: true }),
     deployOptions: {
       stageName: STAGE,
-      ...THROTTLE,
+      ...settingOf(requests),
       ...LOGGED,
-      methodOptions: ownThrottles(table),
+      methodOptions: ownThrottles(table, requests),
       accessLogDestination: new LogGroupLogDestination(accessLog),
       accessLogFormat: AccessLogFormat.custom(JSON.stringify(accessLogFields)),
       tracingEnabled: false,
@@ -135,28 +138,43 @@ function createRestApi(scope: Construct, { restApiName, definition, table, domai
   return api;
 }
 
+const settingOf = ({ perSecond, burst }: Throttle) => ({
+  throttlingRateLimit: perSecond,
+  throttlingBurstLimit: burst,
+});
+
+/** No route with a throttle of its own may use more than this share of all requests. */
+const ROUTE_SHARE = 0.2;
+
 /**
  * Returns the throttle of one method. API Gateway throttles GET and HEAD separately, although both run the same function. HEAD gets a
  * tenth of GET's rate, so that both together hardly exceed the rate of the route.
  */
-function throttleOf({ perSecond, burst }: Rate, method: PathMethod): MethodDeploymentOptions {
+function throttleOf({ perSecond, burst }: Rate, method: PathMethod, requests: Throttle): Throttle {
   const share = method === "HEAD" ? 0.1 : 1;
-  return { throttlingRateLimit: Math.ceil(perSecond * share), throttlingBurstLimit: Math.ceil(burst * share) };
+  return {
+    perSecond: Math.ceil(Math.min(perSecond, requests.perSecond * ROUTE_SHARE) * share),
+    burst: Math.ceil(Math.min(burst, requests.burst * ROUTE_SHARE) * share),
+  };
 }
 
-/**
- * Returns the throttles of single methods. Each repeats the stage's other settings, because a method with its own settings does not
- * inherit them.
- */
-function ownThrottles(table: readonly Route[]): Record<string, MethodDeploymentOptions> {
-  const limited = table.flatMap((route) => {
-    const { rate } = route;
+function limitedRoutes(table: readonly Route[], requests: Throttle): LimitedMethod[] {
+  return table.flatMap((route) => {
+    const { rate, path } = route;
     if (rate === undefined) return [];
-    return methodsOf(route).map(
-      (method) => [`${route.path}/${method}`, { ...LOGGED, ...throttleOf(rate, method) }] as const,
-    );
+    const isPublic = route.public === true;
+    return methodsOf(route).map((method) => ({ path, method, isPublic, throttle: throttleOf(rate, method, requests) }));
   });
-  return Object.fromEntries(limited);
+}
+
+/** Each throttle of a single method repeats the stage's other settings, because a method with its own settings does not inherit them. */
+function ownThrottles(table: readonly Route[], requests: Throttle): Record<string, MethodDeploymentOptions> {
+  return Object.fromEntries(
+    limitedRoutes(table, requests).map(({ path, method, throttle }) => [
+      `${path}/${method}`,
+      { ...LOGGED, ...settingOf(throttle) },
+    ]),
+  );
 }
 
 const acceptedFindings = {

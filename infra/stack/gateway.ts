@@ -73,7 +73,8 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   EXPIRED_TOKEN: noCaller,
   INTEGRATION_FAILURE: problem("internal", problems.internal.title, { status: 502 }),
   INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
-  INVALID_API_KEY: forbidden,
+  // The authorizer names the key, so only an incomplete deployment has none. The client may try again.
+  INVALID_API_KEY: unverified,
   INVALID_SIGNATURE: noCaller,
   // API Gateway uses this error type for a path without a route.
   MISSING_AUTHENTICATION_TOKEN: noRoute,

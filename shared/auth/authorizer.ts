@@ -5,7 +5,9 @@ import type { Context } from "aws-lambda";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { contextOf } from "#shared/auth/caller-context.ts";
+import { REFUSED, throttleKey, throttleSlot } from "#shared/auth/throttle-key.ts";
 import { type Refusal, TokenRefused } from "#shared/auth/token.ts";
+import { setting } from "#shared/config.ts";
 import { type ApiContext, apiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
@@ -25,6 +27,8 @@ export interface Authorization {
     ];
   };
   readonly context: ReturnType<typeof contextOf> | RefusalContext;
+  /** The API key whose throttle counts the request. */
+  readonly usageIdentifierKey: string;
 }
 
 /** The values that the gateway response for a refused token reads (infra/stack/gateway.ts). */
@@ -59,6 +63,7 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
   principalId: `${caller.companyId}/${caller.userId}`,
   policyDocument: policy("Allow", methodArn),
   context: contextOf(caller),
+  usageIdentifierKey: throttleKey(setting("THROTTLE_KEY_PREFIX"), throttleSlot(caller.companyId)),
 });
 
 /**
@@ -70,6 +75,7 @@ const refusal = (reason: Refusal, methodArn: string): Authorization => ({
   principalId: "refused",
   policyDocument: policy("Deny", methodArn),
   context: { reason, challenge: `Bearer error="invalid_token", error_description="${reason}"` },
+  usageIdentifierKey: throttleKey(setting("THROTTLE_KEY_PREFIX"), REFUSED),
 });
 
 function policy(Effect: "Allow" | "Deny", methodArn: string): Authorization["policyDocument"] {

@@ -6,10 +6,12 @@ import { readFileSync } from "node:fs";
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { THROTTLE_KEYS } from "#shared/auth/throttle-key.ts";
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
 import { Problem } from "#shared/problem.ts";
 import type { Route } from "../../infra/routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../../infra/routes/routes.ts";
+import { capacityOf } from "../../infra/settings/capacity.ts";
 import { methodsOf } from "../../infra/stack/api-definition.ts";
 import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 
@@ -237,7 +239,9 @@ describe("the authorizer", () => {
     for (const { path, method, operation } of proxied()) {
       const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
       const isPublic = ["/docs", "/openapi.json", "/openapi-3.0.json", "/health"].includes(path);
-      expect(at(operation, "security"), `${method} ${path}`).toEqual(isPublic ? undefined : [{ caller: [] }]);
+      expect(at(operation, "security"), `${method} ${path}`).toEqual(
+        isPublic ? undefined : [{ caller: [] }, { company: [] }],
+      );
       expect(route?.public === true, path).toBe(isPublic);
     }
   });
@@ -326,6 +330,59 @@ describe("stage", () => {
       // A method with its own settings does not inherit the stage's settings, so it must repeat them.
       for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
     }
+  });
+});
+
+describe("the throttle of each company", () => {
+  const plan = () => template.all("AWS::ApiGateway::UsagePlan")[0]?.properties;
+  const stage = () => template.all("AWS::ApiGateway::Stage")[0]?.properties;
+
+  it("is a fifth of the throttle of all companies, and a quarter of the throttle of a single method", () => {
+    const common = at(stage(), "MethodSettings", 0);
+    expect(at(plan(), "Throttle")).toEqual({
+      RateLimit: Number(at(common, "ThrottlingRateLimit")) / 5,
+      BurstLimit: Number(at(common, "ThrottlingBurstLimit")) / 5,
+    });
+    const own = at(plan(), "ApiStages", 0, "Throttle");
+    const limited = routes.filter(({ rate, public: open }) => rate !== undefined && open !== true);
+    expect(entries(own).map(([method]) => method)).toEqual(
+      limited.flatMap((route) => methodsOf(route).map((method) => `${route.path}/${method}`)),
+    );
+    for (const { method, path, rate } of limited) {
+      const expected = { RateLimit: (rate?.perSecond ?? 0) / 4, BurstLimit: (rate?.burst ?? 0) / 4 };
+      expect(at(own, `${path}/${method}`), path).toEqual(expected);
+    }
+  });
+
+  it("counts by API keys that the authorizer names, because a client could choose the key in a header", () => {
+    expect(at(definition(), "x-amazon-apigateway-api-key-source")).toBe("AUTHORIZER");
+    const keys = template.all("AWS::ApiGateway::ApiKey");
+    const members = template.all("AWS::ApiGateway::UsagePlanKey").map(({ properties }) => target(properties.KeyId));
+    expect(members).toEqual(keys.map(({ id }) => id));
+    expect(keys).toHaveLength(THROTTLE_KEYS + 1);
+    const prefix = at(
+      template.functionOf(authorizer.file).properties,
+      "Environment",
+      "Variables",
+      "THROTTLE_KEY_PREFIX",
+    );
+    const text = (value: unknown) => JSON.stringify(value).replaceAll(/[^\w-]/g, "");
+    keys.forEach(({ properties }, slot) => {
+      expect(text(properties.Value)).toBe(text(prefix) + String(slot).padStart(3, "0"));
+    });
+  });
+
+  it("is set by a context key, and fits the concurrency of a small account", async () => {
+    const { requests, company } = capacityOf({ preset: "small" });
+    expect({ requests, company }).toEqual({
+      requests: { perSecond: 100, burst: 200 },
+      company: { perSecond: 20, burst: 40 },
+    });
+    expect(capacityOf({ preset: "production", companyRate: 50 }).company).toEqual({ perSecond: 50, burst: 100 });
+    const small = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) });
+    const [common, ...own] = listed(at(small.all("AWS::ApiGateway::Stage")[0]?.properties, "MethodSettings"));
+    expect(common).toMatchObject({ ThrottlingRateLimit: 100, ThrottlingBurstLimit: 200 });
+    for (const setting of own) expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(20);
   });
 });
 

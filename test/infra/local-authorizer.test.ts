@@ -130,6 +130,28 @@ describe("a policy", () => {
   });
 });
 
+describe("an API key that the authorizer names", () => {
+  const statusesOf = (token: string, paths: readonly string[]) =>
+    Promise.all(paths.map((path) => get(path, `Bearer ${token}`).then(({ status }) => status)));
+
+  test("has a throttle of its own for all methods, and for one method a smaller one", async () => {
+    expect((await statusesOf("first", ["/keyed/1", "/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200, 200]);
+    // The method `/keyed` is used up, but the other one is not. Its refused request does not count for the other method.
+    await expectRefusal(await get("/keyed", "Bearer first"), 429, "THROTTLED");
+    expect((await statusesOf("first", ["/keyed/1", "/keyed/1"])).toSorted()).toEqual([200, 429]);
+    expect((await statusesOf("second", ["/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200]);
+  });
+
+  test("must be in a usage plan, and the key of a request's header does not count", async () => {
+    await expectRefusal(await get("/keyed/1", "Bearer third"), 403, "INVALID_API_KEY");
+    await expectRefusal(await get("/keyed/1", "Bearer all"), 403, "INVALID_API_KEY");
+    const answer = await fetch(`${service.url}/keyed/1`, {
+      headers: { Authorization: "Bearer all", "x-api-key": "fixture0throttle0key0second" },
+    });
+    await expectRefusal(answer, 403, "INVALID_API_KEY");
+  });
+});
+
 const allowing = {
   Version: "2012-10-17",
   Statement: [{ Action: "execute-api:Invoke", Effect: "Allow", Resource: "*" }],
@@ -157,19 +179,19 @@ describe("the cache", () => {
       return { principalId: "p", policyDocument: allowing, context: { rights } };
     });
     const ask = () => authorizer.authorize(headers("a"), "arn");
-    expect(await ask()).toMatchObject({ rights: "sales" });
+    expect(await ask()).toMatchObject({ context: { rights: "sales" } });
     rights = "admin";
     clock.now = 59_999;
-    expect(await ask()).toMatchObject({ rights: "sales" });
+    expect(await ask()).toMatchObject({ context: { rights: "sales" } });
     clock.now = 60_000;
-    expect(await ask()).toMatchObject({ rights: "admin" });
+    expect(await ask()).toMatchObject({ context: { rights: "admin" } });
     rights = "";
     clock.now = 119_999;
-    expect(await ask()).toMatchObject({ rights: "admin" });
+    expect(await ask()).toMatchObject({ context: { rights: "admin" } });
     clock.now = 120_000;
     expect(await ask()).toBe("UNAUTHORIZED");
     rights = "owner";
-    expect(await ask()).toMatchObject({ rights: "owner" });
+    expect(await ask()).toMatchObject({ context: { rights: "owner" } });
     expect(clock.calls).toBe(4);
   });
 
@@ -185,7 +207,7 @@ describe("the cache", () => {
   test("treats the values of a repeated header as one token; a request without the header does not reach the authorizer", async () => {
     const { clock, authorizer } = clocked((token) => ({ principalId: token, policyDocument: allowing }));
     const two = new Map([["Authorization", ["a", "b"]]]);
-    expect(await authorizer.authorize(two, "arn")).toMatchObject({ principalId: "a, b" });
+    expect(await authorizer.authorize(two, "arn")).toMatchObject({ context: { principalId: "a, b" } });
     expect(await authorizer.authorize(new Map(), "arn")).toBe("UNAUTHORIZED");
     expect(clock.calls).toBe(1);
   });
@@ -218,11 +240,22 @@ describe("a definition is refused", () => {
       "authorizerResultTtlInSeconds",
     ],
     ["whose authorizer is not a function", scheme({}, { authorizerUri: "arn:aws:lambda:x" }), "is not a function"],
+    [
+      "whose scheme is an API key with an authorizer",
+      scheme({ name: "x-api-key" }),
+      "must be an authorizer, or an API key",
+    ],
+    [
+      "with a method that needs an API key without an authorizer",
+      { type: "apiKey", name: "x-api-key", in: "header" },
+      "has no authorizer that names one",
+    ],
     ["with a method whose authorizer does not exist", undefined, "no security scheme is named fixture"],
   ])("%s", async (_, changed, message) => {
     const template = fixtureTemplate();
     const { Body: body } = z.looseObject({ Body }).parse(template.Resources.Api?.Properties);
-    body.components.securitySchemes = changed === undefined ? {} : { fixture: changed };
+    const { fixture: _own, ...others } = body.components.securitySchemes;
+    body.components.securitySchemes = { ...others, ...(changed !== undefined && { fixture: changed }) };
     Object.assign(template.Resources.Api?.Properties ?? {}, { Body: body });
     await expect(startFixture(undefined, template)).rejects.toThrow(message);
   });

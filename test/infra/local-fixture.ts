@@ -43,6 +43,10 @@ const code = {
       case "all": return policy("Allow", api + "/" + stage + "/*", { context: { text: "a", number: 1, yes: true, ...event } });
       case "one": return policy("Allow", event.methodArn);
       case "deny": return policy("Deny", "*", { context: { reason: "as asked" } });
+      case "first":
+      case "second":
+      case "third":
+        return policy("Allow", "*", { usageIdentifierKey: "fixture0throttle0key0" + authorizationToken.split(" ")[1] });
       case "nobody": return { ...policy("Allow", "*"), principalId: "" };
       case "object": return policy("Allow", "*", { context: { user: { id: 1 } } });
       case "list": return policy("Allow", "*", { context: { roles: ["a"] } });
@@ -143,6 +147,7 @@ const otherThings: Fields = {
 const id = { name: "id", in: "path", required: true, schema: { type: "string" } };
 
 const security = [{ fixture: [] }];
+const securityWithKey = [{ fixture: [] }, { key: [] }];
 
 /** A valid authorizer. Tests change single settings so that the definition must be refused. */
 export const authorizerScheme: Fields = {
@@ -167,9 +172,16 @@ const definition: Fields = {
     "/limited": { get: proxy("Echo") },
     "/streamed": { get: proxy("Stream", true) },
     "/guarded": { get: { ...proxy("Stream", true), security } },
+    "/keyed": { get: { ...proxy("Echo"), security: securityWithKey } },
+    "/keyed/{id}": {
+      "x-amazon-apigateway-any-method": { parameters: [id], ...proxy("Echo"), security: securityWithKey },
+    },
     "/guarded/{id}": { "x-amazon-apigateway-any-method": { parameters: [id], ...proxy("Echo"), security } },
   },
-  components: { securitySchemes: { fixture: authorizerScheme } },
+  components: {
+    securitySchemes: { fixture: authorizerScheme, key: { type: "apiKey", name: "x-api-key", in: "header" } },
+  },
+  "x-amazon-apigateway-api-key-source": "AUTHORIZER",
   "x-amazon-apigateway-minimum-compression-size": 1_000,
   "x-amazon-apigateway-gateway-responses": {
     MISSING_AUTHENTICATION_TOKEN: refusal("MISSING_AUTHENTICATION_TOKEN", "404"),
@@ -178,6 +190,7 @@ const definition: Fields = {
     INTEGRATION_FAILURE: refusal("INTEGRATION_FAILURE", "502"),
     THROTTLED: refusal("THROTTLED", "429"),
     UNAUTHORIZED: refusal("UNAUTHORIZED", "401"),
+    INVALID_API_KEY: refusal("INVALID_API_KEY", "403"),
     ACCESS_DENIED: refusal("ACCESS_DENIED", "403"),
     AUTHORIZER_FAILURE: refusal("AUTHORIZER_FAILURE", "503"),
     AUTHORIZER_CONFIGURATION_ERROR: refusal("AUTHORIZER_CONFIGURATION_ERROR", "503"),
@@ -197,6 +210,35 @@ const api = {
         { HttpMethod: "*", ResourcePath: "/*", ThrottlingRateLimit: 10_000, ThrottlingBurstLimit: 10_000 },
         // At this rate, the throttle allows two requests and no third one while the tests run.
         { HttpMethod: "GET", ResourcePath: "/~1limited", ThrottlingRateLimit: 0.0001, ThrottlingBurstLimit: 2 },
+      ],
+    },
+  },
+};
+
+/** At these rates, no throttle allows another request while the tests run. */
+const almostNever = 0.0001;
+const member = (key: string): Fields => ({
+  Type: "AWS::ApiGateway::UsagePlanKey",
+  Properties: { KeyId: ref(key), KeyType: "API_KEY", UsagePlanId: ref("Plan") },
+});
+const key = (Value: string): Fields => ({ Type: "AWS::ApiGateway::ApiKey", Properties: { Enabled: true, Value } });
+const plan = {
+  First: key("fixture0throttle0key0first"),
+  Second: key("fixture0throttle0key0second"),
+  // This key is in no usage plan.
+  Third: key("fixture0throttle0key0third"),
+  FirstInPlan: member("First"),
+  SecondInPlan: member("Second"),
+  Plan: {
+    Type: "AWS::ApiGateway::UsagePlan",
+    Properties: {
+      Throttle: { RateLimit: almostNever, BurstLimit: 4 },
+      ApiStages: [
+        {
+          ApiId: ref("Api"),
+          Stage: ref("Live"),
+          Throttle: { "/keyed/GET": { RateLimit: almostNever, BurstLimit: 1 } },
+        },
       ],
     },
   },
@@ -236,12 +278,12 @@ const events = {
 
 /** Returns a new copy for each call, so that a test may change it. */
 export function fixtureTemplate(): { Resources: Record<string, { Type: string; Properties: Fields }> } {
-  const key = (AttributeName: string, KeyType: string): Fields => ({ AttributeName, KeyType });
+  const keyPart = (AttributeName: string, KeyType: string): Fields => ({ AttributeName, KeyType });
   const resources = {
     Table: {
       Type: "AWS::DynamoDB::Table",
       Properties: {
-        KeySchema: [key("pk", "HASH"), key("sk", "RANGE")],
+        KeySchema: [keyPart("pk", "HASH"), keyPart("sk", "RANGE")],
         AttributeDefinitions: ["pk", "sk"].map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
         BillingMode: "PAY_PER_REQUEST",
         StreamSpecification: { StreamViewType: "NEW_AND_OLD_IMAGES" },
@@ -262,6 +304,7 @@ export function fixtureTemplate(): { Resources: Record<string, { Type: string; P
     Tick: lambda("tick"),
     Role: { Type: "AWS::IAM::Role", Properties: { AssumeRolePolicyDocument: {} } },
     ...api,
+    ...plan,
     ...events,
   };
   const Resources = z.record(

@@ -162,7 +162,7 @@ describe("environment", () => {
     for (const { file, access } of accessByFile) {
       const expected = [
         ...(access.table === undefined ? [] : ["TABLE_NAME"]),
-        ...(access.issuer === undefined ? [] : ["ISSUER", "AUDIENCE", "JWKS_URI"]),
+        ...(access.issuer === undefined ? [] : ["ISSUER", "AUDIENCE", "JWKS_URI", "THROTTLE_KEY_PREFIX"]),
         ...(access.identityProvider === undefined ? [] : ["USER_POOL_ID"]),
         ...(access.files === undefined ? [] : ["BUCKET_NAME"]),
         ...(access.deliveryQueue === undefined ? [] : ["DELIVERY_QUEUE_URL"]),

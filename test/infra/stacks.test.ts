@@ -233,7 +233,9 @@ describe(`${ENDPOINTS} endpoints`, () => {
   });
 
   it("are synthesized without a warning", () => {
-    expect(many.warnings.filter((text) => !text.startsWith("Alarms have no recipient"))).toEqual([]);
+    // The CDK warns at 400 resources. The next test checks the limit itself.
+    const expected = /^Alarms have no recipient|^Number of resources: \d+ is approaching/;
+    expect(many.warnings.filter((text) => !expected.test(text))).toEqual([]);
   });
 
   it("fit the limits of CloudFormation and API Gateway", () => {

@@ -1,0 +1,66 @@
+/**
+ * Throttles each company by API Gateway's usage plan, before any function runs. The authorizer names one of a fixed number of API keys for
+ * each company, so a new company needs no new resource.
+ */
+import { ApiKey, CfnUsagePlan, CfnUsagePlanKey, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
+import { Fn, Stack } from "aws-cdk-lib/core";
+import { Construct } from "constructs";
+import { THROTTLE_KEYS, throttleKey } from "#shared/auth/throttle-key.ts";
+import type { Throttle } from "../settings/capacity.ts";
+import type { PathMethod } from "./gateway.ts";
+
+/** A method with a throttle of its own, which limits all companies together. */
+export interface LimitedMethod {
+  readonly path: string;
+  readonly method: PathMethod;
+  readonly isPublic: boolean;
+  readonly throttle: Throttle;
+}
+
+interface CompanyThrottles {
+  readonly company: Throttle;
+  readonly routes: readonly LimitedMethod[];
+}
+
+/** One company may use this share of the throttle of a single method. */
+const COMPANY_SHARE_OF_METHOD = 0.25;
+
+/** Tells the authorizer how the keys begin. A key's value must be unique in the account and region, so it contains a part of the stack's id. */
+export const throttleKeyVariables = (scope: Construct): Record<string, string> => ({
+  THROTTLE_KEY_PREFIX: keyPrefix(scope),
+});
+
+function keyPrefix(scope: Construct): string {
+  // A stack id ends with a UUID: arn:aws:cloudformation:REGION:ACCOUNT:stack/NAME/UUID. API keys may contain only letters and digits.
+  const uuid = Fn.select(2, Fn.split("/", Stack.of(scope).stackId));
+  return Fn.join("", ["canvassing", Fn.select(0, Fn.split("-", uuid)), "throttle"]);
+}
+
+export function throttleCompanies(home: Construct, api: SpecRestApi, { company, routes }: CompanyThrottles): void {
+  const scope = new Construct(home, "CompanyThrottle");
+  // The construct UsagePlan needs method constructs for the throttles of methods, and an API from a definition has none.
+  const plan = new CfnUsagePlan(scope, "Plan", {
+    description: "Limits the requests of each company",
+    throttle: { rateLimit: company.perSecond, burstLimit: company.burst },
+    apiStages: [{ apiId: api.restApiId, stage: api.deploymentStage.stageName, throttle: methodThrottles(routes) }],
+  });
+  const prefix = keyPrefix(scope);
+  for (let slot = 0; slot <= THROTTLE_KEYS; slot++) {
+    const key = new ApiKey(scope, `Key${slot}`, { value: throttleKey(prefix, slot) });
+    new CfnUsagePlanKey(scope, `InPlan${slot}`, { keyId: key.keyId, keyType: "API_KEY", usagePlanId: plan.ref });
+  }
+}
+
+function methodThrottles(routes: readonly LimitedMethod[]): Record<string, { rateLimit: number; burstLimit: number }> {
+  return Object.fromEntries(
+    routes
+      .filter(({ isPublic }) => !isPublic)
+      .map(({ path, method, throttle }) => [
+        `${path}/${method}`,
+        {
+          rateLimit: Math.ceil(throttle.perSecond * COMPANY_SHARE_OF_METHOD),
+          burstLimit: Math.ceil(throttle.burst * COMPANY_SHARE_OF_METHOD),
+        },
+      ]),
+  );
+}
