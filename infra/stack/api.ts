@@ -100,7 +100,10 @@ interface RestApiSpec {
   readonly domain: Domain | undefined;
 }
 
-function createRestApi(scope: Construct, { restApiName, definition, table, requests, domain }: RestApiSpec): SpecRestApi {
+function createRestApi(
+  scope: Construct,
+  { restApiName, definition, table, requests, domain }: RestApiSpec,
+): SpecRestApi {
   // The endpoint's URL contains the id of the API, and a new API has another id. Clients that know only the domain never notice this.
   const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
