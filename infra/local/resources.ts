@@ -277,6 +277,7 @@ export const ignoredTypes: ReadonlySet<string> = new Set([
   "AWS::Lambda::Permission",
   "AWS::Logs::LogGroup",
   "AWS::Logs::MetricFilter",
+  "AWS::Logs::QueryDefinition",
   "AWS::S3::BucketPolicy",
   "AWS::SNS::Subscription",
   "AWS::SNS::Topic",

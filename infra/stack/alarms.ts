@@ -32,7 +32,7 @@ export interface AlarmSpec extends Meaning {
 }
 
 /** An alarm that names its part of the runbook. */
-class ExplainedAlarm extends Alarm {
+export class ExplainedAlarm extends Alarm {
   readonly meaning: Meaning;
 
   constructor(scope: Construct, id: string, { title, impact, ...rule }: AlarmSpec) {

@@ -22,7 +22,7 @@ import { allow, folderFindings, type Resources, SECRETS_TAG, statements } from "
 import { accept } from "./rules.ts";
 
 /** The default memory. It also determines the processor share: Lambda gives one processor at 1 769 MB, and proportionally less below. */
-const MEMORY_MB = 1024;
+export const MEMORY_MB = 1024;
 
 export interface Platform extends Resources {
   readonly bundles: string;

@@ -7,6 +7,7 @@ import type { DeployConfig } from "../settings/config.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
 import { createApi } from "./api.ts";
+import { createDashboard } from "./dashboard.ts";
 import { createDataStack } from "./data-stack.ts";
 import { urlOf } from "./domain.ts";
 import type { Platform } from "./function.ts";
@@ -58,6 +59,7 @@ export function createStacks(
   unreadableAlarm(service);
   accountAlarms(service, config.capacity.accountConcurrency);
   sendAlarms(service, data.alarms, config.watch.runbook);
+  createDashboard(service, platform);
   outputs(service, {
     // Without a slash at the end, because clients append the paths of the OpenAPI document.
     ApiUrl:

@@ -1,0 +1,245 @@
+/** Makes the dashboard of a deployment and its saved queries of logs. docs/runbook.md says when to look at them. */
+import {
+  Alarm,
+  AlarmStatusWidget,
+  Dashboard,
+  GraphWidget,
+  GraphWidgetView,
+  type IMetric,
+  type IWidget,
+  LogQueryWidget,
+  Metric,
+  PeriodOverride,
+  TextWidget,
+} from "aws-cdk-lib/aws-cloudwatch";
+import { CfnFunction, Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import { CfnQueryDefinition, LogGroup } from "aws-cdk-lib/aws-logs";
+import { Queue } from "aws-cdk-lib/aws-sqs";
+import { Duration, Fn, Stack } from "aws-cdk-lib/core";
+import { DUE_INDEX } from "#shared/db/keys.ts";
+import { eventFunctions } from "../routes/routes.ts";
+import { PRICES_DATE, PRICES_REGION } from "../settings/prices.ts";
+import { ExplainedAlarm } from "./alarms.ts";
+import { dollarsPerDay } from "./dollars.ts";
+import { MEMORY_MB, type Platform } from "./function.ts";
+import { type LogQuery, logQueries } from "./queries.ts";
+
+/** CloudWatch bills no dashboard of an account's first three if each names at most this many metrics. A test counts them. */
+export const FREE_METRICS = 50;
+
+const WIDTH = 24;
+const HEIGHT = 6;
+
+/** The results of attempts to deliver a webhook, as the function logs them. */
+export const attemptResults = ["2xx", "3xx", "4xx", "5xx", "timeout", "no answer", "unsent"] as const;
+
+/** Call this when the stack has all its functions, queues and alarms. */
+export function createDashboard(stack: Stack, platform: Platform): void {
+  const watched = watchedIn(stack, platform);
+  const graphs = (all: Graphs): IWidget[] =>
+    Object.entries(all).map(
+      ([title, left]) => new GraphWidget({ title, left, width: WIDTH / 3, height: HEIGHT, leftYAxis: { min: 0 } }),
+    );
+  const table = ({ title, source, query }: LogQuery): IWidget => {
+    const groups = source === "access" ? [watched.accessLog] : watched.functionLogs;
+    const logGroupNames = groups.map(({ logGroupName }) => logGroupName);
+    return new LogQueryWidget({ title, logGroupNames, queryLines: [...query], width: WIDTH / 3, height: HEIGHT });
+  };
+  new Dashboard(stack, "Dashboard", {
+    // The names of an account's dashboards are unique over all regions.
+    dashboardName: `${stack.stackName}-${stack.region}`,
+    defaultInterval: Duration.hours(6),
+    periodOverride: PeriodOverride.INHERIT,
+    widgets: [
+      [new AlarmStatusWidget({ title: "Alarms", alarms: [...watched.alarms], width: WIDTH, height: HEIGHT })],
+      [...graphs(requests(stack)), table(logQueries.latency)],
+      [...graphs(capacity(platform)), table(logQueries.failed)],
+      [...graphs(webhooks(watched)), table(logQueries.errors)],
+      graphs(background(watched)),
+      [dollars(stack, platform, watched), new TextWidget({ markdown: DOLLARS_TEXT, width: WIDTH / 3, height: HEIGHT })],
+    ],
+  });
+  for (const { title, source, query } of Object.values(logQueries)) {
+    const groups = source === "access" ? [watched.accessLog] : watched.functionLogs;
+    // The construct accepts no queries as text.
+    new CfnQueryDefinition(stack, `Query${title.replaceAll(" ", "")}`, {
+      name: `${stack.stackName}/${title}`,
+      queryString: query.join("\n| "),
+      logGroupNames: groups.map(({ logGroupName }) => logGroupName),
+    });
+  }
+}
+
+interface Watched {
+  readonly stack: Stack;
+  readonly functionOf: (file: string) => LambdaFunction;
+  readonly alarms: readonly Alarm[];
+  readonly accessLog: LogGroup;
+  readonly functionLogs: readonly LogGroup[];
+  readonly queues: Pick<Platform, "deliveryQueue" | "importQueue" | "exportQueue">;
+  readonly deadLetters: readonly Queue[];
+}
+
+/** Finds what the dashboard shows among the constructs of the stack, so that it also shows what is added to the stack later. */
+function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
+  const all = stack.node.findAll();
+  const functions = all.filter((one) => one instanceof LambdaFunction);
+  const groups = all.filter((one) => one instanceof LogGroup);
+  const accessLog = groups.find(({ node }) => node.id === "AccessLog");
+  const imports = queues.importQueue.deadLetterQueue?.queue;
+  if (accessLog === undefined || !(imports instanceof Queue))
+    throw new Error("the stack lacks its access log or a queue");
+  return {
+    stack,
+    functionOf(file) {
+      const found = functions.find(
+        ({ node: { defaultChild } }) => defaultChild instanceof CfnFunction && defaultChild.description === file,
+      );
+      if (found === undefined) throw new Error(`the stack has no function ${file}`);
+      return found;
+    },
+    alarms: all.filter((one) => one instanceof Alarm),
+    accessLog,
+    functionLogs: groups.filter((group) => functions.some(({ logGroup }) => logGroup === group)),
+    queues,
+    // A queue that has no dead-letter queue is itself one.
+    deadLetters: [
+      ...all.filter((one) => one instanceof Queue).filter(({ deadLetterQueue }) => deadLetterQueue === undefined),
+      imports,
+    ],
+  };
+}
+
+const MINUTE = Duration.minutes(1);
+
+function aws(
+  namespace: string,
+  metricName: string,
+  statistic: string,
+  dimensionsMap: Record<string, string>,
+  label = metricName,
+): Metric {
+  return new Metric({ namespace: `AWS/${namespace}`, metricName, statistic, dimensionsMap, label, period: MINUTE });
+}
+
+type Graphs = Readonly<Record<string, IMetric[]>>;
+
+const ofApi = ({ stackName }: Stack, metricName: string, statistic: string, label: string): Metric =>
+  aws("ApiGateway", metricName, statistic, { ApiName: stackName }, label);
+
+const requests = (stack: Stack): Graphs => ({
+  "Requests a minute": [
+    ofApi(stack, "Count", "Sum", "requests"),
+    ofApi(stack, "4XXError", "Sum", "4xx"),
+    ofApi(stack, "5XXError", "Sum", "5xx"),
+  ],
+  "Latency of the API, ms": [
+    ofApi(stack, "Latency", "p50", "p50"),
+    ofApi(stack, "Latency", "p99", "p99"),
+    ofApi(stack, "IntegrationLatency", "p99", "p99 of the functions"),
+  ],
+});
+
+const capacity = ({ table }: Platform): Graphs => ({
+  "Concurrency and throttles": [
+    aws("Lambda", "ConcurrentExecutions", "Maximum", {}, "executions at once"),
+    aws("Lambda", "Throttles", "Sum", {}, "throttled invocations"),
+    aws("DynamoDB", "ReadThrottleEvents", "Sum", { TableName: table.tableName }, "throttled reads"),
+    aws("DynamoDB", "WriteThrottleEvents", "Sum", { TableName: table.tableName }, "throttled writes"),
+  ],
+  "Units of the table a minute": units(table).map(({ metric }) => metric),
+});
+
+/** The units of the table and of its index. CloudWatch reports them separately. */
+const units = ({ tableName: TableName }: Platform["table"]) =>
+  (["Read", "Write"] as const).flatMap((kind) =>
+    [{}, { GlobalSecondaryIndexName: DUE_INDEX.name }].map((index) => {
+      const label = `${kind.toLowerCase()} units${"GlobalSecondaryIndexName" in index ? " of the due index" : ""}`;
+      const metric = aws("DynamoDB", `Consumed${kind}CapacityUnits`, "Sum", { TableName, ...index }, label);
+      return { kind, metric };
+    }),
+  );
+
+const ofFunction = ({ functionName }: LambdaFunction, metricName: string, statistic: string, label: string): Metric =>
+  aws("Lambda", metricName, statistic, { FunctionName: functionName }, label);
+
+/** A queue of the other stack has only its URL here, because that value is exported. */
+function ofQueue({ stack }: Watched, queue: Queue, metricName: string, statistic: string, label: string): Metric {
+  const isOwn = Stack.of(queue) === stack;
+  const QueueName = isOwn ? queue.queueName : Fn.select(4, Fn.split("/", queue.queueUrl));
+  return aws("SQS", metricName, statistic, { QueueName }, label);
+}
+
+function webhooks(watched: Watched): Graphs {
+  const { stack, queues } = watched;
+  const own = (metricName: string, label: string, dimensionsMap: Record<string, string> = {}): Metric =>
+    new Metric({ namespace: stack.stackName, metricName, statistic: "Maximum", label, dimensionsMap, period: MINUTE });
+  const attempt = (Result: string): Metric => own("Attempts", Result, { Result }).with({ statistic: "Sum" });
+  return {
+    "Webhook attempts a minute, by result": attemptResults.map(attempt),
+    "Oldest waiting work, seconds": [
+      own("OldestDueSeconds", "oldest due webhook"),
+      own("OverdueSeconds", "oldest due without a reason"),
+      ofQueue(watched, queues.deliveryQueue, "ApproximateAgeOfOldestMessage", "Maximum", "oldest delivery message"),
+    ],
+  };
+}
+
+function background(watched: Watched): Graphs {
+  const { functionOf, queues, deadLetters } = watched;
+  const VISIBLE = "ApproximateNumberOfMessagesVisible";
+  const job = functionOf(eventFunctions.importJob.file);
+  return {
+    "Age of the stream's records, ms": [
+      ofFunction(functionOf(eventFunctions.publish.file), "IteratorAge", "Maximum", "publisher"),
+      ofFunction(functionOf(eventFunctions.flush.file), "IteratorAge", "Maximum", "index flush lag"),
+    ],
+    "Messages in dead-letter queues": deadLetters.map((queue) =>
+      ofQueue(watched, queue, VISIBLE, "Maximum", titleOf(queue)),
+    ),
+    Imports: [
+      ofQueue(watched, queues.importQueue, VISIBLE, "Maximum", "imports that wait"),
+      ofFunction(job, "Invocations", "Sum", "runs of import jobs"),
+      ofFunction(job, "Errors", "Sum", "failed runs of import jobs"),
+      ofQueue(watched, queues.exportQueue, VISIBLE, "Maximum", "exports that wait"),
+    ],
+  };
+}
+
+/** The title of the alarm of a dead-letter queue says what its messages are. */
+function titleOf(queue: Queue): string {
+  const alarm = queue.node.findAll().find((one) => one instanceof ExplainedAlarm);
+  return alarm?.meaning.title ?? queue.node.id;
+}
+
+const DOLLARS_TEXT =
+  `The dollars are computed from metrics with the [prices](https://aws.amazon.com/pricing/) of ${PRICES_REGION} on ${PRICES_DATE}, without ` +
+  "free tiers. The metrics of Lambda count all functions of the account in this region. Not included: storage, data transfer, S3, KMS, " +
+  "Cognito, alarms and backups. `npm run cost` computes the whole bill.";
+
+function dollars(stack: Stack, { table, capacity: { memoryMb } }: Platform, watched: Watched): IWidget {
+  const { functionOf, functionLogs, accessLog, queues } = watched;
+  const ofTable = units(table);
+  const of = (kind: "Read" | "Write") => ofTable.filter((one) => one.kind === kind).map(({ metric }) => metric);
+  const others = Object.entries(memoryMb).filter(([, mb]) => mb !== MEMORY_MB);
+  const left = dollarsPerDay({
+    requests: ofApi(stack, "Count", "Sum", "requests"),
+    readUnits: of("Read"),
+    writeUnits: of("Write"),
+    invocations: aws("Lambda", "Invocations", "Sum", {}),
+    durations: aws("Lambda", "Duration", "Sum", {}),
+    usualGb: MEMORY_MB / 1_024,
+    others: others.map(([file, mb = 0]) => ({
+      durations: ofFunction(functionOf(file), "Duration", "Sum", file),
+      gb: mb / 1_024,
+    })),
+    logBytes: [accessLog, ...functionLogs].map(({ logGroupName }) =>
+      aws("Logs", "IncomingBytes", "Sum", { LogGroupName: logGroupName }),
+    ),
+    messages: ["NumberOfMessagesSent", "NumberOfMessagesReceived", "NumberOfMessagesDeleted"].map((name) =>
+      ofQueue(watched, queues.deliveryQueue, name, "Sum", name),
+    ),
+  });
+  const shape = { view: GraphWidgetView.BAR, stacked: true, start: "-P14D", width: (2 * WIDTH) / 3, height: HEIGHT };
+  return new GraphWidget({ title: "Dollars a day", left, period: Duration.days(1), ...shape });
+}

@@ -1,0 +1,63 @@
+/** Estimates by metric math what a deployment costs a day. */
+import { type IMetric, MathExpression, type Metric } from "aws-cdk-lib/aws-cloudwatch";
+import { Duration } from "aws-cdk-lib/core";
+import { prices } from "../settings/prices.ts";
+
+const DAY = Duration.days(1);
+
+export interface Usage {
+  readonly requests: Metric;
+  readonly readUnits: readonly Metric[];
+  readonly writeUnits: readonly Metric[];
+  readonly invocations: Metric;
+  /** The milliseconds of all functions together. */
+  readonly durations: Metric;
+  /** The memory of most functions, in GB. */
+  readonly usualGb: number;
+  /** The milliseconds of functions with another memory. */
+  readonly others: readonly { readonly durations: Metric; readonly gb: number }[];
+  readonly logBytes: readonly Metric[];
+  /** The calls to SQS, in messages. A call can carry ten messages, so this counts too many. */
+  readonly messages: readonly Metric[];
+}
+
+/** An amount of usage with the dollars that one unit of it costs. */
+type Priced = readonly [usage: Metric, dollars: number];
+
+const GB = 1_000_000_000;
+const gbMillisecond = prices.lambda.gbSecond / 1_000;
+
+/** Returns one metric for each service, in dollars a day. Together they are what grows with use, without storage and data transfer. */
+export function dollarsPerDay(usage: Usage): IMetric[] {
+  const each = (metrics: readonly Metric[], dollars: number): Priced[] => metrics.map((metric) => [metric, dollars]);
+  const services: Record<string, Priced[]> = {
+    "API Gateway": [[usage.requests, prices.apiGateway.request]],
+    "table reads": each(usage.readUnits, prices.dynamoDb.readUnit),
+    "table writes": each(usage.writeUnits, prices.dynamoDb.writeUnit),
+    Lambda: [
+      [usage.invocations, prices.lambda.request],
+      [usage.durations, usage.usualGb * gbMillisecond],
+      // The line before has counted these with the usual memory already.
+      ...usage.others.map(({ durations, gb }): Priced => [durations, (gb - usage.usualGb) * gbMillisecond]),
+    ],
+    logs: each(usage.logBytes, prices.cloudWatch.logGb / GB),
+    SQS: each(usage.messages, prices.sqs.request),
+  };
+  return Object.entries(services).map(([label, priced], service) => sum(label, `s${service}`, priced));
+}
+
+function sum(label: string, prefix: string, priced: readonly Priced[]): IMetric {
+  const named = priced.map(([metric, dollars], i) => ({ id: `${prefix}m${i}`, metric, dollars }));
+  return new MathExpression({
+    label,
+    period: DAY,
+    // A day without data costs nothing. Without FILL it would make the whole sum empty.
+    expression: named.map(({ id, dollars }) => `FILL(${id}, 0) * ${decimal(dollars)}`).join(" + "),
+    usingMetrics: Object.fromEntries(
+      named.map(({ id, metric }) => [id, metric.with({ statistic: "Sum", period: DAY })]),
+    ),
+  });
+}
+
+/** Metric math documents no numbers such as 1e-9. */
+const decimal = (value: number): string => value.toFixed(15).replace(/0+$/, "");

@@ -1,0 +1,73 @@
+/** The queries of CloudWatch Logs Insights that the dashboard shows and that operators find as saved queries. */
+
+/** Which log a query reads: the access log of the API, or the logs of all functions. */
+type Source = "access" | "functions";
+
+export interface LogQuery {
+  readonly title: string;
+  readonly source: Source;
+  readonly query: readonly string[];
+}
+
+/** The route group is the first part of the path after `/api`, such as `prospects`. */
+const ROUTE_GROUP = "parse resource /^\\/(?:api\\/)?(?<group>[^\\/]+)/";
+
+const MOST = "sort lines desc";
+
+export const logQueries = {
+  latency: {
+    title: "Latency by route group",
+    source: "access",
+    query: [
+      ROUTE_GROUP,
+      "stats count(*) as requests, pct(latencyMs, 50) as p50, pct(latencyMs, 99) as p99, max(latencyMs) as longest by group",
+      "sort requests desc",
+    ],
+  },
+  failed: {
+    title: "Failed requests",
+    source: "access",
+    query: [
+      "filter status >= 500 or status = 429",
+      "stats count(*) as lines by method, resource, status, gatewayError",
+      MOST,
+    ],
+  },
+  errors: {
+    title: "Errors",
+    source: "functions",
+    query: [
+      // The last two describe failures that Lambda reports: the kind of an uncaught error, and a timeout.
+      "fields coalesce(message.event, errorType, record.status) as what",
+      'filter level = "ERROR" or (type = "platform.report" and record.status != "success")',
+      "stats count(*) as lines by what, message.error, message.cause, message.companyId",
+      MOST,
+    ],
+  },
+  damaged: {
+    title: "Damaged indexes",
+    source: "functions",
+    query: [
+      'filter message.error = "IndexUnreadable" or message.cause = "IndexUnreadable"',
+      "stats count(*) as lines by message.companyId",
+      MOST,
+    ],
+  },
+  waiting: {
+    title: "Waiting webhooks",
+    source: "functions",
+    query: [
+      'filter message.event = "company waiting"',
+      "stats max(message.waiting) as lines by message.companyId",
+      MOST,
+    ],
+  },
+  missing: {
+    title: "Missing deliveries",
+    source: "functions",
+    query: [
+      'filter message.event = "delivery missing"',
+      "fields @timestamp, message.companyId, message.webhookId, message.deliveryId",
+    ],
+  },
+} as const satisfies Record<string, LogQuery>;
