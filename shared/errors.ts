@@ -58,6 +58,11 @@ export class TableBusy extends Error {
   override readonly name = "TableBusy";
 }
 
+/** Thrown if a later release has written a row in a shape that this release does not know. The row is not changed. */
+export class NewerShape extends Error {
+  override readonly name = "NewerShape";
+}
+
 /** Thrown if S3 still fails after all retries. The file itself is not at fault. */
 export class BucketUnavailable extends Error {
   override readonly name = "BucketUnavailable";
@@ -68,10 +73,14 @@ export class FileGone extends Error {
   override readonly name = "FileGone";
 }
 
-/** Whether a retry may succeed. This is true for throttling, a 5xx status, a timeout and a broken connection. */
+/**
+ * Whether a retry may succeed. This is true for throttling, a 5xx status, a timeout and a broken connection. It is also true for a row of a
+ * later release, because that release may do the retry.
+ */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof TableBusy || error instanceof BucketUnavailable) return true;
+  if (error instanceof NewerShape) return true;
   if (
     /Throttl|Timeout|RequestLimitExceeded|ProvisionedThroughput|TransactionInProgress|InternalServer|ServiceUnavailable/.test(
       error.name,

@@ -12,6 +12,7 @@ import { AUDIENCE, type Identity, JWKS_PATH } from "./identity.ts";
 interface TemplateOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
   readonly timeScale: number;
+  readonly prospectShape?: number;
   readonly allowedOrigins?: readonly string[];
   /** The throttles of all requests and of each company. By default they are those of the preset `production`. */
   readonly throttles?: Pick<Capacity, "requests" | "company">;
@@ -53,6 +54,7 @@ const Settings = z.object({
   DATA_DIR: z._default(z.string().check(z.minLength(1)), ".local"),
   WEBHOOK_URL_POLICY: z._default(z.enum(["public", "local"]), "local"),
   LOCAL_TIME_SCALE: z._default(Positive, 1),
+  LOCAL_PROSPECT_SHAPE: z._default(z.enum(["1", "2"]), "2"),
   ALLOWED_ORIGINS: AllowedOrigins,
   DYNAMODB_ENDPOINT: z.optional(z.url()),
   LOG: z.optional(z.string()),
@@ -71,6 +73,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
     fresh: flags.fresh,
     webhookUrlPolicy: settings.WEBHOOK_URL_POLICY,
     timeScale: settings.LOCAL_TIME_SCALE,
+    prospectShape: Number(settings.LOCAL_PROSPECT_SHAPE),
     allowedOrigins: settings.ALLOWED_ORIGINS,
     demo: true,
     seed: settings.seed,
@@ -103,7 +106,7 @@ const LOCAL_CAPACITY: Capacity = {
 
 /** Makes the templates of a deployment, with settings for one machine. */
 export async function makeTemplates(
-  { webhookUrlPolicy, timeScale, allowedOrigins = [], throttles, synthesize }: TemplateOptions,
+  { webhookUrlPolicy, timeScale, prospectShape = 2, allowedOrigins = [], throttles, synthesize }: TemplateOptions,
   { issuer }: Pick<Identity, "issuer">,
   outDir: string,
 ): Promise<readonly unknown[]> {
@@ -113,6 +116,7 @@ export async function makeTemplates(
     audience: [AUDIENCE],
     webhookUrlPolicy,
     timeScale,
+    prospectShape,
     allowedOrigins,
     capacity: { ...LOCAL_CAPACITY, ...throttles },
     serverTiming: true,

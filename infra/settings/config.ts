@@ -23,6 +23,8 @@ export interface DeployConfig {
   readonly webhookUrlPolicy: "public" | "local";
   /** All delays, retry intervals and debounce windows of webhooks are divided by this factor, for rehearsals. */
   readonly timeScale: number;
+  /** The shape in which functions write the rows of prospects. */
+  readonly prospectShape: number;
   readonly capacity: Capacity;
   readonly alarmEmail?: string;
   readonly watch: Watch;

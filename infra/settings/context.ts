@@ -14,6 +14,7 @@ export const topics = [
   "Clients and webhooks",
   "Existing resources",
   "Alarms",
+  "Releases",
   "Rehearsal and development",
 ] as const;
 
@@ -271,6 +272,18 @@ const alarms = {
     }),
 };
 
+const release = {
+  prospectShape: z
+    ._default(z.coerce.number().check(z.refine((shape) => shape === 1 || shape === 2, "must be 1 or 2")), 2)
+    .register(settingTexts, {
+      topic: "Releases",
+      description: "the shape in which functions write the rows of prospects: 2, or 1 as in release 0.1.0",
+      effect:
+        "with 1, this release can run beside release 0.1.0 and [return to it](releasing.md#a-new-shape-and-back). Both shapes are read",
+      cost: "with 1, a list takes twice as much processor time",
+    }),
+};
+
 const rehearsal = {
   timeScale: z._default(z.coerce.number().check(z.positive("must be a number above 0")), 1).register(settingTexts, {
     topic: "Rehearsal and development",
@@ -287,4 +300,13 @@ const rehearsal = {
   }),
 };
 
-export const Context = z.object({ ...address, ...size, ...users, ...clients, ...existing, ...alarms, ...rehearsal });
+export const Context = z.object({
+  ...address,
+  ...size,
+  ...users,
+  ...clients,
+  ...existing,
+  ...alarms,
+  ...release,
+  ...rehearsal,
+});

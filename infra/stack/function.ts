@@ -31,6 +31,8 @@ export interface Platform extends Resources {
   /** If undefined, the authorizer finds the issuer's public keys through the issuer's discovery document. */
   readonly jwksUri: string | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
+  /** The shape in which functions write the rows of prospects. */
+  readonly prospectShape: number;
   readonly capacity: Capacity;
 }
 
@@ -119,6 +121,7 @@ function variables(access: Access, platform: Platform): Record<string, string> {
   const settings = (access.settings ?? []).map((name) => [name, platform.settings[name]] as const);
   return {
     ...(access.table !== undefined && { TABLE_NAME: platform.table.tableName }),
+    ...(platform.prospectShape === 1 && writesProspects(access) && { PROSPECT_SHAPE: "1" }),
     ...(access.issuer !== undefined && issuerVariables(platform)),
     ...(access.identityProvider !== undefined && platform.userPool && { USER_POOL_ID: platform.userPool.id }),
     ...(access.files !== undefined && { BUCKET_NAME: platform.bucket.bucketName }),
@@ -130,6 +133,9 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...Object.fromEntries(settings),
   };
 }
+
+const writesProspects = ({ table }: Access): boolean =>
+  table?.prospects?.some((action) => action === "PutItem" || action === "BatchWriteItem") ?? false;
 
 const issuerVariables = ({ issuer, audience, jwksUri }: Platform): Record<string, string> => ({
   ISSUER: issuer,

@@ -51,6 +51,7 @@ export function createStacks(
       TIME_SCALE: String(config.timeScale),
       DELIVERY_SENDERS: String(config.capacity.deliverySenders),
     },
+    prospectShape: config.prospectShape,
     capacity: config.capacity,
   };
   createEvents(service, platform);

@@ -24,7 +24,8 @@ export const INDEX_FORMAT = 1;
 /** Throws IndexUnreadable if another release wrote the data in a different format, because this code would misread it. */
 export function checkFormat(label: string, format: number): void {
   if (format === INDEX_FORMAT) return;
-  throw new IndexUnreadable(`${label} has format ${format}, and only format ${INDEX_FORMAT} is supported`);
+  const cause = format > INDEX_FORMAT ? "a later release has written it" : "an earlier release has written it";
+  throw new IndexUnreadable(`${label} has format ${format}, and this release reads format ${INDEX_FORMAT}: ${cause}`);
 }
 
 /**

@@ -12,6 +12,7 @@ import { Placeholders } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
 import { isThrottled } from "#shared/db/refusals.ts";
+import { readable, withShape } from "#shared/db/shapes.ts";
 import { msUntilDeadline } from "#shared/deadline.ts";
 import { TableBusy } from "#shared/errors.ts";
 
@@ -46,7 +47,7 @@ export async function batchGet(
       const request = { Keys: [...pending], ConsistentRead: consistency === "strong", ...projection };
       const input = { RequestItems: { [tableName]: request }, ReturnConsumedCapacity: "TOTAL" } as const;
       const { Responses, UnprocessedKeys } = await count("read", () => client.send(new BatchGetCommand(input)));
-      for (const item of Responses?.[tableName] ?? []) items.push(item);
+      for (const item of Responses?.[tableName] ?? []) items.push(readable(item));
       return UnprocessedKeys?.[tableName]?.Keys ?? [];
     }),
   );
@@ -56,7 +57,9 @@ export async function batchGet(
 function projectionOf(fields: readonly string[] | undefined) {
   if (fields === undefined) return {};
   const placeholders = new Placeholders();
-  const ProjectionExpression = fields.map((field) => placeholders.name(field)).join();
+  const ProjectionExpression = withShape(fields)
+    .map((field) => placeholders.name(field))
+    .join();
   return { ProjectionExpression, ...placeholders.attributes() };
 }
 

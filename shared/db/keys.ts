@@ -96,6 +96,13 @@ export const prospect = (companyId: number, id: number): Key => ({
   pk: prospectPartition(companyId, blockOf(id)),
   sk: `P#${padded(id)}`,
 });
+/** The rows of the prospects themselves in one block of 128 ids, without notes and other rows. */
+export const prospectsOfBlock = (companyId: number, blockNumber: number) => ({
+  pk: prospectPartition(companyId, blockNumber),
+  begins: "P#",
+});
+/** How far `npm run migrate` has come with the company's prospects. */
+export const reshaping = (companyId: number): Key => ({ pk: `C#${companyId}#V`, sk: "PROSPECTS" });
 /** The prospects of one block of 128 ids from `first` to `last`, both included. */
 export const prospectSpan = (companyId: number, first: number, last: number) => ({
   pk: prospectPartition(companyId, blockOf(first)),

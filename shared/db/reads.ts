@@ -9,6 +9,7 @@ import type { Item } from "#shared/db/expression.ts";
 import { Placeholders } from "#shared/db/expression.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
+import { readable, withShape } from "#shared/db/shapes.ts";
 
 export interface QuerySpec {
   readonly pk: string;
@@ -45,7 +46,8 @@ export function openReads(
 
   async function get(key: Key): Promise<Item | undefined> {
     const command = new GetCommand({ ...asked, Key: keyOf(key), ConsistentRead: true });
-    return (await count("read", () => client.send(command))).Item;
+    const { Item: item } = await count("read", () => client.send(command));
+    return item && readable(item);
   }
 
   async function* query(spec: QuerySpec): AsyncGenerator<Item, void, undefined> {
@@ -61,7 +63,11 @@ export function openReads(
     } else if (spec.upTo !== undefined) {
       parts.push(`${placeholders.name(sort)} <= ${placeholders.value(spec.upTo)}`);
     }
-    const ProjectionExpression = spec.fields?.map((field) => placeholders.name(field)).join();
+    const ProjectionExpression =
+      spec.fields &&
+      withShape(spec.fields)
+        .map((field) => placeholders.name(field))
+        .join();
     let from: Item | undefined;
     let left = spec.limit;
     do {
@@ -76,7 +82,7 @@ export function openReads(
         ExclusiveStartKey: from,
       });
       const answer = await count("read", () => client.send(command));
-      yield* answer.Items ?? [];
+      yield* (answer.Items ?? []).map(readable);
       from = answer.LastEvaluatedKey;
       if (left !== undefined) left -= answer.Items?.length ?? 0;
     } while (from !== undefined && left !== 0);

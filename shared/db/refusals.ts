@@ -9,6 +9,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { Item } from "#shared/db/expression.ts";
+import { readable } from "#shared/db/shapes.ts";
 import { TableBusy } from "#shared/errors.ts";
 
 const CONFLICT_TRIES = 8;
@@ -51,7 +52,7 @@ export const conditionalFailure = (error: unknown): { item: Item | undefined } |
 
 /** The document client converts items in answers only, not in errors. */
 const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefined =>
-  item === undefined ? undefined : unmarshall(item);
+  item === undefined ? undefined : readable(unmarshall(item));
 
 const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling|ThrottlingException|.*Throttled.*)/;
 

@@ -1,10 +1,12 @@
-/** Converts the item images of DynamoDB stream records. Lambda passes binary values as base64 text, but the SDK expects bytes. */
+/** Converts the item images of DynamoDB stream records, and refuses rows of a later release. Lambda passes binary values as base64 text, but the SDK expects bytes. */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { AttributeValue as StreamValue } from "aws-lambda";
 import type { Item } from "#shared/db/expression.ts";
+import { readable } from "#shared/db/shapes.ts";
 
-export const itemOfImage = (image: Readonly<Record<string, StreamValue>>): Item => unmarshall(valuesOf(image));
+export const itemOfImage = (image: Readonly<Record<string, StreamValue>>): Item =>
+  readable(unmarshall(valuesOf(image)));
 
 const valuesOf = (image: Readonly<Record<string, StreamValue>>): Record<string, AttributeValue> =>
   Object.fromEntries(Object.entries(image).map(([name, value]) => [name, attributeOf(value)]));

@@ -144,15 +144,24 @@ const columns = {
 } as const;
 
 /**
- * The attributes of a row. `fields` holds all other fields as JSON text. An older row has no `fields`, but one attribute for each field.
+ * The attributes of a row of shape 2. `fields` holds all other fields as JSON text.
  */
 const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.optional(z.string()) });
+
+/** 1: one attribute for each field, as release 0.1.0 writes them. 2: `fields` contains most fields as JSON text. */
+export type ProspectShape = 1 | 2;
+
+export const shapeOfProspect = (item: Item): ProspectShape => (item.fields === undefined ? 1 : 2);
+
+/** The deployment chooses the shape of new rows, so that it can run beside release 0.1.0 and return to it. Both shapes are read. */
+const writtenShape = (): ProspectShape => (process.env.PROSPECT_SHAPE === "1" ? 1 : 2);
 
 /**
  * Returns the row without its key. The attribute `fields` contains all other fields as JSON text, because the SDK needs much more time for
  * twenty attributes than for one (docs/decisions/2026-11-22-packed-prospects.md). Empty fields are omitted.
  */
-export function prospectItem(prospect: StoredProspect): Item {
+export function prospectItem(prospect: StoredProspect, shape = writtenShape()): Item {
+  if (shape === 1) return filled(prospect);
   const { type, id, companyId, assignedToUserId, version, deletedAt, importId, address, ...fields } = prospect;
   return {
     ...filled({ type, id, companyId, assignedToUserId, version, deletedAt, importId }),

@@ -78,7 +78,7 @@ const damages: Damage[] = [
   ],
   [
     "the manifest of a run has an unknown format",
-    "the manifest of run \\S+ of company \\d+ has format 9, and only format 1 is supported",
+    "the manifest of run \\S+ of company \\d+ has format 9, and this release reads format 1: a later release has written it",
     (i) => i.table.batchPut([{ ...runManifestItem(i.companyId, runManifestOf(i.oldest, 0, [])), format: 9 }]),
   ],
   ["the head names a run twice", "contains \\S+ twice", (i) => putManifest(i, [i.oldest, ...i.manifest.runs])],

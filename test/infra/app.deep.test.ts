@@ -85,6 +85,7 @@ describe("settings", () => {
       capacity: capacityOf({ preset: "small" }),
       watch: { runbook: "docs/runbook.md" },
       allowedOrigins: [],
+      prospectShape: 2,
       serverTiming: false,
     });
   });

@@ -12,6 +12,7 @@ export const ownIdentity: DeployConfig = {
   timeScale: 1,
   capacity: capacityOf({ preset: "production" }),
   alarmEmail: "operator@example.com",
+  prospectShape: 2,
   serverTiming: false,
   watch: { runbook: "docs/runbook.md" },
   allowedOrigins: ["https://app.example.com"],

@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
 import { itemOfImage } from "#shared/db/stream-image.ts";
-import { ConditionFailed, isTransient } from "#shared/errors.ts";
+import { ConditionFailed, isTransient, NewerShape } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
@@ -77,7 +77,9 @@ async function publishOne(context: EventContext, reads: BatchReads, record: Dyna
   try {
     await publishChanges(context, reads, [changeOf(record)]);
   } catch (error) {
-    if (isTransient(error) || error instanceof ConditionFailed) throw error;
+    // A row of a later release would block the stream. The stored record waits until that release runs again.
+    const isNewer = error instanceof NewerShape;
+    if (!isNewer && (isTransient(error) || error instanceof ConditionFailed)) throw error;
     log.error("poison record stored", errorFields(error));
     await context.park(record, error instanceof Error ? error.name : "unknown");
   }

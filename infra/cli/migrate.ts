@@ -1,0 +1,121 @@
+/** `npm run migrate -- status|run|rollback`: rewrites the rows of prospects in the shape of this release, or in that of release 0.1.0. */
+import { setTimeout as wait } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { paginateScan } from "@aws-sdk/client-dynamodb";
+import * as z from "zod/mini";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { systemClock } from "#shared/clock.ts";
+import * as keys from "#shared/db/keys.ts";
+import { type Progress, readProgress, reshapeProspects } from "#shared/prospects/reshape.ts";
+import type { ProspectShape } from "#shared/prospects/stored.ts";
+import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
+import { type TableInUse, tableInUse } from "./table-in-use.ts";
+
+const usage = `npm run migrate -- status|run|rollback
+    status    shows how far each company has come
+    run       rewrites the rows of prospects in shape 2, the shape of this release
+    rollback  rewrites them in shape 1, the shape of release 0.1.0; deploy with -c prospectShape=1 before
+    [--company N]            one company (default: all companies, one after another)
+    [--units-per-second N]   read and write units that the command uses at most (default 500)
+${stackUsage}
+Companies stay in use meanwhile. A command that was interrupted continues where it has ended.
+exit code 0: success, 1: functions keep writing the other shape, 2: wrong usage or unknown company, 3: any other error`;
+
+const Input = z.object({
+  command: z.enum(["status", "run", "rollback"]),
+  company: z.optional(z.coerce.number().check(z.int(), z.minimum(1))),
+  stage: z.optional(z.string()),
+  stack: z.optional(z.string()),
+  "units-per-second": z._default(z.coerce.number().check(z.minimum(1)), 500),
+});
+
+class WrongUsage extends Error {}
+
+function readInput() {
+  const text = { type: "string" } as const;
+  const options = { company: text, "units-per-second": text, ...stackOptions };
+  try {
+    const { positionals, values } = parseArgs({ allowPositionals: true, options });
+    const input = Input.parse({ ...values, command: positionals.join(" ") });
+    return { ...input, stack: chosenStack(input) };
+  } catch {
+    throw new WrongUsage(`usage: ${usage}`);
+  }
+}
+
+const Company = z.object({ pk: z.object({ S: z.string() }) });
+
+/** Yields the ids of all companies. No row lists them, so this reads the whole table, at half a unit for each 4 KB. */
+async function* companies({ outputs, dynamoDb }: TableInUse): AsyncGenerator<number> {
+  const pages = paginateScan(
+    { client: dynamoClient(dynamoDb) },
+    {
+      TableName: z.string().parse(outputs.TableName),
+      FilterExpression: "sk = :company",
+      ExpressionAttributeValues: { ":company": { S: "COMPANY" } },
+      ProjectionExpression: "pk",
+    },
+  );
+  for await (const { Items = [] } of pages) {
+    for (const item of Items) {
+      const [, id] = /^C#(\d+)#REF$/.exec(Company.parse(item).pk.S) ?? [];
+      if (id !== undefined) yield Number(id);
+    }
+  }
+}
+
+async function* chosen(inUse: TableInUse, company: number | undefined): AsyncGenerator<number> {
+  if (company === undefined) return yield* companies(inUse);
+  if ((await inUse.table.get(keys.company(company))) === undefined) {
+    throw new WrongUsage(`${inUse.label} has no company ${company}`);
+  }
+  yield company;
+}
+
+const describe = ({ target: shape, state, pass, block, rewritten }: Progress): string =>
+  state === "completed"
+    ? `shape ${shape}, completed, ${rewritten} rows rewritten`
+    : `shape ${shape}, pass ${pass}, blocks below ${block} done, ${rewritten} rows rewritten`;
+
+const REPORT_EVERY_MS = 2_000;
+
+/** Prints the line to stderr, at most every two seconds. */
+function reporter(): (line: string) => void {
+  let last = Date.now();
+  return (line) => {
+    if (Date.now() - last < REPORT_EVERY_MS) return;
+    last = Date.now();
+    console.error(line);
+  };
+}
+
+async function main(): Promise<number> {
+  const { command, company, stack, "units-per-second": unitsPerSecond } = readInput();
+  const inUse = await tableInUse(stack);
+  const { table } = inUse;
+  const shape: ProspectShape = command === "rollback" ? 1 : 2;
+  const report = reporter();
+  let exitCode = 0;
+  for await (const id of chosen(inUse, company)) {
+    if (command === "status") {
+      const progress = await readProgress(table, id);
+      console.log(`company ${id}: ${progress === undefined ? "never migrated" : describe(progress)}`);
+      continue;
+    }
+    const progress = (one: Progress) => report(`company ${id}: ${describe(one)}`);
+    const reached = await reshapeProspects({ table, clock: systemClock, wait }, id, shape, {
+      unitsPerSecond,
+      progress,
+    });
+    console.log(`company ${id}: ${describe(reached)}`);
+    if (reached.state === "completed") continue;
+    console.error(`company ${id}: functions keep writing the other shape; deploy with -c prospectShape=${shape} first`);
+    exitCode = 1;
+  }
+  return exitCode;
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : String(error));
+  return error instanceof WrongUsage ? 2 : 3;
+});

@@ -1,0 +1,151 @@
+/**
+ * Rewrites the rows of a company's prospects in another shape, while the company is in use. Only the form of a row changes: its version
+ * stays, so no event is sent and the company index does not change.
+ */
+import * as z from "zod/mini";
+import type { Clock } from "#shared/clock.ts";
+import { updateEach } from "#shared/db/conditional-writes.ts";
+import { equals, type Item, type Write } from "#shared/db/expression.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
+import { type ProspectShape, prospectItem, shapeOfProspect, storedProspect } from "#shared/prospects/stored.ts";
+
+export interface ReshapeContext {
+  readonly table: Table;
+  readonly clock: Clock;
+  readonly wait: (ms: number) => Promise<void>;
+}
+
+export interface ReshapeOptions {
+  /** Upper bound of the read and write units that are used each second, so that users do not wait for the table. */
+  readonly unitsPerSecond: number;
+  readonly progress?: (progress: Progress) => void;
+}
+
+/** Users wait for a transaction that writes their prospect, so the transactions are small. */
+const TOGETHER = 10;
+/** Progress is stored after each block with rewritten rows, and after this many blocks without. */
+const SAVED_EVERY = 64;
+/** Rows that other functions write in the old shape during a pass are rewritten by the next pass. */
+const PASSES = 5;
+
+/** The row that stores how far the job has come. A run with the other shape begins from the start. */
+const Progress = z.object({
+  type: z.literal("reshaping"),
+  target: z.union([z.literal(1), z.literal(2)]),
+  state: z.enum(["running", "completed"]),
+  /** The number of the pass, from 1. */
+  pass: z.int(),
+  /** All blocks of 128 ids below this one are rewritten in this pass. */
+  block: z.int(),
+  /** Number of rows that this pass has found in the other shape. */
+  found: z.int(),
+  /** Number of rows that all passes have rewritten. */
+  rewritten: z.int(),
+  updatedAt: z.int(),
+});
+export type Progress = z.infer<typeof Progress>;
+
+const Range = z.object({ from: z.int(), to: z.int() });
+
+export async function readProgress(table: Table, companyId: number): Promise<Progress | undefined> {
+  const item = await table.get(keys.reshaping(companyId));
+  return item === undefined ? undefined : Progress.parse(item);
+}
+
+/**
+ * Rewrites all rows that do not have this shape. After a crash, the next call continues at the block that the last one has reached. The
+ * state of the result is `running` if other functions keep writing rows in the other shape.
+ */
+export async function reshapeProspects(
+  { table, clock, wait }: ReshapeContext,
+  companyId: number,
+  shape: ProspectShape,
+  { unitsPerSecond, progress: report = () => undefined }: ReshapeOptions,
+): Promise<Progress> {
+  const started: Progress = {
+    ...{ type: "reshaping", target: shape, state: "running", pass: 1, block: 0, found: 0, rewritten: 0 },
+    updatedAt: clock.now(),
+  };
+  const earlier = await readProgress(table, companyId);
+  let progress = earlier?.target === shape && earlier.state === "running" ? earlier : started;
+  if (progress.pass > PASSES) progress = { ...started, rewritten: progress.rewritten };
+
+  async function save(changes: Partial<Progress>): Promise<void> {
+    progress = { ...progress, ...changes, updatedAt: clock.now() };
+    await table.batchPut([{ ...keys.reshaping(companyId), ...progress }]);
+    report(progress);
+  }
+
+  await save({});
+  for (;;) {
+    for (const block of await blocksFrom(table, companyId, progress.block)) {
+      const begun = clock.now();
+      const { result, usage } = await metered(() => reshapeBlock(table, companyId, block, shape));
+      if (result.found > 0 || block - progress.block >= SAVED_EVERY) {
+        await save({
+          block: block + 1,
+          found: progress.found + result.found,
+          rewritten: progress.rewritten + result.rewritten,
+        });
+      }
+      const minimumMs = ((usage.readUnits + usage.writeUnits) / unitsPerSecond) * 1_000;
+      const restMs = minimumMs - (clock.now() - begun);
+      if (restMs > 0) await wait(restMs);
+    }
+    if (progress.found === 0) {
+      await save({ state: "completed" });
+      return progress;
+    }
+    await save({ pass: progress.pass + 1, block: 0, found: 0 });
+    if (progress.pass > PASSES) return progress;
+  }
+}
+
+/** The numbers of the company's blocks from `first` on, in order. A company of a million prospects has 8 000. */
+async function blocksFrom(table: Table, companyId: number, first: number): Promise<number[]> {
+  const blocks: number[] = [];
+  for await (const item of table.query(keys.prospectRanges(companyId))) {
+    const { from, to } = Range.parse(item);
+    for (let block = Math.max(from, first); block <= to; block++) blocks.push(block);
+  }
+  return blocks.sort((a, b) => a - b);
+}
+
+type Update = Extract<Write, { update: Key }>;
+
+/** Reads the prospects of one block, page by page, and rewrites those of another shape. */
+async function reshapeBlock(table: Table, companyId: number, block: number, shape: ProspectShape) {
+  const counts = { found: 0, rewritten: 0 };
+  let updates: Update[] = [];
+  async function write(): Promise<void> {
+    // A row whose condition fails has been changed by another function, or removed. The next pass looks at it again.
+    const refused = updates.length === 0 ? [] : await updateEach(table, updates);
+    counts.rewritten += updates.length - refused.length;
+    updates = [];
+  }
+  for await (const item of table.query(keys.prospectsOfBlock(companyId, block))) {
+    if (shapeOfProspect(item) === shape) continue;
+    counts.found++;
+    updates.push(reshaped(item, shape));
+    if (updates.length === TOGETHER) await write();
+  }
+  await write();
+  return counts;
+}
+
+/** Every change of a prospect increases the row's version, so the condition holds only if the row is still as it was read. */
+function reshaped(item: Item, shape: ProspectShape): Update {
+  const prospect = storedProspect(item);
+  const next = prospectItem(prospect, shape);
+  const key = keys.prospect(prospect.companyId, prospect.id);
+  const old = Object.keys(item).filter((name) => !(name in next) && !(name in key) && name !== "writeId");
+  const set = Object.entries(next).filter(([name, value]) => JSON.stringify(item[name]) !== JSON.stringify(value));
+  return {
+    update: key,
+    change: { set: Object.fromEntries(set), remove: old },
+    when: equals("version", prospect.version),
+  };
+}
