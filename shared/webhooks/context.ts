@@ -1,4 +1,7 @@
-/** Opens the context of the functions that publish and deliver events. Stores stream records that cannot be published. */
+/**
+ * Opens the context of the functions that publish and deliver webhook events. Also stores the stream records from which no event can be
+ * made.
+ */
 import { setTimeout } from "node:timers/promises";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import type { DynamoDBRecord } from "aws-lambda";
@@ -19,12 +22,12 @@ export function eventContext(): EventContext {
     table,
     secrets: secretsOn(table),
     clock: systemClock,
-    // Keep the timer referenced, because Lambda treats an empty event loop as finished.
+    // The timer keeps the process alive, because Lambda treats an empty event loop as finished.
     wait: (ms) => setTimeout(ms),
     queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
     get senders() {
-      // Read this setting at its first use, because only the deliver function has it.
+      // This setting is read only when it is used, because only the deliver function has it.
       return setting("DELIVERY_SENDERS");
     },
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),
@@ -33,11 +36,15 @@ export function eventContext(): EventContext {
   return opened;
 }
 
-/** The largest stream record in a message, in bytes. SQS accepts 1 MiB, and the rest is for the fields around the record. */
+/**
+ * Maximum bytes of the stream record in a queue message. SQS accepts 1 MiB, and the remaining bytes are for the other fields of the
+ * message.
+ */
 const RECORD_BYTES = 1_000_000;
 
 /**
- * Sends a record that cannot be published to the queue of such poison records. A record that is too large is sent without its old image.
+ * Sends a stream record from which no event can be made (a poison record) to a queue for operators. A record that is too large is sent
+ * without its old image.
  */
 async function keepPoisonRecord(queueUrl: string, record: DynamoDBRecord, reason: string): Promise<void> {
   const whole = JSON.stringify({ v: 1, reason, record });

@@ -1,6 +1,7 @@
 /**
- * Makes the bodies of deliveries and closes debounce windows. A debounced delivery collects the events of one record until its window
- * closes. The first attempt closes the window. Each event has a separate row, because one row holds at most 400 KB.
+ * Makes the bodies of deliveries and closes debounce windows. For a registration with a delay, one delivery collects all events of a
+ * record until its debounce window closes. The first attempt of the delivery closes the window. Each event has a separate row, because
+ * one row may have at most 400 KB.
  */
 import * as z from "zod/mini";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -14,14 +15,14 @@ import { Id, Timestamp } from "#shared/schema.ts";
 import { bodyText, envelope, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { readEventData } from "#shared/webhooks/event-data.ts";
 
-/** An open debounce window. It names the delivery that collects further events of the record. */
+/** The row of an open debounce window. `deliveryId` is the delivery that collects the further events of the record. */
 export const StoredWindow = z.object({
   type: z.literal("window"),
   deliveryId: z.string(),
-  /** Events from before this time join the debounce window. */
+  /** Events that happen before this time join the window. */
   dueAt: Timestamp,
   eventCount: z.int(),
-  /** The total length of the events as text, in bytes. */
+  /** Total bytes of the texts of the window's events. */
   bytes: z.int(),
   fromVersion: z.int(),
   toVersion: z.int(),
@@ -33,32 +34,35 @@ export const StoredWindowEvent = z.object({
   type: z.literal("windowEvent"),
   /** The delivery whose body contains the event. */
   deliveryId: z.string(),
-  /** The delivery that the event would open if no debounce window were open. It differs from `deliveryId` if the event joined a window. */
+  /**
+   * The delivery that the event would have opened if no window had been open. It differs from `deliveryId` if the event has joined a
+   * window.
+   */
   ownId: z.string(),
   eventId: z.string(),
   recordId: Id,
   version: z.int(),
   event: z.string(),
   createdAt: Timestamp,
-  /** The event's data as JSON text. Absent if the data is in a separate row. */
+  /** The event's data as JSON text. It is absent if the data is in a separate row. */
   data: z.optional(z.string()),
   expiresAt: z.int(),
 });
 export type StoredWindowEvent = z.infer<typeof StoredWindowEvent>;
 
-/** The event as it appears in the list of events in the body. */
+/** Returns the JSON text of an event in the body's list of events. */
 const eventText = ({ eventId, createdAt }: StoredWindowEvent, data: string): string =>
   `${JSON.stringify({ id: eventId, createdAt }).slice(0, -1)},"data":${data}}`;
 
-/** Returns the length of the event's text in the body, in bytes. `dataBytes` is the length of its data. */
+/** Returns the bytes of that JSON text. `dataBytes` are the bytes of the event's data. */
 export const eventBytes = (event: StoredWindowEvent, dataBytes: number): number =>
   Buffer.byteLength(eventText(event, "")) + dataBytes;
 
 type Closed = NonNullable<StoredDelivery["closed"]>;
 
 /**
- * Stores which events the delivery contains after its debounce window has closed: their number and the range of their record versions. Add
- * this write to the transaction that removes the window or opens the next one.
+ * Returns the write that closes a debounce window. It stores in the delivery how many events the body contains, and the range of their
+ * record versions. Add this write to the transaction that removes the window or opens the next one.
  */
 export const closing = (
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,
@@ -75,7 +79,7 @@ const boundsOf = ({ eventCount, fromVersion, toVersion }: Omit<StoredWindow, "de
   toVersion,
 });
 
-/** Returns the body to send. Closes the debounce window of the delivery, so that later attempts send the same body. */
+/** Returns the body to send, and closes the delivery's debounce window. Later attempts therefore send the same body. */
 export async function bodyToSend(table: Table, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);
@@ -87,7 +91,7 @@ export async function bodyToSend(table: Table, delivery: StoredDelivery): Promis
   return bodyOf(table, delivery, events);
 }
 
-/** Returns the body to show. If the debounce window is still open, it contains the events so far. */
+/** Returns the body that the API shows. While the debounce window is open, the body contains the events so far. */
 export async function bodySoFar(table: Reads, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);
@@ -95,7 +99,7 @@ export async function bodySoFar(table: Reads, delivery: StoredDelivery): Promise
 }
 
 /**
- * Makes the body of a delivery whose event data is in a separate row. Such a delivery is never manual, because a manual delivery stores its
+ * Makes the body of a delivery whose event data is in a separate row. Such a delivery is not manual, because a manual delivery stores its
  * own body.
  */
 async function sharedBody(table: Reads, delivery: StoredDelivery): Promise<string> {
@@ -115,11 +119,14 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
   });
 }
 
-/** The condition that the debounce window is as it was read: no event has joined it, and no other window has replaced it. */
+/**
+ * Returns the condition that the debounce window has not changed since it was read: no event has joined it, and no other window has
+ * replaced it.
+ */
 export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
-/** Reads which events the delivery contains, after another sender or a later event has closed its debounce window. */
+/** Reads the delivery's events after another sender or a later event has closed its debounce window. */
 async function closedByOther(table: Reads, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");
@@ -132,7 +139,6 @@ function subjectOf({ companyId, webhookId, registrationId, recordId }: StoredDel
   return { companyId, webhookId, registrationId, recordId };
 }
 
-/** Returns the events of the delivery, sorted by the version of the record. */
 async function eventsOf(table: Reads, delivery: StoredDelivery): Promise<StoredWindowEvent[]> {
   const { id, closed } = delivery;
   const { fromVersion = 0, toVersion = Number.MAX_SAFE_INTEGER } = closed ?? {};
@@ -144,7 +150,7 @@ async function eventsOf(table: Reads, delivery: StoredDelivery): Promise<StoredW
   return found;
 }
 
-/** Makes the body from these events. Its `data` is the data of the newest event. */
+/** Makes a body with these events. Its field `data` is the data of the newest event. */
 async function bodyOf(table: Reads, delivery: StoredDelivery, events: readonly StoredWindowEvent[]): Promise<string> {
   const shared = events.filter(({ data }) => data === undefined).map(({ eventId }) => eventId);
   const texts = shared.length === 0 ? undefined : await readEventData(table, delivery.companyId, shared);

@@ -14,10 +14,7 @@ const summary = {
   status: DeliveryState,
   attemptCount: z.int(),
   nextAttemptAt: z.nullable(Timestamp),
-  /**
-   * Why a delivery waits although its due time has passed: the webhook is paused, the circuit breaker is open, or the concurrency limit is
-   * reached.
-   */
+  /** Why a delivery waits although it is due: its webhook is paused, the circuit breaker is open, or the concurrency limit is reached. */
   heldBy: z.nullable(z.enum(["pause", "breaker", "limit"])),
   createdAt: Timestamp,
   updatedAt: Timestamp,

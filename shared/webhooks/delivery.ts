@@ -1,4 +1,6 @@
-/** Deliveries as the table stores them. A delivery carries one event (or the events of a debounce window) to one registration. */
+/**
+ * Deliveries as the table stores them. A delivery sends one event, or the events of a debounce window, to one registration of a webhook.
+ */
 import { createHash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -17,10 +19,13 @@ export const DeliveryState = z.enum(["waiting", "delivered", "exhausted", "cance
 /** `manual` means that a user triggered the delivery. */
 export const DeliveryTrigger = z.enum(["automatic", "manual"]);
 
-/** The id of a delivery. Ids sort by creation time. */
+/** The id of a delivery. The text order of ids is the order of creation. */
 export const DeliveryId = z.string().check(z.regex(/^dlv_[0-9a-z]{29}$/, "must be a delivery id"));
 
-/** Checks the id of a delivery in a path. Throws `not_found` for another form, because no delivery has such an id. */
+/**
+ * Returns the delivery id in a path. Throws `not_found` if it does not have the form of a delivery id, because no such delivery can
+ * exist.
+ */
 export function deliveryIdIn(path: string): string {
   const parsed = DeliveryId.safeParse(path);
   if (!parsed.success) throw notFound("delivery");
@@ -28,8 +33,8 @@ export function deliveryIdIn(path: string): string {
 }
 
 /**
- * Returns the id for the delivery of an event to a registration: the time and 80 bits of a digest. The same input always has the same id,
- * so that a repeated event makes no second delivery.
+ * Returns the id for the delivery of an event to a registration. It consists of the time and 80 bits of a digest. The same input always
+ * gives the same id, so that a repeated event makes no second delivery.
  */
 export function deliveryId(eventId: string, registrationId: number, createdAt: string): string {
   const digest = createHash("sha256").update(`${registrationId}:${eventId}`).digest("hex").slice(0, 20);
@@ -37,18 +42,18 @@ export function deliveryId(eventId: string, registrationId: number, createdAt: s
 }
 
 /**
- * The beginning of all ids of a millisecond: the milliseconds since 1970 in base 36, with nine digits, which suffice until after the year
- * 5000. Ids of later times sort after it.
+ * Returns the beginning of all ids of a millisecond: the milliseconds since 1970 in base 36 with nine digits, which are enough until
+ * after the year 5000. Ids of later times sort after it.
  */
 export const idPrefix = (createdAt: string): string =>
   `dlv_${Math.max(0, Date.parse(createdAt)).toString(36).padStart(9, "0")}`;
 
-/** The first byte of a compressed body. It names the compression dictionary, which decompression needs. */
+/** The first byte of a compressed body. It tells which compression dictionary is needed for decompression. */
 const PACKING_VERSION = 1;
 
 /**
- * The dictionary with which deflate compresses bodies. It contains texts that are frequent in bodies, the most frequent last. Stored rows
- * live for 30 days and need the dictionary of their version, so a changed dictionary needs a new version number.
+ * The dictionary with which deflate compresses bodies. It contains texts that are frequent in bodies, the most frequent ones last. Rows
+ * live for 30 days and need the dictionary with which they were written. A changed dictionary therefore needs a new version number.
  */
 const DICTIONARY = Buffer.from(
   '{"territory":{"name":"polygon":[[totalProperties"assignedToUserId":"location":"allDay":false,"startAt":"endAt":"title":' +
@@ -65,14 +70,14 @@ const DICTIONARY = Buffer.from(
     '"currentStatus":null,"assignedTo":null,"tags":[],"appointments":[]}}}',
 );
 
-/** The fastest level. With the dictionary, the compressed body of a prospect event is only 3 % larger than at the slowest level. */
+/** The fastest compression level. With the dictionary, a compressed prospect event is only 3 % larger than at the slowest level. */
 const PACKING_LEVEL = 1;
 
-/** Compresses a body, so that writing most deliveries costs one write unit. */
+/** Compresses a body. Writing a delivery then usually costs only one write unit. */
 export const packedBody = (body: string): Uint8Array =>
   Buffer.concat([Buffer.of(PACKING_VERSION), deflateRawSync(body, { dictionary: DICTIONARY, level: PACKING_LEVEL })]);
 
-/** Decompresses a body. A text was stored uncompressed and is returned as it is. Throws for an unknown version. */
+/** Decompresses a stored body. A body that was stored as text is returned unchanged. Throws if the version of the dictionary is unknown. */
 export function unpackedBody(stored: string | Uint8Array): string {
   if (typeof stored === "string") return stored;
   if (stored[0] !== PACKING_VERSION) throw new Error("the packing of a delivery's body is not known");
@@ -83,12 +88,12 @@ export const Attempt = z.object({
   number: z.int(),
   startedAt: Timestamp,
   latencyMs: z.number(),
-  /** The HTTP status, or null without an answer. */
+  /** The HTTP status. Null if there was no answer. */
   status: z.nullable(z.int()),
   /** The reason why there was no answer. Null if there was an answer. */
   error: z.nullable(z.string()),
   answer: z.string(),
-  /** Set in the last attempt of a delivery that was given up, because none of its requests could be sent. */
+  /** True in the last attempt of a delivery that was given up because its requests could not be sent. */
   isUnsent: z.optional(z.literal(true)),
 });
 export type Attempt = z.infer<typeof Attempt>;
@@ -98,32 +103,34 @@ export const StoredDelivery = z.object({
   id: z.string(),
   companyId: Id,
   webhookId: Id,
-  /** Null for a test delivery. */
+  /** The registration for which the delivery was made. Null for a test delivery. */
   registrationId: z.nullable(Id),
   event: z.string(),
   eventId: z.string(),
   trigger: z._default(DeliveryTrigger, "automatic"),
   state: DeliveryState,
-  /** The number of the next attempt. Numbers start at 1. */
+  /** The number of the next attempt, counted from 1. */
   attempt: z.int(),
-  /** The number of the first attempt of the current retry plan. It is above 1 after the delivery was sent again. */
+  /** The number of the first attempt in the current retry plan. It is above 1 if the delivery was sent again (redelivery or replay). */
   planFrom: z.int(),
   dueAt: Timestamp,
-  /** The partition of the due index, a secondary index by due time. Set while the delivery waits. */
+  /**
+   * The partition of the due index (a secondary index by due time) in which a waiting delivery is. Absent if the delivery does not wait.
+   */
   dueShard: z.optional(z.string()),
-  /** Successful attempts with short answers. Other attempts have separate rows. */
+  /** Successful attempts with short answers. All other attempts have separate rows. */
   successes: z.optional(z.array(Attempt)),
-  /** The last replay that sent the delivery again. */
+  /** The id of the last replay that sent the delivery again. */
   replayId: z.optional(z.string()),
-  /** The time at which the sweeper last replaced the delivery's queue message. */
+  /** The last time at which the sweeper sent a new message for this delivery. */
   sweptAt: z.optional(Timestamp),
-  /** The body that is signed and sent at every attempt. It is absent if the body is made from other rows. */
+  /** The body that every attempt signs and sends. It is absent if the body is made from other rows. */
   body: z.optional(z.pipe(z.union([z.string(), Bytes]), z.transform(unpackedBody))),
-  /** Set if the body is made from the event's data in a separate row. */
+  /** True if the body is made from the event's data, which has a separate row. */
   sharedData: z.optional(z.literal(true)),
-  /** The id of the record. Set for a debounced delivery, whose body is made from the events of its debounce window. */
+  /** The id of the record whose events the delivery collects. Only a delivery with a debounce window has it. */
   recordId: z.optional(Id),
-  /** The number of events in the delivery and the range of their record versions. Set when the debounce window closes. */
+  /** The number of events in the delivery and the range of their record versions. They are stored when the debounce window closes. */
   closed: z.optional(z.object({ eventCount: z.int(), fromVersion: z.int(), toVersion: z.int() })),
   createdAt: Timestamp,
   updatedAt: Timestamp,
@@ -143,7 +150,7 @@ export type StoredAttempt = z.infer<typeof StoredAttempt>;
 
 /**
  * Returns all attempts of a delivery, sorted by number. An attempt may be stored twice, because it was repeated after its sender was
- * killed. The result then contains the success and not the other try.
+ * killed. Of two records with the same number, the result contains the success.
  */
 export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly StoredAttempt[]): Attempt[] =>
   [...new Map([...rows, ...successes].map((attempt) => [attempt.number, attempt])).values()].sort(
@@ -151,8 +158,8 @@ export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly St
   );
 
 /**
- * The state to show. A waiting delivery of a deleted registration is shown as cancelled, although its row changes only when the delivery's
- * next queue message arrives or the paused webhook is resumed.
+ * Returns the state that the API shows. A waiting delivery of a deleted registration is shown as cancelled. Its row changes only later,
+ * when the delivery's queue message arrives or the paused webhook is resumed.
  */
 export const effectiveState = (
   { state }: Pick<StoredDelivery, "state">,
@@ -165,15 +172,15 @@ export interface NewDelivery
     "id" | "companyId" | "webhookId" | "registrationId" | "event" | "eventId" | "createdAt" | "trigger"
   > {
   readonly dueMs: number;
-  /** The user who triggered a manual delivery, otherwise null. */
+  /** The user who triggered a manual delivery. Null for other deliveries. */
   readonly triggeredBy: UserSummary | null;
 }
 
 type Described = Omit<NewDelivery, "triggeredBy" | "dueMs">;
 
 /**
- * The fields of a body before `data`. Some bodies are made again at each attempt, and each attempt must send the same bytes. If a release
- * changes the names or the order of these fields, it breaks deliveries of the last 30 days, the lifetime of a delivery.
+ * Returns the fields of a body before `data`. Some bodies are made again at each attempt, and all attempts must send the same bytes. A
+ * delivery lives for 30 days. A release that changes the names or the order of these fields breaks the deliveries of this time.
  */
 export function envelope(
   { id, event, createdAt, companyId, webhookId, registrationId, trigger }: Described,
@@ -183,7 +190,7 @@ export function envelope(
   return { id, event, createdAt, companyId, webhookId, registrationId, trigger, triggeredBy, eventCount };
 }
 
-/** The body of a delivery of one event. `data` is JSON text, so that every attempt sends the same bytes. */
+/** Returns the body of a delivery of one event. `data` is JSON text, so that every attempt sends the same bytes. */
 export const bodyText = (described: Described, triggeredBy: UserSummary | null, data: string): string =>
   `${JSON.stringify(envelope(described, triggeredBy, 1)).slice(0, -1)},"data":${data}}`;
 
@@ -192,13 +199,13 @@ export const newDelivery = (input: NewDelivery, data: string): StoredDelivery =>
   body: bodyText(input, input.triggeredBy, data),
 });
 
-/** A delivery that refers to the separate row of the event's data. Use it for an event with many deliveries or much data. */
+/** Returns a delivery whose body is made from the event's data in a separate row. Use it for an event with many deliveries or much data. */
 export const deliveryWithSharedData = (input: NewDelivery): StoredDelivery => ({
   ...deliveryWithoutBody(input),
   sharedData: true,
 });
 
-/** A delivery without a body. It is kept until 30 days after its due time. */
+/** Returns a delivery without a body. It expires 30 days after its due time. */
 export function deliveryWithoutBody({ dueMs, triggeredBy: _, ...described }: NewDelivery): StoredDelivery {
   return {
     type: "delivery",
@@ -215,7 +222,7 @@ export function deliveryWithoutBody({ dueMs, triggeredBy: _, ...described }: New
 
 type Range = Pick<QuerySpec, "from" | "upTo" | "newestFirst" | "pageItems">;
 
-/** Reads the deliveries of a webhook from its partitions, merged by id, without attempts. */
+/** Yields the deliveries of a webhook, sorted by id and without attempts. They are read from several partitions and merged. */
 export async function* readDeliveries(
   table: Reads,
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,

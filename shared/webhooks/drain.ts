@@ -1,7 +1,7 @@
 /**
- * Drains a backlog of deliveries in steps, each started by a queue message. A lease permits only one step at a time, so a large backlog
- * occupies only one function. A step handles a page of deliveries, stores its position, and sends the message of the next step. If that
- * message is lost, the sweeper sends it again.
+ * Sends a backlog of deliveries in steps (the drain). A queue message starts each step. A lease allows only one step at a time, so that a
+ * large backlog occupies only one function. A step handles one page of deliveries, stores its position, and sends the message for the
+ * next step. If the message is lost, the sweeper (a function that runs every minute) sends it again.
  */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
@@ -16,49 +16,52 @@ import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
-/** How long a step holds its lease. A request and its record take less time, so a function whose lease has expired no longer works. */
+/**
+ * Milliseconds for which a step holds its lease. A request and its record take less time, so a function with an expired lease has ended
+ * its work.
+ */
 export const LEASE_MS = limits.exchangeMs + 8_000;
 /**
- * A message may start its step this much before the planned time, because queue delays are whole seconds and the clocks of functions
- * differ.
+ * A message may start its step this much before the planned time, because SQS delays messages by whole seconds and the clocks of
+ * functions differ.
  */
 const EARLY_MS = 1_000;
 /**
- * An upper bound for the lag of the due index (deliveries by due time) behind the table. An empty index proves that the backlog is empty
- * only after this time.
+ * Upper bound for the lag of the due index (waiting deliveries by due time) behind the table. Only after this time does an empty index
+ * prove that the backlog is empty.
  */
 export const INDEX_LAG_MS = 10_000;
-/** A step handles at most this many deliveries. */
+/** Maximum number of deliveries that a step handles. */
 export const PAGE = 50;
-/** A receiver gets at most this many deliveries from a backlog per second, in addition to new deliveries. */
+/** Maximum number of deliveries per second that a receiver gets from a backlog. New deliveries are not included. */
 const PER_SECOND = 10;
 
 /**
- * Returns when delivery number `n` of a page is sent, at the limited rate. With the length of the page as `n`, returns the time of the next
- * step.
+ * Returns the time at which delivery number `n` of a page is sent, at the limited rate. For the length of the page as `n`, it returns the
+ * time of the next step.
  */
 export const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / PER_SECOND;
 
 export interface Backlog {
   readonly key: Key;
-  /** The attribute that holds the end of the lease while a step runs, and otherwise the time of the next step. */
+  /** The attribute with the end of the lease while a step is running. Between two steps, it contains the time of the next step. */
   readonly lease: "dueAt" | "lookUntil";
   readonly isOpen: Condition;
   readonly message: QueueMessage;
 }
 
 export type Step =
-  /** The next step follows at `nextMs`. `position` is stored before, so that the next step can continue there. */
+  /** The next step runs at `nextMs`. `position` is stored before, so that the next step can continue there. */
   | { readonly nextMs: number; readonly position?: Change }
   /**
-   * The backlog is empty, so `end` is stored. If the condition `when` fails, a delivery has joined meanwhile and the next step follows at
-   * once.
+   * The backlog is empty, and `end` is stored. If the condition `when` fails, a delivery has joined the backlog meanwhile, and the next
+   * step runs at once.
    */
   | { readonly end: Change; readonly when: Condition };
 
 /**
- * Runs one step of a drain. Does nothing while another function holds the lease, because that function sends the next message. `step` may
- * run again after a crash, so its writes must be idempotent.
+ * Runs one step. Does nothing while another function holds the lease, because that function sends the next message. A step may be
+ * repeated after a crash, so the writes of `step` must be idempotent.
  */
 export async function drain(
   context: EventContext,
@@ -76,7 +79,7 @@ export async function drain(
   try {
     done = await step(row, startMs);
   } catch (error) {
-    // Free the lease, because the failed message returns within seconds and needs it.
+    // The lease is freed, because the failed message comes again within seconds and needs it.
     const free = { update: key, change: { set: { [lease]: iso(startMs) } }, when: isOwn };
     await updateIf(context, free).catch(() => undefined);
     throw error;
@@ -94,8 +97,8 @@ export async function drain(
 const DueKey = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Returns the oldest waiting deliveries of these partitions of the due index, at most one page of each. Only the keys come from the index,
- * because the index lags behind the rows. Returns undefined if the index has no entry.
+ * Returns the oldest waiting deliveries in these partitions of the due index, at most one page of each. The index lags behind the rows,
+ * so only the keys come from the index. Returns undefined if the index has no entry.
  */
 export async function oldestIn(table: Table, shards: readonly string[]): Promise<StoredDelivery[] | undefined> {
   const found: Key[] = [];

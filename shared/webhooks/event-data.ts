@@ -1,6 +1,6 @@
 /**
- * Stores the data of an event once for all of its deliveries. A territory's polygon of 255 KB, for example, is then one row and not a part
- * of 2 000 delivery rows. The row never changes, so a warm function caches it.
+ * Stores the data of an event once for all its deliveries. For example, a territory's polygon of 255 KB is one row instead of a part of
+ * 2 000 deliveries. The row never changes, so warm functions cache it.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -13,9 +13,9 @@ import * as limits from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
 
 export interface EventData {
-  /** The length of the data as JSON, in bytes. */
+  /** Bytes of the data as JSON text. */
   readonly bytes: number;
-  /** The data as JSON text; undefined if the data is in a separate row. */
+  /** The data as JSON text. Undefined if the data is in a separate row. */
   readonly text: string | undefined;
 }
 
@@ -24,25 +24,25 @@ export const StoredEventData = z.object({
   companyId: Id,
   eventId: z.string(),
   bytes: z.int(),
-  /** JSON text, compressed by zstd. */
+  /** The JSON text, compressed with zstd. */
   data: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
   expiresAt: z.int(),
 });
 type StoredEventData = z.infer<typeof StoredEventData>;
 
-/** Debounce windows and their events outlive their delivery by this time. */
+/** Debounce windows and their events are kept this much longer than their delivery. */
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
 /**
- * The expiry of an event's data, in seconds since 1970. It covers the longest possible delay of a registration plus the time for which a
- * delivery is kept. The present delays do not count, because registrations may change.
+ * Returns the time at which an event's data expires, in seconds since 1970. The time covers the longest delay that a registration may
+ * have, plus the time for which a delivery is kept. The current delays are not used, because a user may change them.
  */
 export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;
   return Math.ceil((Math.max(Date.parse(createdAt), nowMs) + delayMs + limits.deliveryKeptMs + KEPT_LONGER_MS) / 1_000);
 };
 
-/** Stores the data of an event unless it is already stored. Returns the length of the stored data in bytes. */
+/** Stores the data of an event unless it is already stored. Returns the bytes of the stored data. */
 export async function keepEventData(
   table: Table,
   event: { readonly companyId: number; readonly id: string; readonly createdAt: string },
@@ -69,14 +69,14 @@ export async function keepEventData(
   }
 }
 
-/** The cache holds at most this many characters, about sixty of the largest events. */
+/** Maximum number of characters in the cache. The largest event has about a sixtieth of it. */
 const CACHED = 16_000_000;
-/** One batch call reads this many rows. Even the largest rows then stay below 16 MB, the limit of a call. */
+/** Number of rows that one batch call reads. Even 25 rows of the maximum size stay below 16 MB, the limit of a call. */
 const TOGETHER = 25;
 
 interface Cached {
   readonly read: Promise<string>;
-  /** The size in characters. It is 0 until the read ends. */
+  /** The number of characters. It is 0 until the read has ended. */
   size: number;
 }
 
@@ -115,7 +115,7 @@ class Cache {
 
 const caches = new WeakMap<Reads, Cache>();
 
-/** Returns the data of these events as JSON text, by event id. Throws if a row is gone. */
+/** Returns the data of these events as JSON text, by event id. Throws if a row does not exist. */
 export async function readEventData(
   table: Reads,
   companyId: number,
@@ -138,7 +138,7 @@ export async function readEventData(
       cache.set(id, read);
       texts.set(id, read);
     }
-    // Wait for each batch call before the next one. A body may need many batches, and a single batch may have megabytes.
+    // The batches are read one after the other. A body may need many batches, and each may have megabytes.
     await rows;
   }
   const found = new Map<string, string>();

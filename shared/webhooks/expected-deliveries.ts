@@ -1,6 +1,6 @@
 /**
- * The ledger of expected deliveries. A ledger entry names the deliveries that an event must have. It is written before these deliveries, so
- * that a reconciliation notices a delivery that was never written.
+ * The ledger of expected deliveries. An entry names the deliveries that an event must have. It is written before these deliveries.
+ * Reconciliation (the check that no delivery is lost) therefore notices a delivery that was never written.
  */
 
 import * as z from "zod/mini";
@@ -13,12 +13,12 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
-/** An entry of the ledger names at most this many deliveries. It then has about 20 KB. */
+/** Maximum number of deliveries in one entry of the ledger. The entry then has about 20 KB. */
 const PER_ROW = 500;
 
 /**
- * The writes of the ledger entries for deliveries of many events. Deliveries of a company that expire in the same second share an entry,
- * which expires with them. A repeated batch may name a delivery in a second entry, which is harmless.
+ * Returns the writes of the ledger entries for deliveries of many events. Deliveries of one company that expire in the same second share
+ * an entry, which expires with them. A repeated batch may name a delivery in a second entry, which does no harm.
  */
 export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeof expectedWrite>[] {
   const groups = Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`);
@@ -30,7 +30,7 @@ export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeo
   );
 }
 
-/** The write of one ledger entry for all these deliveries. The entry's key contains the event of the first delivery. */
+/** Returns the write of one ledger entry for all these deliveries. The key contains the id of the first delivery's event. */
 export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));
@@ -39,8 +39,8 @@ export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]
 }
 
 /**
- * The ledger entry of a manual delivery, for the same transaction as the delivery. It must not exist yet, because a manual delivery is
- * never repeated.
+ * Returns the ledger entry of a manual delivery, for the transaction that writes the delivery. The entry must not exist yet, because a
+ * manual delivery is made only once.
  */
 export function expectedPut(delivery: Matched): { readonly put: Key & Item; readonly when: typeof absent } {
   const { companyId, webhookId, id, eventId, createdAt, expiresAt } = delivery;
@@ -49,8 +49,8 @@ export function expectedPut(delivery: Matched): { readonly put: Key & Item; read
 }
 
 /**
- * The ledger entry of an event that is fanned out. It is written before the row with the matching subscriptions, so that a reconciliation
- * notices if that row is lost. The event's deliveries have further ledger entries.
+ * The ledger entry of an event that matches many subscriptions (a fan-out). It is written before the row with the matches. Reconciliation
+ * therefore notices if that row is lost. The deliveries of the event get further entries.
  */
 export const ExpectedFanOut = z.object({
   type: z.literal("fanOut"),

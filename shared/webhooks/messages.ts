@@ -1,4 +1,4 @@
-/** The messages of the delivery queue. A message contains ids and no data. The consumer reads the rows with these ids. */
+/** The messages of the delivery queue. A message contains ids instead of data. The consumer reads the rows with these ids. */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -15,11 +15,11 @@ export const DeliveryMessage = z.object({
 });
 export type DeliveryMessage = z.infer<typeof DeliveryMessage>;
 
-/** Asks for the next step of sending the deliveries that waited while their webhook was paused. */
+/** Asks for the next step of sending a webhook's paused backlog: the deliveries that waited while the webhook was paused. */
 export const PausedDrainMessage = z.object({ ...ofWebhook, release: z.literal(true) });
 export type PausedDrainMessage = z.infer<typeof PausedDrainMessage>;
 
-/** Asks for the next step of sending throttled deliveries, which wait because they found no free concurrency slot. */
+/** Asks for the next step of sending a webhook's throttled backlog: the deliveries that found no free slot in the concurrency limiter. */
 export const ThrottledDrainMessage = z.object({ ...ofWebhook, look: z.literal(true) });
 export type ThrottledDrainMessage = z.infer<typeof ThrottledDrainMessage>;
 
@@ -27,7 +27,7 @@ export type ThrottledDrainMessage = z.infer<typeof ThrottledDrainMessage>;
 export const ReplayMessage = z.object({ ...ofWebhook, replay: z.literal(true) });
 export type ReplayMessage = z.infer<typeof ReplayMessage>;
 
-/** Asks for the next part of the deliveries of a company's events that match many subscriptions. */
+/** Asks for the next deliveries of a company's events that match many subscriptions (fan-outs). */
 export const FanOutMessage = z.object({ v: z.literal(1), fanOut: z.literal(true), companyId: Id });
 export type FanOutMessage = z.infer<typeof FanOutMessage>;
 

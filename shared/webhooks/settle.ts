@@ -1,4 +1,4 @@
-/** Conditional writes that change the states of deliveries, and the outcome of a batch. */
+/** Conditional writes that change the states of deliveries, and the outcome of a batch of deliveries. */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { updateEach } from "#shared/db/conditional-writes.ts";
@@ -8,17 +8,17 @@ import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
-/** The outcome of a batch of deliveries. A delivery in neither collection needs no more work from this batch. */
+/** The outcome of a batch of deliveries. A delivery that is in neither collection is finished. */
 export interface Outcome {
-  /** Errors by delivery id. The service is at fault, so the queue message must be delivered again. */
+  /** Errors by delivery id. They are faults of the service, so the queue must deliver the message again. */
   readonly failed: Map<string, unknown>;
-  /** The ids of deliveries that the concurrency limiter of their webhook refused. */
+  /** Ids of the deliveries that the webhook's concurrency limiter has refused. */
   readonly throttled: Set<string>;
 }
 
 export const newOutcome = (): Outcome => ({ failed: new Map(), throttled: new Set() });
 
-/** Runs `work` and records its error for these deliveries only, so that other deliveries of the batch continue. */
+/** Runs `work`. An error is recorded for these deliveries only, so that the other deliveries of the batch continue. */
 export async function guarded(
   { failed }: Outcome,
   deliveries: readonly Pick<StoredDelivery, "id">[],
@@ -31,7 +31,7 @@ export async function guarded(
   }
 }
 
-/** Makes an update. Returns the new row, or undefined if the condition does not hold. */
+/** Makes an update. Returns the new row, or undefined if the condition fails. */
 export async function updateIf(
   { table }: Pick<EventContext, "table">,
   update: Extract<Write, { update: unknown }>,
@@ -44,7 +44,7 @@ export async function updateIf(
   }
 }
 
-/** An update that does nothing if another sender has already finished this attempt. */
+/** Returns an update of the delivery that has no effect if another sender has already finished this attempt. */
 export const whilePending = ({ companyId, webhookId, id, attempt }: StoredDelivery, change: Change) => ({
   update: keys.delivery(companyId, webhookId, id),
   change,

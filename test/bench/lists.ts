@@ -1,3 +1,4 @@
+/** Defines the lists of prospects that the benches measure. */
 import { ListQuery } from "#shared/prospects/list/list.ts";
 import { cityBbox } from "./places.ts";
 import { type BenchCompany, RARE_NAME } from "./prospects.ts";

@@ -1,6 +1,7 @@
 /**
- * Turns delivery messages into attempts. The due deliveries of each webhook go through its concurrency limiter, so that a slow receiver
- * does not delay others. Each attempt is recorded before its message is acknowledged, so that the message returns after a crash.
+ * Handles messages that ask for attempts of deliveries. The due deliveries of each webhook pass its concurrency limiter, so that a slow
+ * receiver does not delay the deliveries of other webhooks. An attempt is recorded before its message is deleted. After a crash, the
+ * queue therefore delivers the message again.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
@@ -35,7 +36,6 @@ interface Asked {
   readonly isRepeat: boolean;
 }
 
-/** Returns the result of each message, in the order of the batch. */
 export async function deliver(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Ends> {
   try {
     const { failed } = await attemptDeliveries(context, batch);
@@ -49,7 +49,7 @@ export async function deliver(context: EventContext, batch: readonly ReceivedDel
   }
 }
 
-/** Makes the attempts for which a batch of messages asks. Throws if the rows of the batch cannot be read. */
+/** Makes the attempts for which the messages of a batch ask. Throws if the rows of the deliveries cannot be read. */
 export async function attemptDeliveries(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Outcome> {
   const outcome = newOutcome();
   const items = await itemsAt(
@@ -79,7 +79,7 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
   // A repeated message may ask for an attempt that is already made. The function that made it may have been killed before it queued the
-  // next attempt, so queue the next attempt again.
+  // next attempt. The next attempt is therefore queued again.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -108,7 +108,7 @@ async function toWebhook(
   }
 }
 
-/** Returns the attempt that a message asks for, or an empty list if the delivery needs no work. */
+/** Returns the attempt for which a message asks. The list is empty if the delivery needs no work. */
 function askedBy(
   items: ReadonlyMap<string, Item>,
   { message, isRepeat }: ReceivedDelivery,
@@ -126,12 +126,12 @@ function askedBy(
   }
 }
 
-/** Returns the deliveries of these attempts. A delivery with several messages appears only once. */
+/** Returns the deliveries of these attempts, each once. Several messages may ask for the same delivery. */
 const deliveriesOf = (asked: readonly Asked[]): StoredDelivery[] => [
   ...new Map(asked.map(({ delivery }) => [delivery.id, delivery])).values(),
 ];
 
-/** Reads the items with one batch call and returns them by the text of their keys. */
+/** Reads the rows with one batch call. Returns them by the text of their keys. */
 async function itemsAt(table: Table, wanted: readonly Key[]): Promise<ReadonlyMap<string, Item>> {
   const distinct = new Map(wanted.map((key) => [textOf(key), key]));
   const items = distinct.size === 0 ? [] : await table.batchGet([...distinct.values()]);
@@ -147,11 +147,11 @@ const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...webhookO
 const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key[] =>
   registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
 
-/** A quick receiver has usually freed a concurrency slot after this time. */
+/** A quick receiver has usually freed a slot after this time. A slot is the permission to send to a webhook. */
 const SOON_MS = 1_000;
 /**
- * If all concurrency slots of a webhook are in use, a sender checks up to `RECHECKS` times before it queues the deliveries again. A quick
- * receiver usually frees a slot within milliseconds, but a queued message takes at least a second to return.
+ * If a webhook has no free slot, a sender checks again up to `RECHECKS` times before it queues the deliveries again. A quick receiver
+ * usually frees a slot within milliseconds, but a queued message returns only after a second or more.
  */
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;
@@ -164,8 +164,8 @@ interface Sending {
 }
 
 /**
- * Sends all deliveries with one concurrency slot if the receiver is quick. Otherwise each delivery needs a separate slot. A delivery
- * without a slot joins the backlog of throttled deliveries, or is queued again if a slot will soon be free.
+ * Sends all deliveries with one slot if the receiver is quick. Otherwise each delivery needs a separate slot. A delivery that gets no
+ * slot joins the webhook's throttled backlog. If a slot will soon be free, it is queued again instead.
  */
 async function sendThroughLimiter(
   sending: Sending,
@@ -183,7 +183,7 @@ async function sendThroughLimiter(
   ]);
 }
 
-/** Returns the limiter's row. Reads it again while no concurrency slot is free but one will probably be free soon. */
+/** Returns the limiter's row. If no slot is free but one will probably be free soon, it waits and reads the row again. */
 async function withCapacity(sending: Sending, read: Item): Promise<Item> {
   const { clock, senders } = sending.context;
   for (let limiter = read; ; ) {
@@ -194,7 +194,7 @@ async function withCapacity(sending: Sending, read: Item): Promise<Item> {
   }
 }
 
-/** Waits and reads the limiter's row again. Returns undefined if no recheck is left. */
+/** Waits and reads the limiter's row again. Returns undefined if the sender has checked often enough. */
 async function recheck(sending: Sending): Promise<Item | undefined> {
   const { context, webhook } = sending;
   if (sending.rechecks === 0) return undefined;
@@ -236,8 +236,8 @@ async function refuse(
   for (const { id } of deliveries) outcome.throttled.add(id);
   if (refusal.kind !== "soon") return addToThrottledBacklog(context, deliveries, refusal, limiter);
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // A delivery that is already in the throttled backlog needs no message. The limiter's row needs the mark which says that such deliveries
-  // wait. The sender that added the delivery may have been killed before its last check of the mark.
+  // A delivery that is already in the throttled backlog needs no message. The limiter's row must contain a mark that the backlog is not
+  // empty. The sender that added the delivery may have been killed before it checked the mark, so the mark is checked here again.
   const inBacklog = deliveries.filter(
     ({ companyId, webhookId, dueShard }) => dueShard === keys.throttledBacklogShard(companyId, webhookId),
   );

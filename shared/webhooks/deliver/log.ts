@@ -1,4 +1,4 @@
-/** Reads a webhook's delivery log for the API: a page of deliveries, newest first, or one delivery with its attempts. */
+/** Reads a webhook's delivery log for the API: a page of deliveries with the newest first, or one delivery with its attempts. */
 import { iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -18,8 +18,8 @@ import { StoredLimiter, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /**
- * One request reads at most this many deliveries. If few of them pass the filter, the page is short, and its cursor continues after the
- * last delivery that was read.
+ * Maximum number of deliveries that one request reads. If few of them pass the filter, the page is short. The next page then begins after
+ * the last delivery that was read.
  */
 const READ_PER_PAGE = 2_000;
 const PAGE_ITEMS = 60;
@@ -38,9 +38,9 @@ export async function listDeliveries(
   let read = 0;
   const range = { ...keys.deliveriesBefore(cursor), newestFirst: true, pageItems: PAGE_ITEMS };
   for await (const delivery of readDeliveries(context.table, { companyId, webhookId }, range)) {
-    // Skip the cursor's delivery. The range includes it, because the attempts of a delivery sort after it.
+    // The range also contains the cursor's delivery, because the rows of its attempts sort after it. It is skipped here.
     if (cursor !== undefined && delivery.id >= cursor) continue;
-    // One delivery beyond the limit was read, so there is a next page.
+    // This delivery is beyond the limit, so there is a next page.
     const last = items.at(-1);
     if (last !== undefined && items.length === limit) return { items, nextCursor: last.id };
     const { registrationId } = delivery;
@@ -52,7 +52,7 @@ export async function listDeliveries(
   return { items, nextCursor: null };
 }
 
-/** Reads a delivery with its attempts. Throws `not_found`. */
+/** Returns a delivery with its attempts. Throws `not_found`. */
 export async function readDelivery(
   context: ReadContext,
   companyId: number,
@@ -89,10 +89,11 @@ async function isRegistered(table: Reads, { companyId, webhookId, registrationId
 
 interface LimiterState {
   /**
-   * The time at which sending may begin again: the end of the open circuit breaker or of the backoff. Undefined if sending is not stopped.
+   * The time at which the limiter allows sending again: the end of the open circuit breaker, or of the wait after requests that could not
+   * be sent. It is undefined if sending is allowed.
    */
   readonly openUntil: string | undefined;
-  /** True if failed attempts opened the breaker, false if requests could not be sent at all. */
+  /** True if failed attempts opened the circuit breaker. False if requests could not be sent at all, for example because DNS failed. */
   readonly isBreaker: boolean;
   readonly inFlight: ReadonlySet<string>;
 }
@@ -104,7 +105,7 @@ async function limiterState(
 ): Promise<LimiterState> {
   const { pk, sk } = limiterKeys.limiter(companyId, webhookId);
   const now = iso(clock.now());
-  // Use a Query, because the IAM policy of these functions permits no other access to the limiter.
+  // The limiter is read with a Query, because the IAM policy of these functions permits no other access to it.
   for await (const item of table.query({ pk, begins: sk })) {
     const { openUntil = "", unsent } = StoredLimiter.parse(item);
     const inFlight = new Set(slotsIn(item).flatMap(({ ids, until }) => (until > now ? ids : [])));
@@ -114,13 +115,13 @@ async function limiterState(
 }
 
 /**
- * Presents a delivery. For a throttled delivery, `nextAttemptAt` is not before the end of the open circuit breaker, because nothing is sent
- * until then.
+ * Returns a delivery as the API shows it. For a throttled delivery, `nextAttemptAt` is not before the end of the open circuit breaker,
+ * because nothing is sent until then.
  */
 function presentDelivery(delivery: StoredDelivery, isWanted: boolean, limiter: LimiterState): Delivery {
   const { openUntil, inFlight } = limiter;
   const { state, attempt, dueAt } = delivery;
-  // A delivery whose attempt is running does not count as cancelled, because the attempt may still succeed.
+  // A delivery whose attempt is running is not shown as cancelled, because the attempt may still succeed.
   const status = effectiveState(delivery, isWanted || inFlight.has(delivery.id));
   const isWaiting = status === "waiting";
   const heldBy = isWaiting ? heldByOf(delivery, limiter) : null;

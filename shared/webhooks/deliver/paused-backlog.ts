@@ -1,5 +1,5 @@
 /**
- * Pauses and resumes webhooks. The waiting deliveries of a paused webhook form its paused backlog, which is sent after the webhook is
+ * Pauses and resumes webhooks. The waiting deliveries of a paused webhook form its paused backlog. They are sent after the webhook is
  * resumed.
  */
 import { type DeliveryQueue, delaySecondsUntil } from "#shared/aws/sqs.ts";
@@ -15,7 +15,7 @@ import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import { StoredWebhook, type Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { maskedWebhook, readWebhook, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** Pauses a webhook. Attempts that are running continue. */
+/** Pauses a webhook. Attempts that are already running continue. */
 export function pauseWebhook(context: ApiContext, companyId: number, id: number): Promise<Webhook> {
   return optimistic(async () => {
     const rows = await readWebhook(context, companyId, id);
@@ -27,8 +27,8 @@ export function pauseWebhook(context: ApiContext, companyId: number, id: number)
 }
 
 /**
- * Resumes a webhook. The deliveries that waited are then sent oldest first, at ten a second. If the queue message that starts this is lost,
- * the sweeper replaces it.
+ * Resumes a webhook. The deliveries of its paused backlog are then sent from the oldest to the newest, ten per second. If the queue
+ * message that starts this is lost, the sweeper (a function that runs every minute) sends it again.
  */
 export async function resumeWebhook(
   context: ApiContext,
@@ -59,22 +59,22 @@ async function changed(
 }
 
 /**
- * Moves a delivery into the backlog of its paused webhook. The webhook may have been resumed, and its backlog drained, since the caller
- * read it. The webhook is therefore read again after the write, and the delivery is queued again if the webhook is not paused.
+ * Moves a delivery into the paused backlog of its webhook. Meanwhile the webhook may have been resumed and its backlog sent. The webhook
+ * is therefore read after the write, and the delivery is queued if the webhook is not paused any more.
  */
 export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
   const { companyId, webhookId } = delivery;
   const set = { dueShard: keys.pausedBacklogShard(companyId, webhookId), updatedAt: iso(context.clock.now()) };
   if ((await updateIf(context, whilePending(delivery, { set }))) === undefined) return;
   const item = await context.table.get(keys.webhook(companyId, webhookId));
-  // The delivery of a deleted webhook is also queued. Its message then cancels it.
+  // The delivery of a deleted webhook is queued too. Its message then cancels it.
   const isPaused = item !== undefined && StoredWebhook.parse(item).status === "paused";
   if (!isPaused) await resumeDelivery(context, delivery, context.clock.now());
 }
 
 /**
- * Takes a delivery out of the paused backlog of its webhook and queues it for `dueMs`. Changes nothing if the delivery has already left the
- * backlog.
+ * Removes a delivery from the paused backlog and queues it for the time `dueMs`. Does nothing if the delivery is not in the backlog any
+ * more.
  */
 async function resumeDelivery(context: EventContext, delivery: StoredDelivery, dueMs: number): Promise<void> {
   const { companyId, webhookId, id } = delivery;
@@ -89,7 +89,7 @@ async function resumeDelivery(context: EventContext, delivery: StoredDelivery, d
   await context.queue.send([{ message: messageFor(delivery), delaySeconds }]);
 }
 
-/** Sends the next deliveries that waited while their webhook was paused. Stops when the webhook is paused again. */
+/** Runs the next step of sending a webhook's paused backlog. Stops if the webhook is paused again. */
 export function drainPausedBacklog(context: EventContext, { companyId, webhookId }: PausedDrainMessage): Promise<void> {
   const isActive = equals("status", "active");
   const backlog = {

@@ -1,4 +1,4 @@
-/** Sends a delivery again, with the same id and body and with a complete new retry plan. */
+/** Sends a delivery again on a user's request. Its id and body stay the same, and its retry plan begins again. */
 import type { DeliveryQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -13,8 +13,8 @@ import { slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 
 /**
- * Makes a delivery due at once. If its queue message is lost, the sweeper replaces it. Throws `conflict` if the registration is deleted or
- * an attempt is running, and `not_found` if the webhook is deleted.
+ * Makes a delivery due at once. If its queue message is lost, the sweeper (a function that runs every minute) sends it again. Throws
+ * `conflict` if the registration is deleted or an attempt is running. Throws `not_found` if the webhook is deleted.
  */
 export function redeliver(
   context: ApiContext,
@@ -33,7 +33,7 @@ export function redeliver(
     const registration = registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
     for (const wanted of registration) {
       if ((await context.table.get(wanted)) !== undefined) continue;
-      // The registration is also missing if the whole webhook was deleted.
+      // The registration is missing. If the webhook is missing too, the answer is not_found.
       if ((await context.table.get(webhookKey)) === undefined) throw notFound("delivery");
       throw new ApiError("conflict", "The registration of this delivery no longer exists.");
     }
@@ -51,8 +51,8 @@ export function redeliver(
 }
 
 /**
- * The write that makes a delivery due again. Earlier attempts keep their numbers. The write fails if the delivery has changed since it was
- * read.
+ * Returns the write that makes a delivery due again. Earlier attempts keep their numbers. The write fails if the delivery has changed
+ * since it was read.
  */
 export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, replayId?: string) {
   const { id, companyId, webhookId } = delivery;

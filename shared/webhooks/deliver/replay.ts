@@ -1,4 +1,4 @@
-/** Replays a webhook: sends its deliveries of a time range again, oldest first and at a limited rate. */
+/** Replays a webhook: sends its deliveries of a time range again, from the oldest to the newest and at a limited rate. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { type DeliveryQueue, delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
@@ -23,13 +23,14 @@ import { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /**
- * `undelivered` selects deliveries that wait for a retry and exhausted deliveries, which have no attempt left. `all` adds delivered ones.
+ * `undelivered` selects the deliveries that wait for a retry, and the exhausted ones, which have no attempt left. `all` also selects the
+ * delivered ones.
  */
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 
 const MS_PER_DAY = 86_400_000;
 
-/** The end of the time range. A day means its last millisecond. */
+/** The end of the time range. A date without a time means the last millisecond of this day. */
 const EndInput = z.pipe(
   IsoTime,
   z.pipe(
@@ -77,8 +78,8 @@ export type Replayed = z.infer<typeof Replayed>;
 }));
 
 /**
- * The state of a webhook's latest replay. While the replay runs, its row is in the due index, where the sweeper finds it if its queue
- * message is lost.
+ * The row of a webhook's latest replay. While the replay runs, the row is in the due index (an index of rows by due time). The sweeper
+ * finds it there if the queue message of the replay is lost.
  */
 export const StoredReplay = z.object({
   type: z.literal("replay"),
@@ -86,11 +87,11 @@ export const StoredReplay = z.object({
   companyId: Id,
   webhookId: Id,
   from: Timestamp,
-  /** The end of the time range. Null means the time at which the replay started. */
+  /** The end of the time range. Null means the time at which the replay was started. */
   to: z.nullable(Timestamp),
   deliveries: ReplayedDeliveries,
   count: z.int(),
-  /** The id of the last delivery that was read. The next step continues after it. */
+  /** The id of the last delivery that was read. The next step begins after it. */
   cursor: z.optional(z.string()),
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
@@ -110,8 +111,8 @@ const Candidate = z.pick(StoredDelivery, {
 const candidateFields = ["type", ...Object.keys(Candidate.shape)];
 
 /**
- * Whether the replay sends this delivery again. It skips waiting deliveries before their first attempt and deliveries in a backlog, because
- * they are sent anyway. It also skips cancelled deliveries and deliveries of a deleted registration.
+ * Returns true if the replay sends this delivery again. It skips deliveries that are sent anyway: those before their first attempt, and
+ * those in a backlog. It also skips cancelled deliveries and deliveries of a deleted registration.
  */
 function isTaken(
   { id, registrationId, state, attempt, planFrom, dueShard }: z.infer<typeof Candidate>,
@@ -124,15 +125,15 @@ function isTaken(
   return state === "waiting" && attempt > planFrom && dueShard === keys.dueShard(id);
 }
 
-/** Returns the range of sort keys after the replay's cursor, or undefined if the time range is empty. */
+/** Returns the range of sort keys that the replay has not read yet. Returns undefined if the time range is empty. */
 function rangeOf({ from, to, createdAt, cursor }: Pick<StoredReplay, "from" | "to" | "createdAt" | "cursor">) {
   const last = to ?? createdAt;
   return from > last ? undefined : replayKeys.between(cursor, idPrefix(from), idPrefix(last));
 }
 
 /**
- * Counts the deliveries of the range and starts the replay. A webhook has only one replay at a time: the same request again changes
- * nothing, and a different one is a `conflict`. If the queue message is lost, the sweeper replaces it.
+ * Counts the deliveries of the time range and starts the replay. A webhook has only one replay at a time. An equal request changes
+ * nothing, and another one is a `conflict`. If the queue message is lost, the sweeper (a function that runs every minute) sends it again.
  */
 export async function startReplay(
   context: ApiContext,
@@ -183,7 +184,7 @@ function sameAs(range: ReplayRange, item: unknown): Replayed {
   return { count };
 }
 
-/** Counts the deliveries that the replay will send. Reads all partitions concurrently, because the request waits for the count. */
+/** Counts the deliveries that the replay will send. The partitions are read concurrently, because the request waits for the count. */
 async function countTaken(table: Table, replay: StoredReplay, registered: ReadonlySet<number>): Promise<number> {
   const range = rangeOf(replay);
   if (range === undefined) return 0;
@@ -213,14 +214,14 @@ function tooMany(): ApiError {
   return new ApiError("validation_failed", "The range is too long for one replay.", { faults });
 }
 
-/** One step reads at most this many deliveries, because it may have to skip most of them. */
+/** Maximum number of deliveries that one step of the replay reads. It limits a step that has to skip most deliveries. */
 const READ_PER_STEP = 500;
-/** A Query reads this many rows at a time. The number is small, so that a step reads only few rows more than it needs. */
+/** Number of rows that a Query reads at a time. It is small, so that a step reads only few rows more than it needs. */
 const PAGE_ITEMS = 16;
 
 /**
- * Runs one step of a replay: makes deliveries due first, then stores the position. A step that is repeated after a crash skips the
- * deliveries that already have this replay's id.
+ * Runs one step of a replay. It first makes deliveries due and then stores the position. If a step is repeated after a crash, it skips
+ * the deliveries that already have this replay's id.
  */
 export function drainReplay(context: EventContext, { companyId, webhookId }: ReplayMessage): Promise<void> {
   const backlog = {
@@ -240,7 +241,7 @@ export function drainReplay(context: EventContext, { companyId, webhookId }: Rep
 
 interface Page {
   readonly taken: readonly StoredDelivery[];
-  /** The id of the last delivery that was read; undefined at the end of the range. */
+  /** The id of the last delivery that was read. Undefined at the end of the range. */
   readonly cursor: string | undefined;
 }
 
@@ -257,7 +258,7 @@ async function nextPage(table: Table, replay: StoredReplay): Promise<Page> {
   return { taken, cursor: undefined };
 }
 
-/** Returns the ids of the webhook's registrations, or undefined if the webhook is deleted. */
+/** Returns the ids of the webhook's registrations. Returns undefined if the webhook is deleted. */
 async function registeredIds(
   table: Table,
   { companyId, webhookId }: StoredReplay,
@@ -271,7 +272,7 @@ async function registeredIds(
   return registered;
 }
 
-/** Makes these deliveries due again. Skips a delivery that has changed meanwhile or whose attempt is running. */
+/** Makes these deliveries due again. Skips a delivery that has changed meanwhile, or whose attempt is running. */
 async function sendAgain(
   context: EventContext,
   { id: replayId }: StoredReplay,

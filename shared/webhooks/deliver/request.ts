@@ -1,11 +1,11 @@
-/** Builds the signed request that carries a delivery to its receiver. */
+/** Makes the signed HTTP request with which a delivery is sent to its receiver. */
 import { createHmac, type Hmac } from "node:crypto";
 import type { Post } from "#shared/outbound/post.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 /**
- * Percent-encodes every character except visible ASCII, and also `%` (RFC 3986). A tenant's text can therefore not add a header, and
- * `decodeURIComponent` returns the original text.
+ * Percent-encodes every character except visible ASCII, and also `%` (RFC 3986). A text of a tenant can therefore not add a header to the
+ * request. `decodeURIComponent` returns the original text.
  */
 export const headerValue = (text: string): string =>
   text.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]+/g, encodeURIComponent);
@@ -31,16 +31,16 @@ export function requestOf(
   };
 }
 
-/** The current secret. After a rotation also the previous secret, with the time until which it signs. */
+/** The current secret of a webhook. For a day after a rotation, also the previous secret and the time until which it signs. */
 export interface SigningSecrets {
   readonly secretKey: string;
   readonly previousSecret?: { readonly secretKey: string; readonly until: string } | undefined;
 }
 
-/** The service's own signature header, and the three headers of Standard Webhooks. */
+/** The signature header of this service, and the three headers of Standard Webhooks. */
 export interface SignatureHeaders {
   readonly "X-Service-Signature": string;
-  /** The signature with the previous secret, sent for a day after a rotation. */
+  /** The signature with the previous secret. It is sent for a day after a rotation. */
   readonly "X-Service-Signature-Previous"?: string;
   readonly "webhook-id": string;
   readonly "webhook-timestamp": string;
@@ -48,8 +48,8 @@ export interface SignatureHeaders {
 }
 
 /**
- * Signs the exact bytes of the body. The service's own signature uses the secret as UTF-8 text. Standard Webhooks decodes a `whsec_…`
- * secret as base64. After a rotation, a receiver may verify with either secret.
+ * Signs the exact bytes of the body. The service's own signature uses the bytes of the secret's text. Standard Webhooks uses the bytes
+ * that a `whsec_…` secret has after base64 decoding. After a rotation, a receiver may verify with either secret.
  */
 export function signatureHeaders(
   { secretKey, previousSecret }: SigningSecrets,
@@ -74,7 +74,7 @@ export function signatureHeaders(
 
 const own = (secret: string, body: string): string => createHmac("sha256", secret).update(body).digest("hex");
 
-/** Pass the key as text, because Node takes five times as long for a key in bytes. */
+/** The key is passed to Node as text. Node would take five times as long with a key in bytes. */
 const standardHmac = (secretKey: string): Hmac =>
   secretKey.startsWith("whsec_")
     ? createHmac("sha256", secretKey.slice("whsec_".length), { encoding: "base64" })

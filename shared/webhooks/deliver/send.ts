@@ -1,6 +1,7 @@
 /**
- * Sends deliveries of one webhook that share a concurrency slot. Makes all requests concurrently, records each attempt, plans or ends each
- * delivery, and frees the slot. Pauses a webhook whose receiver is gone or has failed for days.
+ * Sends deliveries of one webhook that share one slot (the permission to send to this webhook). It sends all requests concurrently,
+ * records each attempt, plans the next attempt or ends the delivery, and frees the slot. It pauses a webhook whose receiver is gone or
+ * has failed for days.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -29,7 +30,7 @@ import { guarded, type Outcome, settled, updateIf, whilePending } from "#shared/
 import type { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 
-/** Exchanges that end within this time after the first one are recorded with one write. */
+/** Exchanges (requests with their answers) that end within this time after the first one are recorded with one write. */
 const TOGETHER_MS = 100;
 
 interface Made {
@@ -47,7 +48,7 @@ export async function sendWithSlot(
 ): Promise<void> {
   const { companyId, id: webhookId } = webhook;
   const claim = { companyId, webhookId, ids: deliveries.map(({ id }) => id) };
-  // Read the rows again now that the concurrency slot is taken, because another sender may have made the attempt since they were read.
+  // The rows are read again after the slot was taken. Another sender may have made the attempt in the meantime.
   const due = await pendingOf(context, deliveries);
   const exchanges: Exchange[] = [];
   const unsent: StoredDelivery[] = [];
@@ -68,8 +69,8 @@ export async function sendWithSlot(
 }
 
 /**
- * Makes all exchanges (request and answer) concurrently. Records the ended ones while others still run, so that an attempt is recorded soon
- * even if another request hangs.
+ * Makes all exchanges (requests with their answers) concurrently. Records the ended ones while others are still running, so that a
+ * request that hangs does not delay the records of others.
  */
 async function exchangeAll(
   context: EventContext,
@@ -92,7 +93,7 @@ async function exchangeAll(
   });
   do {
     await Promise.race([all, hasEnded.promise]);
-    // Wait briefly, because a quick receiver answers all requests at almost the same time.
+    // A quick receiver answers all requests at almost the same time, so a short wait saves writes.
     if (deliveries.length > 1) await Promise.race([all, context.wait(TOGETHER_MS)]);
     hasEnded = Promise.withResolvers();
     await record(ended.splice(0));
@@ -101,7 +102,7 @@ async function exchangeAll(
 
 const Pending = z.pick(StoredDelivery, { id: true, state: true, attempt: true });
 
-/** Reads the rows again and returns the deliveries whose planned attempt has not been made yet. */
+/** Reads the deliveries again. Returns those whose planned attempt has not been made yet. */
 export async function pendingOf(
   { table }: EventContext,
   deliveries: readonly StoredDelivery[],
@@ -123,8 +124,8 @@ async function exchangeOf(context: EventContext, webhook: StoredWebhook, deliver
 }
 
 /**
- * Records the attempts before the states of their deliveries, so that a delivered or exhausted delivery always has its attempts. A success
- * with a short answer costs one write only, because the delivery's row holds the attempt.
+ * Records the attempts before it changes the states of their deliveries. A delivered or exhausted delivery therefore always has its
+ * attempts. A success with a short answer needs only one write, because it is stored in the delivery's row.
  */
 async function recordAll(context: EventContext, webhook: StoredWebhook, made: readonly Made[]): Promise<void> {
   if (made.length === 0) return;
@@ -139,8 +140,8 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   const concluded = made.map((one) => ({ one, ...conclude(context, one) }));
   const updates = concluded.map(({ one, change }) => ({ ...whilePending(one.delivery, change), one }));
   const refused = await updateEach(context.table, updates);
-  // If the table refuses the update of a delivery, the delivery has changed meanwhile. Store its attempt in a separate row, because it
-  // would otherwise be lost.
+  // If the condition of an update fails, the delivery has changed meanwhile. Its attempt is then stored in a separate row, because it
+  // would be lost otherwise.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   await enqueue(
     context,
@@ -148,9 +149,9 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   );
 }
 
-/** A success with an answer of up to this many bytes is stored in the delivery's row, which then still costs one write unit. */
+/** Maximum bytes of an answer that is stored in the delivery's row. The row then still costs one write unit. */
 const SHORT = 100;
-/** The delivery's row holds at most this many successes. Further ones have separate rows, so that the delivery's row stays small. */
+/** Maximum number of successes in the delivery's row. Further ones have separate rows, so that the delivery's row stays small. */
 const FEW = 5;
 const isShortSuccess = ({ delivery: { successes = [] }, exchange }: Made): boolean =>
   isSuccess(exchange) && Buffer.byteLength(exchange.answer) <= SHORT && successes.length < FEW;
@@ -177,8 +178,8 @@ interface Conclusion {
 }
 
 /**
- * Decides what follows from an exchange. A success ends the delivery. A failure plans the next attempt, or ends the delivery as exhausted
- * if it was the last one.
+ * Decides what follows from an exchange. A success ends the delivery as delivered. After a failure, the next attempt is planned. After
+ * the last attempt, the delivery ends as exhausted.
  */
 function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
   const { delivery, exchange } = made;
@@ -197,9 +198,9 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 }
 
 /**
- * Moves deliveries whose request could not be sent, for example because no name server answered, into the throttled backlog. The deliveries
- * use up no attempt, and the receiver does not count as failing. Pass `slot` if no request that shares the slot could be sent: the slot is
- * then freed, and a backoff starts.
+ * Moves deliveries whose request could not be sent (for example because no name server answered) into the throttled backlog. This does
+ * not count as an attempt, and the receiver does not count as failing. If no request of the slot could be sent, pass `slot`: the slot is
+ * then freed, and nothing is sent to the webhook for a while.
  */
 async function backOff(
   context: EventContext,
@@ -214,13 +215,13 @@ async function backOff(
   await addToThrottledBacklog(context, deliveries, { kind: "open", until }, limiter);
 }
 
-/** Whether the request could not be sent for as long as a whole retry plan lasts. The delivery is then given up. */
+/** Returns true if the request could not be sent for as long as a whole retry plan takes. The delivery is then given up. */
 const isGivenUp = ({ clock, timeScale }: EventContext, { dueAt }: StoredDelivery): boolean =>
   (clock.now() - Date.parse(dueAt)) * timeScale >= UNSENT_MS;
 
 const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
 
-/** The attempt's result as the metric shows it: the class of the HTTP status, or the reason for a missing answer. */
+/** Returns the attempt's result for the metric: the class of the HTTP status, or the reason why there is no answer. */
 function resultOf({ status, error, isUnsent }: Exchange): string {
   if (isUnsent === true) return "unsent";
   if (status !== null) return `${Math.floor(status / 100)}xx`;
@@ -230,8 +231,8 @@ function resultOf({ status, error, isUnsent }: Exchange): string {
 const GONE = 410;
 
 /**
- * Pauses a webhook whose receiver answered 410 Gone or has had no success for five days. Its deliveries are kept. Of several exchanges, one
- * counts: a 410 if there is any, else a success, else the first exchange.
+ * Pauses a webhook whose receiver has answered 410 Gone, or has had no success for five days. Its deliveries are kept. Only one of
+ * several exchanges counts: a 410 if there is one, else a success, else the first exchange.
  */
 async function noteHealth(
   context: EventContext,

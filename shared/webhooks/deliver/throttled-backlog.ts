@@ -1,6 +1,6 @@
 /**
- * Drains a webhook's throttled backlog, which holds the deliveries that found no free concurrency slot. Only one function does this at a
- * time. It uses all slots that are free.
+ * Sends a webhook's throttled backlog: the deliveries that had to wait because the webhook's concurrency limiter had no free slot. Only
+ * one function does this at a time. It uses all slots that are free.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
@@ -17,12 +17,12 @@ import { messageFor, type ThrottledDrainMessage, throttledDrainMessage } from "#
 import { cancel } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** The holder of one concurrency slot sends this many deliveries at the same time if the receiver answers quickly. */
+/** Maximum number of deliveries that are sent together with one slot if the receiver answers quickly. */
 const TOGETHER = 10;
-/** A step sends no request later than this after its start, so that all exchanges end before the function times out. */
+/** A step sends no request later than this after its start. All exchanges therefore end before the function's time-out. */
 const BEGIN_WITHIN_MS = 3_000;
 
-/** Sends the next deliveries of the webhook's throttled backlog, if it has one. */
+/** Runs the next step of sending the webhook's throttled backlog. */
 export function drainThrottledBacklog(
   context: EventContext,
   { companyId, webhookId }: ThrottledDrainMessage,
@@ -37,8 +37,8 @@ export function drainThrottledBacklog(
 }
 
 /**
- * Handles one page of the throttled deliveries. Sends them if the webhook is active, and moves them to the backlog of the paused webhook if
- * it is paused. If the webhook is deleted, cancels all its waiting deliveries.
+ * Handles one page of the throttled backlog. If the webhook is active, the deliveries are sent. If it is paused, they move to its paused
+ * backlog. If it is deleted, all its waiting deliveries are cancelled.
  */
 async function drainPage(context: EventContext, limiter: StoredLimiter, startMs: number): Promise<Step> {
   const { companyId, webhookId, openUntil } = limiter;
@@ -51,7 +51,8 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   if (status === "deleted") shards.push(keys.pausedBacklogShard(companyId, webhookId));
   const page = await oldestIn(context.table, shards);
   if (page === undefined) return closeAfterLag(context, limiter);
-  // The page is empty because the due index lags behind the rows. The backlog may have more deliveries, so look again later.
+  // The page is empty because the due index is updated later than the rows. The backlog may contain more deliveries, so the next step
+  // looks again.
   if (page.length === 0) return { nextMs: startMs + FULL_MS };
   if (status === "active") return { nextMs: await sendPage(context, limiter, page) };
   if (status === "deleted") await cancel(context, page);
@@ -73,7 +74,7 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
       for (const reason of failed.values()) throw reason;
     }
   }
-  // Only one delivery probes the receiver after the circuit breaker was open.
+  // After the circuit breaker was open, only one delivery is sent to test the receiver.
   await allEnded(Array.from({ length: probed === undefined ? slotLimit(context.senders, slow) : 1 }, work));
   const now = context.clock.now();
   if (!isFull) return now;
@@ -82,8 +83,8 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
 }
 
 /**
- * Ends the drain after the backlog has been empty for as long as the due index can lag behind the table. A delivery that joins meanwhile
- * removes `emptySince`, so that the drain continues.
+ * Ends the sending after the backlog has been empty for as long as the due index may lag behind the table. A delivery that joins the
+ * backlog meanwhile removes `emptySince`, and the sending continues.
  */
 function closeAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): Step {
   const now = clock.now();

@@ -1,4 +1,4 @@
-/** The events of the service: names, schemas of their `data`, and the catalogue that the API shows. */
+/** The webhook events of the service: their names, the schemas of their `data`, and the catalogue that the API shows. */
 
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
@@ -28,7 +28,7 @@ export type ChangedField = z.infer<typeof ChangedField>;
 
 const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect });
 
-/** Describes an event. Subscribers see the description in the catalogue. */
+/** Adds a description to an event. Users see it in the catalogue. */
 const describe = <S extends z.ZodMiniType>(data: S, description: string): S => data.check(z.describe(description));
 
 export const catalogue = {
@@ -78,19 +78,19 @@ export const catalogue = {
 
 export type EventName = keyof typeof catalogue;
 
-/** An event that was derived from a record of the table's stream. If the stream repeats the record, the event has the same id again. */
+/** An event that was made from a record of the table's stream. If the stream repeats the record, the event has the same id again. */
 export interface DomainEvent {
   readonly id: string;
   readonly event: EventName;
   readonly companyId: number;
-  /** The id of the row that changed, and the version that this change gave it. */
+  /** The id of the changed row, and the version number that this change gave it. */
   readonly recordId: number;
   readonly version: number;
   readonly createdAt: string;
   readonly data: unknown;
 }
 
-/** Makes the event of a change from the new version of the row. */
+/** Makes the event of a change. `row` is the changed row after the change. */
 export const eventOf = <Name extends EventName>(
   row: { readonly id: number; readonly version: number; readonly companyId: number; readonly updatedAt: string },
   event: Name,
@@ -105,7 +105,7 @@ export const eventOf = <Name extends EventName>(
   data: catalogue[event].parse(data),
 });
 
-/** Returns the data of a manual delivery: the prospect, and null in every other field of the event. */
+/** Returns the data of a manual delivery: the prospect, and null in every other field of the event's data. */
 export function manualData(event: string, prospect: Prospect): Record<string, unknown> {
   const data = Object.entries(catalogue).find(([name]) => name === event)?.[1];
   const others = Object.keys(data?.shape ?? {}).map((field) => [field, null]);
@@ -134,7 +134,7 @@ export type EventType = z.infer<typeof EventType>;
 
 let types: EventType[] | undefined;
 
-/** Returns all events with the JSON Schema of their `data`, in the order of the catalogue. */
+/** Returns all events of the catalogue, each with the JSON Schema of its `data`. */
 export function eventTypes(): EventType[] {
   types ??= Object.entries(catalogue).map(([event, data]) => {
     const described: unknown = z.toJSONSchema(data, { io: "output", unrepresentable: "any" }).description;
@@ -144,7 +144,7 @@ export function eventTypes(): EventType[] {
   return types;
 }
 
-/** The schema that also describes manual deliveries, where every field except the prospect may be null. */
+/** Returns the schema that also fits manual deliveries. In a manual delivery, every field except the prospect is null. */
 function deliveredData({ shape }: (typeof catalogue)[EventName]): z.ZodMiniType {
   const fields: Record<string, z.ZodMiniType> = shape;
   const others = Object.entries(fields).filter(([field]) => field !== "prospect");

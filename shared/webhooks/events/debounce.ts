@@ -1,7 +1,7 @@
 /**
- * Debounces the events of a registration with a delay. The first event of a record opens a debounce window, which is one delivery that
- * becomes due after the delay. Later events join it until then. The event's own time decides which window it joins, so that a late or
- * repeated publication has the same result.
+ * Collects the events of a registration with a delay (debounce). The first event of a record opens a window: one delivery that becomes
+ * due after the delay. Later events of the record join this delivery until it is due. The time of the event decides which window it
+ * joins, so that a late or repeated publication has the same result.
  */
 import { iso } from "#shared/clock.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -25,17 +25,17 @@ import type { Match, PublishedEvent } from "#shared/webhooks/events/matching.ts"
 import { expectedWrite } from "#shared/webhooks/expected-deliveries.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** An upper bound for the size of a body without its events, in bytes. */
+/** Upper bound for the bytes of a body without its events. */
 const ENVELOPE_BYTES = 1_000;
-/** The largest expected difference between the clocks of two functions. */
+/** Upper bound for the difference between the clocks of two functions. */
 const CLOCK_SKEW_MS = 60_000;
-/** A window and its events expire this much later than their delivery. */
+/** Debounce windows and their events expire this much later than their delivery. */
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
- * Adds the event to the open debounce window, or opens the next one, in one transaction. A sender that closes the window at the same time
- * either includes the event or leaves it for the next window. If the event has opened a delivery whose first message may not have been sent
- * yet, returns this delivery.
+ * Adds the event to the open window or opens the next window, in one transaction. If a sender closes the window at the same time, its
+ * body either includes the event, or the event opens the next window. Returns a delivery if the event has opened one whose first queue
+ * message may not have been sent yet.
  */
 export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
   const { event, subscriber } = match;
@@ -56,8 +56,8 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 }
 
 /**
- * Whether the event was already published while the registration had another delay. The stream may repeat or delay a record, and the event
- * would then be delivered twice. The table is read only for events that are older than the last change of the delay.
+ * Returns true if the event was already published while the registration had another delay. If the stream repeats such an event, it would
+ * be delivered a second time. The table is read only for events that are older than the last change of the delay.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;
@@ -83,7 +83,7 @@ function stepOf(windowKey: Key, match: Match, timeScale: number, open: StoredWin
   if (isInTime && open.bytes + bytes + event.data.bytes + ENVELOPE_BYTES <= limits.windowBodyBytes) {
     return joining(windowKey, open, row, bytes);
   }
-  // A full window does not accept the event, which then opens another delivery with the same due time.
+  // A full window does not accept the event. The event then opens another delivery with the same due time.
   const dueAt = isInTime ? open.dueAt : iso(Date.parse(event.createdAt) + delayMs(subscriber.delayMinutes, timeScale));
   return opening(windowKey, open, row, bytes, windowDelivery(match, dueAt));
 }
@@ -101,7 +101,7 @@ function joining(windowKey: Key, open: StoredWindow, row: StoredWindowEvent, byt
   return { row: { ...row, deliveryId, expiresAt }, writes, opened: undefined };
 }
 
-/** Opens a window with this event, and closes the previous window. */
+/** Returns the writes that open a window with this event and close the previous window. */
 function opening(
   windowKey: Key,
   before: StoredWindow | undefined,
@@ -116,8 +116,8 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // Add the delivery to the ledger of expected deliveries under its own id. Under the event's id, concurrent writes would conflict,
-    // because one event may open windows of several registrations.
+    // The entry in the ledger of expected deliveries has the event's own delivery id as its key. With the event's id as the key,
+    // concurrent writes would conflict, because one event may open windows of several registrations.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];
@@ -134,7 +134,7 @@ function windowDelivery(match: Match, dueAt: string): StoredDelivery {
   };
 }
 
-/** The pair of a registration and a record. Each pair has separate debounce windows. */
+/** The pair of registration and record. Each pair has separate windows. */
 const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id } }: Match): RegisteredRecord => ({
   companyId,
   webhookId,
@@ -144,7 +144,7 @@ const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id
 
 export const windowKeyOf = (match: Match): Key => debounceKeys.window(subjectOf(match));
 
-/** The id of the delivery that the event opens, unless it joins an open window. */
+/** The id of the delivery that the event opens if it joins no window. */
 const ownId = ({ event, subscriber }: Match): string => deliveryId(event.id, subscriber.id, event.createdAt);
 
 const eventRow = (
@@ -163,7 +163,9 @@ const eventRow = (
   expiresAt: 0,
 });
 
-/** Whether the write failed because the event was already published. The row of the event or of its delivery then exists. */
+/**
+ * Returns true if the write failed because the event was already published. In this case the row of the event or of its delivery exists.
+ */
 const isRepeated = (error: unknown): boolean =>
   error instanceof ConditionFailed &&
   error.failed.some(({ item }) => item?.type === "windowEvent" || item?.type === "delivery");

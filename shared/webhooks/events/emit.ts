@@ -1,6 +1,6 @@
 /**
- * Publishes matches, that is, pairs of an event and a subscription to it: makes their deliveries or adds their events to debounce windows,
- * and queues the first messages. A repeated match makes no second delivery.
+ * Publishes matches (pairs of an event and a subscription): creates their deliveries or adds their events to debounce windows, and queues
+ * the first messages. A repeated match makes no second delivery.
  */
 import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -17,12 +17,12 @@ import { expectedWrites } from "#shared/webhooks/expected-deliveries.ts";
 import { enqueue } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** The largest number of concurrent calls to the table. More calls would only wait for a free connection. */
+/** Maximum number of concurrent calls to the table. Further calls would only wait for a free connection. */
 const PARALLEL = 12;
 
 /**
- * Publishes the matches and lists their deliveries in the ledger of expected deliveries. `entry` is the key of the ledger entry. By default
- * it is the event's id. Pass another key if these are only a part of the event's matches.
+ * Publishes the matches, and adds their deliveries to the ledger of expected deliveries. `entry` is the key of the ledger entry and is
+ * the event's id by default. Pass another key if the matches are only a part of the event's matches.
  */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>
@@ -39,8 +39,8 @@ export async function emit(context: EventContext, matches: readonly Match[], ent
 }
 
 /**
- * Writes the deliveries and returns those that may still need their first queue message. An existing delivery may need it, too, if an
- * earlier call was killed before it sent the message.
+ * Writes the deliveries. Returns those that may still need their first queue message. A delivery that already exists may need it too, if
+ * an earlier call was killed before it had sent the message.
  */
 async function createDeliveries(
   { table, timeScale }: EventContext,
@@ -55,8 +55,8 @@ async function createDeliveries(
   );
   const deliveries = [...byId.values()];
   const expected = deliveries.map((delivery) => ({ ...delivery, eventId: entry ?? delivery.eventId }));
-  // Write the ledger of expected deliveries first, so that a reconciliation notices a delivery that was never written. The ledger entry of
-  // a debounced delivery is written when its window opens.
+  // The ledger of expected deliveries is written first. If a delivery is then never written, reconciliation notices it. The ledger entry
+  // of a delivery with a debounce window is written when the window opens.
   await allEnded(expectedWrites(expected).map((write) => table.write(write)));
   const existing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
   if (existing.length === 0) return deliveries;
@@ -65,7 +65,7 @@ async function createDeliveries(
   return [...byId.values(), ...rows.filter(({ state, attempt }) => state === "waiting" && attempt === 1)];
 }
 
-/** The delivery of an event to a registration. A repeated event produces the same delivery. */
+/** Returns the delivery of an event to a registration. A repeated event gives the same delivery. */
 function deliveryFor({ event, subscriber }: Match, timeScale: number): StoredDelivery {
   const { companyId, webhookId, id: registrationId, delayMinutes } = subscriber;
   const { id: eventId, createdAt, data } = event;
@@ -77,8 +77,8 @@ function deliveryFor({ event, subscriber }: Match, timeScale: number): StoredDel
 }
 
 /**
- * Adds events to their debounce windows: one after the other in one window, concurrently in different windows. Returns the deliveries that
- * need their first message.
+ * Adds events to their debounce windows. Events of one window are added one after the other, and different windows are handled
+ * concurrently. Returns the deliveries that need their first queue message.
  */
 async function addToWindows({ table, timeScale }: EventContext, matches: readonly Match[]): Promise<StoredDelivery[]> {
   const windows = Map.groupBy(matches, (match) => windowKeyOf(match).sk);

@@ -1,6 +1,6 @@
 /**
- * Fans out events that match many subscriptions. The publisher stores the matches of such an event in one row. Consumers of the delivery
- * queue then make the deliveries in parts and at a limited rate. Only one function at a time does this for a company.
+ * Handles events that match many subscriptions (fan-outs). The publisher stores the matches of such an event in one row. Later, consumers
+ * of the delivery queue create the deliveries in parts and at a limited rate. For each company, only one function does this at a time.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
@@ -24,12 +24,12 @@ import { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type FanOutMessage, fanOutMessage } from "#shared/webhooks/messages.ts";
 
 /**
- * The subscriptions that matched at the time of publication: webhook id, registration id, delay in minutes, and the time of the last change
- * of the delay.
+ * The matches at the time of publication. Each consists of the webhook id, the registration id, the delay in minutes, and the time at
+ * which the delay was last changed.
  */
 const Matches = z.array(z.tuple([Id, Id, z.int(), z.nullable(Timestamp)]));
 
-/** The row of a fan-out. It is removed when all deliveries are made, so it has no expiry. */
+/** The row of a fan-out. It is deleted when all deliveries are created, so it needs no expiry. */
 export const StoredFanOut = z.object({
   type: z.literal("fanOut"),
   companyId: Id,
@@ -38,7 +38,7 @@ export const StoredFanOut = z.object({
   recordId: Id,
   version: z.int(),
   createdAt: Timestamp,
-  /** The length of the event's data in bytes. The data is in a separate row. */
+  /** Bytes of the event's data, which is in a separate row. */
   bytes: z.int(),
   count: z.int(),
   matches: Bytes,
@@ -48,26 +48,26 @@ export const StoredFanOut = z.object({
 export type StoredFanOut = z.infer<typeof StoredFanOut>;
 
 /**
- * A company's lease for making the deliveries of its fan-outs, and the progress. A company has one such row. The names `of` and `told` are
- * part of stored rows, so they must not change.
+ * A company's lease for creating the deliveries of its fan-outs, and the progress of this work. The names `of` and `told` are in stored
+ * rows, so they must not change.
  */
 export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
   companyId: Id,
   owner: z.optional(z.string()),
-  /** The end of the lease, or of the pause before the next message. */
+  /** The end of the lease, or the end of the wait before the next message. */
   until: z.optional(Timestamp),
-  /** The sort key of the fan-out in progress. */
+  /** The sort key of the fan-out whose deliveries are being created. */
   of: z.optional(z.string()),
-  /** The number of matches of this fan-out whose deliveries are made. */
+  /** Number of matches of this fan-out whose deliveries are created. */
   told: z._default(z.int(), 0),
   movedAt: z.optional(Timestamp),
 });
 type StoredProgress = z.infer<typeof StoredProgress>;
 
 /**
- * Stores the matches of an event. Returns false if all its deliveries were already made. A repeated event keeps its first matches, even if
- * subscriptions have changed.
+ * Stores the matches of an event. Returns false if all its deliveries were already created. A repeated event keeps its first matches,
+ * even if the subscriptions have changed since.
  */
 export async function startFanOut(
   { table, clock }: EventContext,
@@ -83,8 +83,8 @@ export async function startFanOut(
     ...expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId),
     ...entry,
   });
-  // Add the event to the ledger of expected deliveries first and write the fan-out row last. A reconciliation can then notice that the
-  // fan-out row was lost.
+  // The entry in the ledger of expected deliveries is written first, and the row of the fan-out last. If this row is lost, reconciliation
+  // notices it.
   const [bytes, existing] = await bothEnded(keepEventData(table, event, JSON.stringify(data), now), writeEntry);
   if (existing !== undefined && ExpectedFanOut.parse(existing).doneAt !== undefined) return false;
   const matches = subscribers.map(({ webhookId, id, delayMinutes, delayChangedAt }) => [
@@ -111,7 +111,7 @@ export async function startFanOut(
   return true;
 }
 
-/** Writes the row if its key is free. Otherwise returns the existing row. */
+/** Writes the row if no row has its key. Otherwise returns the existing row. */
 async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefined> {
   try {
     await table.write({ put, when: absent });
@@ -122,26 +122,26 @@ async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefi
   }
 }
 
-/** While the deliveries of an event are made, the progress is stored after this many of them. */
+/** The progress is stored each time this many deliveries of an event were created. */
 const PART = 100;
 /**
- * The limits for one queue message: the number of deliveries that it may make, the total bytes of their data, and the milliseconds after
- * which it begins no further part. They bound how long a large event occupies a sender.
+ * Limits for one queue message: the number of deliveries that it may create, the total bytes of their data, and the milliseconds after
+ * which it begins no further part. They limit how long a large event occupies a sender.
  */
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
 /**
- * The delay of the next message in seconds. Each message makes at most `MATCHES_PER_MESSAGE` deliveries, which the senders need about a
- * second to send.
+ * Delay of the next message in seconds. One message creates at most `MATCHES_PER_MESSAGE` deliveries, and the senders need about a second
+ * to send them.
  */
 const PAUSE_SECONDS = 1;
-/** A message may be handled this much before its planned time, because clocks differ. */
+/** A message may be handled this many milliseconds before its planned time, because clocks differ. */
 const EARLY_MS = 100;
-/** The lease is longer than the function's timeout, so the owner of an expired lease is no longer working. */
+/** Milliseconds of the lease. They are more than the function's time-out, so the owner of an expired lease has ended its work. */
 const LEASE_MS = 20_000;
 
-/** Makes the next deliveries of the company's fan-outs. Does nothing while another function holds the lease. */
+/** Creates the next deliveries of the company's fan-outs. Does nothing while another function holds the lease. */
 export async function expand(context: EventContext, { companyId }: FanOutMessage): Promise<void> {
   const lease = await acquire(context, companyId);
   if (lease === undefined) return;
@@ -151,13 +151,14 @@ export async function expand(context: EventContext, { companyId }: FanOutMessage
   try {
     isLeft = await makeDeliveries(context, lease);
   } catch (error) {
-    // Free the lease, because the failed message returns soon and needs it.
+    // The lease is freed, because the failed message comes again soon and needs it.
     await release(free).catch(() => undefined);
     throw error;
   }
   const until = iso(context.clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
   if ((await release(isLeft ? { set: { until }, remove: ["owner"] } : free)) === undefined) return;
-  // Look again after the release. The message of an event that was added meanwhile found the lease taken and did nothing.
+  // After the lease is free, this looks for fan-outs again. The message of a fan-out that was added meanwhile found the lease taken and
+  // did nothing.
   if (!isLeft && (await oldestFanOut(context.table, companyId)) === undefined) return;
   await context.queue.send([{ message: fanOutMessage(companyId), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
 }
@@ -168,7 +169,7 @@ interface Lease {
   readonly progress: StoredProgress;
 }
 
-/** Takes the lease. Returns undefined if another function holds it, or if the pause before the next message has not ended. */
+/** Acquires the lease. Returns undefined if another function holds it, or if the wait before the next message has not ended. */
 async function acquire(context: EventContext, companyId: number): Promise<Lease | undefined> {
   const owner = randomUUID();
   const now = context.clock.now();
@@ -177,11 +178,11 @@ async function acquire(context: EventContext, companyId: number): Promise<Lease 
   return item === undefined ? undefined : { companyId, owner, progress: StoredProgress.parse(item) };
 }
 
-/** Makes deliveries within the limits of one message. Returns whether deliveries are left. */
+/** Creates deliveries within the limits of one message. Returns true if there are deliveries left to create. */
 async function makeDeliveries(context: EventContext, { companyId, owner, progress }: Lease): Promise<boolean> {
   const { table, clock } = context;
   const startedAt = clock.now();
-  // The share of `MATCHES_PER_MESSAGE` and `BYTES_PER_MESSAGE` that this message has not used yet, from 1 to 0.
+  // The unused share of the message's limits `MATCHES_PER_MESSAGE` and `BYTES_PER_MESSAGE`, from 1 to 0.
   let budget = 1;
   let { of: current, told: done } = progress;
   for (;;) {
@@ -196,7 +197,7 @@ async function makeDeliveries(context: EventContext, { companyId, owner, progres
       const room = Math.floor(budget / weight);
       if (room < 1 || clock.now() - startedAt >= START_WITHIN_MS) return true;
       const part = subscribers.slice(done, done + Math.min(PART, room));
-      // Name the part, so that a repeated part writes the same entry in the ledger of expected deliveries again.
+      // The key of the ledger entry contains the number of the part. A repeated part therefore writes the same entry again.
       await emit(
         context,
         part.map((subscriber) => ({ event, subscriber })),
@@ -206,7 +207,7 @@ async function makeDeliveries(context: EventContext, { companyId, owner, progres
       done += part.length;
       const now = clock.now();
       const moved = { set: { of: current, told: done, movedAt: iso(now), until: iso(now + LEASE_MS) } };
-      // The condition fails if another function has taken the lease. That function continues from the stored progress.
+      // If the condition fails, another function has acquired the lease. That function continues from the stored progress.
       if ((await update(table, companyId, moved, equals("owner", owner))) === undefined) return false;
     }
     await finish(table, fanOut, iso(clock.now()));
@@ -224,7 +225,8 @@ const keyOf = ({ companyId, createdAt, eventId }: StoredFanOut): Key =>
   fanOutKeys.fanOut(companyId, createdAt, eventId);
 
 /**
- * Marks the event as done and removes its fan-out. Ignores a failed condition, because an earlier owner of the lease may have done this.
+ * Marks the event as done and deletes its fan-out. A failed condition is ignored, because an earlier owner of the lease may have done the
+ * same.
  */
 async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promise<void> {
   const { companyId, createdAt, eventId } = fanOut;
@@ -239,7 +241,7 @@ async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promi
   }
 }
 
-/** Updates the company's progress. Returns the new row, or undefined if the condition failed. */
+/** Updates the row with the company's progress. Returns the new row, or undefined if the condition fails. */
 async function update(table: Table, companyId: number, change: Change, when: Condition): Promise<Item | undefined> {
   try {
     return await table.write({ update: fanOutKeys.progress(companyId), change, when });

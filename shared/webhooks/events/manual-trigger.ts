@@ -1,5 +1,6 @@
 /**
- * Makes the deliveries that a user triggers: by the action of a manual registration (a button in the client), and by the test of a webhook.
+ * Makes the deliveries that a user triggers: with an action (a button in the client, which a manual registration defines), and with the
+ * test of a webhook.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
@@ -31,8 +32,8 @@ import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/
 import { filterOf, getWebhook, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /**
- * Lists the actions whose filter the prospect meets, oldest first. Includes actions of a paused webhook, because their deliveries wait
- * until it is resumed.
+ * Lists the actions whose filter the prospect meets, the oldest first. The actions of a paused webhook are included. Their deliveries
+ * wait until the webhook is resumed.
  */
 export async function listActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Action[]> {
   const { prospect, registrations } = await readActions(context, caller, prospectId);
@@ -48,13 +49,14 @@ export async function listActions(context: ApiContext, caller: Caller, prospectI
 
 export interface TriggerContext {
   readonly queue: DeliveryQueue;
-  /** The factor by which delays are shortened in tests. It is 1 in a deployment. */
+  /** The factor that shortens delays in tests. It is 1 in a deployment. */
   readonly timeScale: number;
 }
 
 /**
- * Makes one delivery with a complete retry plan. If the same action was triggered within the last ten seconds, returns the earlier
- * delivery. Throws `not_found`, and `conflict` if the registration is not manual or the prospect does not meet its filter.
+ * Makes one delivery with a complete retry plan. If the same action was triggered for the prospect within the last ten seconds, it
+ * returns that earlier delivery. Throws `not_found`. Throws `conflict` if the registration is not manual or the prospect does not meet
+ * its filter.
  */
 export async function triggerAction(
   context: ApiContext,
@@ -95,7 +97,7 @@ interface Actions {
   readonly dictionary: Dictionary;
 }
 
-/** Reads the prospect and all registrations. Throws `not_found` if the caller may not see the prospect. */
+/** Reads the prospect and all registrations of the company. Throws `not_found` if the caller may not see the prospect. */
 async function readActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Actions> {
   const [stored, webhooks, dictionary] = await Promise.all([
     readVisibleProspect(context, caller, prospectId),
@@ -110,12 +112,12 @@ async function readActions(context: ApiContext, caller: Caller, prospectId: numb
 const isMet = (registration: StoredRegistration, prospect: Prospect): boolean =>
   matchesFilter(filterOf(registration), manualData(registration.event, prospect));
 
-/** The row that says when an action was last triggered for a prospect. It detects that a user has clicked twice. */
+/** The row with the time at which an action was last triggered for a prospect. The service uses it to ignore a double click. */
 const StoredTrigger = z.object({ type: z.literal("press"), deliveryId: z.string(), pressedAt: z.int(), expiresAt: Id });
 
 /**
- * Writes the delivery, and the row that says when the action was last triggered. If it has just been triggered, writes nothing and returns
- * the id of the earlier delivery.
+ * Writes the delivery and the time at which the action was triggered. After a double click, it writes nothing and returns the id of the
+ * earlier delivery.
  */
 async function commitTrigger(
   context: ApiContext,
@@ -127,7 +129,7 @@ async function commitTrigger(
   const { id, companyId, webhookId, expiresAt } = delivery;
   const trigger: z.infer<typeof StoredTrigger> = { type: "press", deliveryId: id, pressedAt: now, expiresAt };
   const isFirst = any(missing("pk"), atMost("pressedAt", now - limits.doublePressMs));
-  // Checking the registration is enough, because the transaction that deletes a webhook also removes its registrations.
+  // It is enough to check the registration, because deleting a webhook deletes its registrations in the same transaction.
   const isRegistered = { check: keys.registration(companyId, webhookId, registrationId), when: present };
   const writes: Write[] = [
     {
@@ -149,7 +151,10 @@ async function commitTrigger(
   }
 }
 
-/** Makes a `webhook.test` delivery for one webhook. If the queue message is lost, the sweeper replaces it. Throws `not_found`. */
+/**
+ * Makes a `webhook.test` delivery for one webhook. If its queue message is lost, the sweeper (a function that runs every minute) sends it
+ * again. Throws `not_found`.
+ */
 export async function sendTestDelivery(
   context: ApiContext,
   queue: DeliveryQueue,
@@ -177,7 +182,7 @@ export async function sendTestDelivery(
   return { deliveryId: id };
 }
 
-/** Queues the delivery. Ignores an error of the queue, because the delivery is committed and the sweeper sends a message later. */
+/** Queues the delivery. An error of the queue is ignored: the delivery is committed, so the sweeper sends a message for it later. */
 async function enqueue(queue: DeliveryQueue, delivery: StoredDelivery, delaySeconds: number): Promise<void> {
   await queue.send([{ message: messageFor(delivery), delaySeconds }]).catch(() => undefined);
 }

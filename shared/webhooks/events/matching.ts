@@ -1,6 +1,6 @@
 /**
- * Finds the subscriptions that match an event. A subscription is an automatic registration. A warm function caches a company's
- * subscriptions as long as their version in the table stays the same.
+ * Finds the subscriptions that match an event. A subscription is an automatic registration of a webhook. A warm function caches a
+ * company's subscriptions as long as their version number in the table does not change.
  */
 import type { EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -17,16 +17,16 @@ import {
   type WebhookRows,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** The part of an automatic registration from which a delivery is made. */
+/** The fields of an automatic registration that are needed to make a delivery. */
 export type Subscriber = Pick<StoredRegistration, "companyId" | "webhookId" | "id" | "delayMinutes" | "delayChangedAt">;
 
-/** The part of an automatic registration that matching needs. The cache holds only this part. */
+/** The fields of an automatic registration that are needed to match events. The cache contains only these fields. */
 export type Subscription = Subscriber & Pick<StoredRegistration, "filter">;
 
-/** The subscriptions by event name, with one list for each webhook. */
+/** The subscriptions by event name. Each webhook has a separate list. */
 export type Subscriptions = ReadonlyMap<string, readonly (readonly Subscription[])[]>;
 
-/** An event whose data is either in memory as text or in a separate row. */
+/** An event whose data is either in memory (as text) or in a separate row. */
 export interface PublishedEvent extends Omit<DomainEvent, "data" | "event"> {
   readonly event: string;
   readonly data: EventData;
@@ -38,8 +38,8 @@ export interface Match {
 }
 
 /**
- * Returns the subscriptions whose filter the event meets. They alternate between webhooks, so that senders which process the list in order
- * do not reach the concurrency limit of one receiver.
+ * Returns the subscriptions whose filter the event meets. Subscriptions of different webhooks alternate. Senders that process the list in
+ * order therefore do not reach the concurrency limit of one webhook.
  */
 export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
   const byWebhook = (subscriptions.get(event.event) ?? []).map((own) =>
@@ -49,7 +49,7 @@ export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscri
   return Array.from({ length: longest }, (_, i) => byWebhook.flatMap((own) => own[i] ?? [])).flat();
 }
 
-/** Returns the subscriptions of these webhooks. Manual registrations are left out, because no event triggers them. */
+/** Returns the subscriptions of these webhooks. Manual registrations are no subscriptions, because no event triggers them. */
 export function subscriptionsOf(webhooks: readonly WebhookRows[]): Subscriptions {
   const byEvent = new Map<string, Subscription[][]>();
   for (const { registrations } of webhooks) {
@@ -67,16 +67,16 @@ const subscriptionOf = (registration: StoredRegistration): Subscription => {
 };
 
 /**
- * The largest size of the cache of all companies, in bytes. If a company has the largest permitted number of registrations, they take 73
- * MB with the largest permitted filters and 0.6 MB without filters.
+ * Maximum bytes of the cache for all companies. A company with the maximum number of registrations takes 73 MB with filters of the
+ * maximum size, and 0.6 MB without filters.
  */
 const CACHED_BYTES = 128 * 2 ** 20;
 
 const caches = new WeakMap<Table, SubscriptionsCache>();
 
 /**
- * Returns the current subscriptions of a company. One small read shows whether the cached ones are current. Call this after an event has
- * arrived, so that the result has each registration that is older than the event.
+ * Returns the current subscriptions of a company. One small read shows whether the cached ones are current. Call this function after the
+ * event has arrived, so that the result contains every registration that is older than the event.
  */
 export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,
@@ -92,8 +92,8 @@ export async function currentSubscriptions(
   }
   const { version, webhooks } = await readWebhooksAtVersion(table, companyId);
   const subscriptions = subscriptionsOf(webhooks);
-  // Do not cache a read shortly after a change. A Query during a transaction may see one row before its change and another row after it,
-  // because DynamoDB isolates only single rows, and the cache would keep this mixture.
+  // Shortly after a change, the result is not cached. DynamoDB isolates only single rows. A Query during a transaction may therefore
+  // return one row before its change and another row after it, and the cache would keep this mixture.
   const isSettled = readAt - version.changedAt >= limits.subscriptionsSettleMs;
   if (isSettled) cache.set(companyId, { version: version.number, readAt, subscriptions });
   else cache.delete(companyId);
@@ -101,14 +101,16 @@ export async function currentSubscriptions(
 }
 
 export interface CachedSubscriptions {
-  /** The version of the subscriptions. It was read first, so the subscriptions are at least as new. */
+  /** The version number of the subscriptions. It was read before them, so the subscriptions are at least as new. */
   readonly version: number;
-  /** The time of the read, in milliseconds since 1970. */
   readonly readAt: number;
   readonly subscriptions: Subscriptions;
 }
 
-/** A cache that evicts the least recently used company first. The newest entry is always kept, even if it is larger than the cache. */
+/**
+ * A cache of subscriptions by company. The least recently used company is evicted first. The newest entry is always kept, even if it is
+ * larger than the maximum.
+ */
 export class SubscriptionsCache {
   readonly #maxBytes: number;
   readonly #entries = new Map<number, { readonly cached: CachedSubscriptions; readonly bytes: number }>();
@@ -118,7 +120,7 @@ export class SubscriptionsCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** An upper bound for the memory of the cached subscriptions. */
+  /** Upper bound for the memory of the cached subscriptions, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -151,7 +153,7 @@ export class SubscriptionsCache {
 const ENTRY_BYTES = 400;
 const SUBSCRIPTION_BYTES = 300;
 /**
- * The memory of a cached filter is 7 bytes for each character of its text (1 for the text, up to 6 for parsed lists) and `FILTER_KEY_BYTES`
+ * A cached filter takes 7 bytes for each character of its text (1 for the text, and up to 6 for the parsed lists), and `FILTER_KEY_BYTES`
  * for each key.
  */
 const FILTER_BYTES = 7;

@@ -1,6 +1,6 @@
 /**
- * Publishes records of the table's stream: derives events, finds matching subscriptions, and makes deliveries. Publishing a record twice
- * changes nothing, because ids are deterministic and each row is written only once.
+ * Publishes records of the table's stream: makes events from them, finds the matching subscriptions, and creates deliveries. Publishing a
+ * record twice changes nothing, because all ids are derived from the record and a row is written only if it does not exist.
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
@@ -26,12 +26,12 @@ import {
 import { eventsOf, publishedTypes, type RowChange } from "#shared/webhooks/events/row-events.ts";
 import { fanOutMessage } from "#shared/webhooks/messages.ts";
 
-/** This many records are published together, because one batch write of the table accepts 25 rows. */
+/** Number of records that are published together. One batch write of the table accepts 25 rows. */
 const TOGETHER = 25;
 
 /**
- * Handles a batch of the stream in order. Lambda retries from the record that failed by a transient fault. A record that no retry can
- * publish is stored in a queue for operators, so that it does not block the stream.
+ * Handles a batch of stream records in order. If a fault is transient, Lambda repeats the batch from the failed record. A record that can
+ * never be published is sent to a queue for operators, so that it does not block the stream.
  */
 export function publishStream(
   context: () => EventContext,
@@ -47,8 +47,8 @@ export function publishStream(
 }
 
 /**
- * Publishes the records together. If that fails, publishes them one by one to find the faulty record. Records may be published twice,
- * because that changes nothing.
+ * Publishes the records together. If this fails, it publishes them one by one to find the faulty record. Publishing a record twice
+ * changes nothing.
  */
 async function publishTogether(
   context: EventContext,
@@ -106,7 +106,10 @@ export function batchReads(context: EventContext): BatchReads {
   };
 }
 
-/** Returns a function that reads once for each company and then returns the same result. A failed read is repeated at the next call. */
+/**
+ * Returns a function that loads the data of a company at the first call and then returns the same result. After a failure, the next call
+ * loads again.
+ */
 function once<T>(load: (companyId: number) => Promise<T>): (companyId: number) => Promise<T> {
   const loaded = new Map<number, Promise<T>>();
   return (companyId) => {
@@ -122,12 +125,12 @@ interface MatchedEvent {
   readonly subscriptions: readonly Subscription[];
 }
 
-/** The largest number of events that are written concurrently. It limits memory, because an event may have a quarter of a megabyte. */
+/** Maximum number of events that are written concurrently. It limits the memory, because an event may have 250 KB. */
 const PARALLEL = 8;
 
 /**
- * Publishes changed rows. Each event causes a limited number of writes, because its data is written once and its matches are either a few
- * deliveries or one fan-out row.
+ * Publishes the events of changed rows. The number of writes for an event is limited: its data is written once, and its matches become
+ * either a few deliveries or one fan-out row.
  */
 export async function publishChanges(
   context: EventContext,
@@ -149,8 +152,8 @@ export async function publishChanges(
 }
 
 /**
- * Separates events whose deliveries the publisher makes from events that are fanned out. The publisher makes the deliveries of events with
- * few matches, up to a limit for each company, so that one company cannot delay the stream.
+ * Separates the events whose deliveries the publisher creates itself from the events with many matches (fan-outs). The publisher creates
+ * only a limited number of deliveries for each company, so that one company cannot delay the stream.
  */
 function divide(matched: readonly MatchedEvent[]): { direct: MatchedEvent[]; fannedOut: MatchedEvent[] } {
   const room = new Map<number, number>();

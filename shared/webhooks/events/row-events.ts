@@ -1,5 +1,5 @@
 /**
- * Derives events from changed rows. A stream record contains the row before and after a write, and their difference shows what happened.
+ * Makes webhook events from changed rows. A stream record contains the row before and after a write. The difference shows what happened.
  */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -22,22 +22,22 @@ import {
   eventOf,
 } from "#shared/webhooks/events/catalogue.ts";
 
-/** One record of the table's stream. `before` is absent for a new row, and `after` for a removed one. */
+/** One record of the table's stream. `before` is undefined for a new row, and `after` is undefined for a deleted row. */
 export interface RowChange {
   readonly before: Item | undefined;
   readonly after: Item | undefined;
 }
 
 /**
- * The types of rows that have events. The stream's filter drops all other types. Physical deletes emit nothing, because the soft delete
- * already did.
+ * The types of rows whose changes are events. The stream's filter drops all other types. Deleting a row makes no event, because the
+ * record was marked as deleted before, and this made the event.
  */
 export const publishedTypes = ["prospect", "note", "appointment", "territory", "import"] as const;
 export type PublishedType = (typeof publishedTypes)[number];
 
 type Derive = (table: Table, change: RowChange, dictionary: () => Promise<Dictionary>) => Promise<DomainEvent[]>;
 
-/** The functions that derive the events of each type of row, in the order of publication. */
+/** The functions that make the events, by the type of the changed row. */
 export const eventsOf: Record<PublishedType, Derive> = {
   prospect: prospectEvents,
   note: noteEvents,
@@ -47,7 +47,7 @@ export const eventsOf: Record<PublishedType, Derive> = {
   import: async (_, { before, after }) => importEvents(before, after),
 };
 
-/** Derives the events of a prospect. Reads the table only if the prospect has more upcoming appointments than its row can hold. */
+/** Makes the events of a prospect. The table is read only if the prospect has more upcoming appointments than its row can contain. */
 async function prospectEvents(
   table: Table,
   change: RowChange,
@@ -60,8 +60,8 @@ async function prospectEvents(
 }
 
 /**
- * The events between two states of a prospect. A prospect that an import creates has no event, because the import has one event for the
- * whole file.
+ * Returns the events for a change of a prospect. Creating a prospect by an import makes no event, because the import makes one event for
+ * the whole file.
  */
 function prospectEventsBetween(
   before: StoredProspect | undefined,
@@ -109,7 +109,7 @@ function prospectEventsBetween(
   return events;
 }
 
-/** The names in `changedFields`, each with its field in the row. */
+/** The names in the event's list `changedFields`, each with the field of the row. */
 const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect]> = [
   ["name", "name"],
   ["phoneNumber", "phoneNumber"],
@@ -126,7 +126,7 @@ const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect
   ["customFieldData", "customFieldData"],
 ];
 
-/** Derives the event of a new note. No other change of a note has an event. */
+/** Makes the event of a new note. Other changes of a note are no events. */
 async function noteEvents(
   table: Table,
   change: RowChange,
@@ -154,7 +154,7 @@ async function appointmentEvents(
 }
 
 function appointmentEvent(before: StoredAppointment | undefined, after: StoredAppointment) {
-  // A soft delete moves the row to another key, so the stream reports a new row.
+  // A deletion first moves the row to another key, so the stream reports it as a new row.
   if (after.deletedAt !== undefined) return "appointment.cancelled";
   if (before === undefined) return after.importId === undefined ? "appointment.created" : undefined;
   if (before.version === after.version) return undefined;
@@ -180,22 +180,22 @@ async function prospectOf(
   return presentProspect(prospect, await nextAppointment(table, prospect, Date.parse(updatedAt)), dictionary);
 }
 
-/** Derives at most one event. Each write that raises the row's version creates, changes or soft-deletes the territory. */
+/** Returns at most one event. Each write that raises the row's version number creates, changes or deletes the territory. */
 function territoryEvents(before: StoredTerritory | undefined, after: StoredTerritory): DomainEvent[] {
   if (before !== undefined && (before.deletedAt !== undefined || before.version === after.version)) return [];
   return [eventOf(after, territoryEvent(before, after), { territory: presentTerritory(after) })];
 }
 
 function territoryEvent(before: StoredTerritory | undefined, after: StoredTerritory) {
-  // A soft delete moves the row to another key, so the stream reports a new row.
+  // A deletion first moves the row to another key, so the stream reports it as a new row.
   if (after.deletedAt !== undefined) return "territory.deleted";
   return before === undefined ? "territory.created" : "territory.updated";
 }
 
-/** An event lists at most this many errors, because a delivery with its body must fit into one row of 400 KB. */
+/** Maximum number of errors in an event. A delivery with its body must fit into one row of 400 KB. */
 const IMPORT_ERRORS = 100;
 
-/** Binary values are bytes in the table but base64 text in stream records. */
+/** Accepts binary values as bytes (from the table) and as base64 text (from stream records). */
 const Bytes = z.union([
   z.instanceof(Uint8Array),
   z.pipe(
@@ -206,7 +206,7 @@ const Bytes = z.union([
 const ImportRow = z.extend(StoredImport, { errors: Bytes });
 const State = z.object({ state: z.string() });
 
-/** Derives one event when an import completes. A dry run has none. */
+/** Makes one event when an import is completed. A dry run makes none. */
 function importEvents(before: unknown, after: unknown): DomainEvent[] {
   const row = ImportRow.parse(after);
   const was = before === undefined ? undefined : State.parse(before).state;

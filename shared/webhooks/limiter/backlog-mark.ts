@@ -1,13 +1,13 @@
 /**
- * The mark in the limiter's row which says that throttled deliveries wait. This is a separate file, because the functions that change
- * webhooks need only the mark in their bundles.
+ * The mark in a limiter's row that throttled deliveries are waiting. It is in a separate file, because functions that change webhooks
+ * need only the mark in their bundles.
  */
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
 
 /**
- * The attributes that set the mark. They put the row into the due index until the mark is removed. The sweeper finds the row there each
- * minute and continues the drain (the sending of these deliveries).
+ * Returns the attributes of the mark. They put the limiter's row into the due index (an index of rows by due time). The sweeper finds the
+ * row there every minute and continues to send the throttled deliveries, until the mark is removed.
  */
 export const backlogMark = (companyId: number, webhookId: number, nowMs: number) => ({
   type: "gate" as const,

@@ -1,7 +1,7 @@
 /**
- * The concurrency limiter of a webhook, stored in one row. Its slots limit how many senders serve the webhook at the same time. Its circuit
- * breaker stops all of them after failures. Each delivery in flight has an attribute with its slot and the end of the slot's lease, so that
- * the slot of a killed sender becomes free.
+ * The concurrency limiter of a webhook, stored in one row. A sender may send to the webhook only while it has one of the webhook's few
+ * slots. After successive failures, the limiter's circuit breaker stops all senders for a while. The row has an attribute for each
+ * delivery in flight, with its slot and the end of the slot's lease. The slot of a killed sender therefore becomes free.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -24,31 +24,34 @@ import { throttledDrainMessage } from "#shared/webhooks/messages.ts";
 import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
 
 export const StoredLimiter = z.object({
-  /** Stored rows contain this older name of the limiter, so it must not change. */
+  /** An older name of the limiter. Stored rows contain it, so it must not change. */
   type: z.literal("gate"),
   companyId: Id,
   webhookId: Id,
-  /** The number of concurrency slots in use. */
+  /** Number of slots in use. */
   used: z._default(z.int(), 0),
-  /** The number of failed attempts since the last success. */
+  /** Number of failed attempts since the last success. */
   fails: z._default(z.int(), 0),
-  /** Whether the last exchange took too long for a quick receiver. */
+  /** True if the last exchange took too long for a quick receiver. */
   slow: z._default(z.boolean(), true),
-  /** The circuit breaker is open until this time. After it, one delivery at a time probes the receiver. */
+  /** The circuit breaker is open until this time. Afterwards, one delivery at a time is sent as a probe. */
   openUntil: z.optional(Timestamp),
-  /** How often the circuit breaker has opened since the last success. */
+  /** Number of times that the circuit breaker has opened since the last success. */
   openings: z._default(z.int(), 0),
   /**
-   * How many times in succession requests could not be sent at all. Above 0, `openUntil` is the end of a backoff and not of an open
-   * breaker.
+   * Number of successive times that requests could not be sent at all, for example because DNS failed. If it is above 0, `openUntil` is
+   * the end of a wait and not of an open breaker.
    */
   unsent: z._default(z.int(), 0),
-  /** The mark which says that throttled deliveries wait. It puts the row into the due index, where the sweeper finds it each minute. */
+  /**
+   * The mark that throttled deliveries are waiting. It puts the row into the due index (an index of rows by due time), in which the
+   * sweeper finds the row every minute.
+   */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
   /**
-   * Throttled deliveries are sent in steps (drain.ts). During a step this is the end of its lease, and otherwise the time of the next
-   * step.
+   * Throttled deliveries are sent in steps (drain.ts). During a step, this is the end of the step's lease. Between two steps, it is the
+   * time of the next step.
    */
   lookUntil: z.optional(Timestamp),
   emptySince: z.optional(Timestamp),
@@ -57,32 +60,32 @@ export type StoredLimiter = z.infer<typeof StoredLimiter>;
 
 export const newLimiter = (companyId: number, webhookId: number): Item => ({ type: "gate", companyId, webhookId });
 
-/** Reads the limiter's row. An unused limiter has no row, so this returns a new one. */
+/** Reads the limiter's row. Returns a new one if the row does not exist, because the limiter was never used. */
 export const readLimiter = async ({ table }: EventContext, companyId: number, webhookId: number): Promise<Item> =>
   (await table.get(limiterKeys.limiter(companyId, webhookId))) ?? newLimiter(companyId, webhookId);
 
 /**
- * The shares of all senders that one receiver may occupy. A receiver that is slow, failing or not known yet gets the smaller share, so that
- * it cannot block other receivers.
+ * The shares of all senders that one webhook may occupy. A receiver that is slow, failing or not known yet gets the smaller share, so
+ * that it cannot block other receivers.
  */
 const QUICK_SHARE = 0.8;
 const SLOW_SHARE = 0.2;
 export const slotLimit = (senders: number, slow: boolean): number =>
   Math.max(1, Math.floor(senders * (slow ? SLOW_SHARE : QUICK_SHARE)));
 
-/** A receiver that answers within this time is quick. */
+/** A receiver that answers within this many milliseconds is quick. */
 const QUICK_MS = 1_000;
-/** If all slots were taken within the last five seconds, a quick receiver will probably free one soon. */
+/** If all slots were taken within the last five seconds, one of them will probably be free soon. */
 const YOUNG_MS = 5_000;
 
-/** This many successive failures open the circuit breaker. */
+/** Number of successive failures that opens the circuit breaker. */
 export const BREAKER_FAILURES = 5;
 /** The circuit breaker stays open for 10 s, then 20 s, 40 s and so on, up to 5 min. It therefore delays a due delivery by at most 5 min. */
 const OPEN_MS = 10_000;
 const OPEN_MAX_MS = 300_000;
 const openMs = (openings: number): number => Math.min(OPEN_MAX_MS, OPEN_MS * 2 ** Math.min(openings, 10));
 
-/** The deliveries that a sender wants to send with one concurrency slot. */
+/** Deliveries that a sender wants to send with one slot. */
 export interface SlotClaim {
   readonly companyId: number;
   readonly webhookId: number;
@@ -90,23 +93,23 @@ export interface SlotClaim {
 }
 
 export type Acquisition =
-  /** The sender has got a concurrency slot. Pass `slot` to free it. */
+  /** The sender has got a slot. It passes `slot` to free it. */
   | { readonly kind: "acquired"; readonly slot: string }
-  /** Another sender is sending the deliveries `ids`. It holds their concurrency slot until `until` at the latest. */
+  /** Another sender is sending the deliveries `ids`. It holds their slot until `until` at the latest. */
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
-  /** All concurrency slots are in use, but a quick receiver will probably free one soon. */
+  /** All slots are in use, but a quick receiver will probably free one soon. */
   | { readonly kind: "soon" }
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly until: string };
 
 export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
-/** Takes a concurrency slot. Several deliveries may share a slot only while the receiver is quick. A refusal also costs one write. */
+/** Takes a slot. Several deliveries may share a slot only while the receiver is quick. A refusal costs one write too. */
 export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
   const { companyId, webhookId, ids } = claim;
   for (;;) {
     const now = context.clock.now();
-    // Keep this text short, so that writing a row with ten deliveries in flight still costs one write unit.
+    // The text of a slot is short, so that writing a row with ten deliveries in flight costs only one write unit.
     const slot = `${iso(now + LEASE_MS)} ${randomBytes(6).toString("base64url")}`;
     const own = Object.fromEntries(ids.map((id) => [id, slot]));
     const change = { set: { type: "gate", companyId, webhookId, ...own }, add: { used: 1 } };
@@ -134,7 +137,7 @@ function isFree(ids: readonly string[], now: number, senders: number): Condition
   return all(...areIdle, isClosed, any(hasSlowSlot, hasQuickSlot));
 }
 
-/** Whether several deliveries may share a concurrency slot. The receiver must be quick and its last exchange must have succeeded. */
+/** Returns true if several deliveries may share a slot. The receiver must be quick, and its last exchange must have succeeded. */
 export const takesBatches = ({
   slow,
   fails,
@@ -148,8 +151,8 @@ interface Capacity {
 }
 
 /**
- * Estimates from a row that was read how many concurrency slots are free, and why the limiter would refuse a further delivery. The row may
- * have changed since, so only `acquireSlot` decides.
+ * Estimates how many slots are free and why the limiter would refuse a further delivery. The row may have changed since it was read, so
+ * only `acquireSlot` decides.
  */
 export function capacityOf(row: Item, now: number, senders: number): Capacity {
   const limiter = StoredLimiter.parse(row);
@@ -198,8 +201,8 @@ export interface Observation {
 }
 
 /**
- * Frees the concurrency slot and counts successes and failures in the order in which the exchanges ended. Successive failures open the
- * circuit breaker, and a success closes it.
+ * Frees the slot, and counts successes and failures in the order in which the exchanges ended. Successive failures open the circuit
+ * breaker, and a success closes it.
  */
 export async function releaseSlot(
   context: EventContext,
@@ -232,8 +235,8 @@ export async function releaseSlot(
 }
 
 /**
- * Frees the concurrency slot after requests that could not be sent, and stops sending for a backoff, which grows like the open times of the
- * circuit breaker. Afterwards one delivery at a time probes whether requests can be sent. Returns the end of the backoff.
+ * Frees the slot after requests that could not be sent, and stops sending for a while. The time grows like the open times of the circuit
+ * breaker. Afterwards, one delivery at a time tests whether requests can be sent. Returns the end of the time.
  */
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
@@ -252,7 +255,7 @@ const openEnd = ({ timeScale }: EventContext, now: number, openings: number): st
 
 const isNotOpen = (now: number): Condition => any(missing("openUntil"), atMost("openUntil", iso(now)));
 
-/** Frees the concurrency slot and makes `change` in the same write. Returns the new row, or undefined if the slot was already free. */
+/** Frees the slot and applies `change` in the same write. Returns the new row, or undefined if the slot was already free. */
 export function freeSlot(
   context: EventContext,
   { companyId, webhookId, ids }: SlotClaim,
@@ -263,12 +266,12 @@ export function freeSlot(
   return updateIf(context, {
     update: limiterKeys.limiter(companyId, webhookId),
     change: { set, add: { ...add, used: -1 }, remove: [...remove, ...ids] },
-    // One attribute is enough, because all attributes of a slot are written and removed together.
+    // It is enough to check one attribute, because all attributes of a slot are written and removed together.
     when: equals(ids[0] ?? "", slot),
   });
 }
 
-/** Makes the write. Returns the current row if the condition fails. */
+/** Makes the write. If its condition fails, it returns the current row. */
 async function refusingRow(
   { table }: EventContext,
   write: Parameters<EventContext["table"]["write"]>[0],
@@ -282,13 +285,13 @@ async function refusingRow(
   }
 }
 
-/** If all concurrency slots are in use, the drain of the throttled backlog waits this long before its next step. */
+/** Milliseconds until the next step of sending throttled deliveries, if all slots are in use. */
 export const FULL_MS = 2_000;
 
 /**
- * Moves refused deliveries of one webhook into its throttled backlog. They use up no attempt and keep their due time. The limiter is marked
- * first, so that the drain finds them even if this sender is killed. The mark is checked again at the end, because a drain may have removed
- * it in between.
+ * Moves refused deliveries of one webhook into its throttled backlog. They lose no attempt and keep their due time. The limiter's mark is
+ * written first, so that the deliveries are found even if this sender is killed. The mark is checked again at the end, because the
+ * sending of the backlog may have removed it in between.
  */
 export async function addToThrottledBacklog(
   context: EventContext,
@@ -316,8 +319,8 @@ export async function addToThrottledBacklog(
 }
 
 /**
- * Sets the limiter's mark, which says that throttled deliveries wait. Returns false if the mark needs no change: it is set, and the drain
- * has not seen an empty backlog.
+ * Sets the limiter's mark that throttled deliveries are waiting. Returns false if nothing needs to change: the mark is set, and nobody
+ * has found the backlog empty.
  */
 async function mark(context: EventContext, limiter: Item): Promise<boolean> {
   const { companyId, webhookId, dueShard, emptySince } = StoredLimiter.parse(limiter);

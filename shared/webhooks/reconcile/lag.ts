@@ -1,6 +1,6 @@
 /**
- * Counts the waiting deliveries and logs how late they are, once a minute. It keeps only sums, so its memory does not grow with the
- * backlog.
+ * Counts the waiting deliveries and logs once a minute how late they are. It keeps only sums, so its memory does not grow with the number
+ * of deliveries.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -16,12 +16,15 @@ export type DueEntry = z.infer<typeof DueEntry>;
 
 export const companyOf = ({ pk }: Pick<DueEntry, "pk">): number => Number(/^C#(\d+)#/.exec(pk)?.[1]);
 
-/** Whether an entry of the due index belongs to a delivery. Other entries belong to webhooks, limiters, replays and fan-outs. */
+/**
+ * Returns true if an entry of the due index (rows by due time) belongs to a delivery. Other entries belong to webhooks, limiters, replays
+ * and fan-outs.
+ */
 export const isDelivery = ({ sk }: Pick<DueEntry, "sk">): boolean => sk.startsWith("D#");
 
 interface Waiting {
   count: number;
-  /** The earliest due time; Infinity if nothing waits. */
+  /** The earliest due time in milliseconds since 1970. It is Infinity if nothing waits. */
   oldestMs: number;
   readonly byCompany: Map<number, number>;
 }
@@ -35,19 +38,19 @@ function addTo(waiting: Waiting, { pk, dueAt }: DueEntry): void {
   waiting.byCompany.set(companyId, (waiting.byCompany.get(companyId) ?? 0) + 1);
 }
 
-/** The entries of the due index are kept in memory for a second pass if there are at most this many. */
+/** Maximum number of index entries that are kept in memory for a second pass. */
 const CACHED_ENTRIES = 2_000;
 
-/** The overdue entries of the due index. Deliveries of a paused webhook and throttled deliveries are not among them. */
+/** The overdue entries of the due index. The backlogs of paused webhooks and of limiters are not included. */
 export interface Overdue {
   readonly deliveries: Waiting;
   readonly fanOuts: number;
   readonly throttled: readonly { readonly companyId: number; readonly id: number }[];
-  /** Yields the entries of a partition a second time, from memory if they are few. */
+  /** Yields the entries of a partition a second time. They come from memory if they are few. */
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
 }
 
-/** Counts the entries of the due index that are due at `upTo` or before. If `upTo` is undefined, counts all entries. */
+/** Counts the entries of the due index with a due time up to `upTo`. If `upTo` is undefined, it counts all entries. */
 export async function countOverdue(table: Table, upTo: string | undefined): Promise<Overdue> {
   const read = (pk: string) => table.query({ pk, index: "due", ...(upTo !== undefined && { upTo }) });
   const deliveries = nothing();
@@ -70,13 +73,13 @@ export async function countOverdue(table: Table, upTo: string | undefined): Prom
   return { deliveries, fanOuts, throttled, again: (shard) => cache?.get(shard) ?? read(shard) };
 }
 
-/** The deliveries in a backlog are counted only up to this number, so that reading one page of the index is enough. */
+/** Maximum number of deliveries that are counted in a backlog. Reading one page of the index is then enough. */
 const COUNTED = 5_000;
 const PARALLEL = 8;
 
 /**
- * Logs one line for the service and one for each company with waiting deliveries. Counts no further backlog after `endMs`, and logs how
- * many were left out.
+ * Logs one line for the service, and one for each company with waiting deliveries. After `endMs` it counts no further backlog, and it
+ * logs how many backlogs it has left out.
  */
 export async function reportLag(
   context: EventContext,
@@ -112,7 +115,7 @@ export async function reportLag(
 
 const secondsSince = (oldestMs: number, now: number): number => Math.max(0, Math.floor((now - oldestMs) / 1_000));
 
-/** Yields the index partitions with the throttled deliveries and the partitions with the deliveries of paused webhooks. */
+/** Yields the index partitions of throttled backlogs and of paused backlogs. */
 async function* backlogShards(
   { table }: EventContext,
   throttled: Overdue["throttled"],

@@ -1,6 +1,7 @@
 /**
- * Reconciles the deliveries of a company: each expected delivery must be delivered, waiting, exhausted or cancelled. Also compares each
- * delivery with its attempts, debounce window, entry of the due index and limiter, and lists every contradiction as a fault.
+ * Reconciles the deliveries of a company: checks that no expected delivery is lost, and that each is delivered, waiting, exhausted or
+ * cancelled. Also compares each delivery with its attempts, debounce window, entry of the due index and limiter. Every contradiction is a
+ * fault.
  */
 import type { AppContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -27,14 +28,18 @@ import {
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 const noCounts = {
-  /** The number of deliveries in the ledger of expected deliveries. A delivery without a ledger entry also counts, and is a fault. */
+  /**
+   * Number of expected deliveries, which the ledger of expected deliveries names. A delivery that the ledger does not name is a fault and
+   * counts too.
+   */
   matched: 0,
   delivered: 0,
   waiting: 0,
   exhausted: 0,
   cancelled: 0,
   /**
-   * How many of the waiting deliveries wait because their webhook is paused, and how many because no concurrency slot was free (throttled).
+   * How many of the waiting deliveries wait because their webhook is paused (`paused`), and how many because the concurrency limiter had
+   * no free slot (`throttled`).
    */
   paused: 0,
   throttled: 0,
@@ -43,7 +48,7 @@ const noCounts = {
 type Counts = typeof noCounts;
 
 export interface Reconciliation extends Counts {
-  /** The number of matching subscriptions for which a fan-out has not made the delivery yet. `matched` does not contain them. */
+  /** Number of matching subscriptions for which a fan-out has not created the delivery yet. They are not part of `matched`. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }
@@ -51,8 +56,8 @@ export interface Reconciliation extends Counts {
 type ReadContext = Pick<AppContext, "table" | "clock">;
 
 /**
- * Reconciles a company. A row that changes during the read may look wrong, so faults are checked `again` times after a wait. Only a fault
- * that every check finds is reported.
+ * Reconciles a company. A row that changes during the check may look wrong. Faults are therefore checked `again` times after a wait, and
+ * only those that every check finds are reported.
  */
 export async function reconcile(
   context: ReadContext,
@@ -71,7 +76,8 @@ export async function reconcile(
 
 async function reconcileOnce({ table, clock }: ReadContext, companyId: number): Promise<Reconciliation> {
   const now = clock.now();
-  // Read the expected deliveries before the rows. In the opposite order, a delivery that is added in between would look lost.
+  // The ledger of expected deliveries is read before the deliveries. In the opposite order, a delivery that is added in between would
+  // look lost.
   const expected = await readExpected(table, companyId, now);
   const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, expected.fanOuts, now);
   const webhooks = new Map((await readWebhooks(table, companyId)).map((rows) => [rows.webhook.id, rows]));
@@ -86,7 +92,7 @@ async function reconcileOnce({ table, clock }: ReadContext, companyId: number): 
     const state = await readWebhookState(table, { companyId, webhookId }, rows, entries, now);
     const found = await reconcileWebhook(table, state, expected.deliveries.get(webhookId) ?? new Set(), known);
     for (const name of countNames) sums[name] += found[name];
-    // Do not spread the faults into one `push`, because a call accepts only about 120 000 arguments.
+    // The faults are not spread into one call of `push`, because a call accepts only about 120 000 arguments.
     for (const fault of found.faults) faults.push(fault);
   }
   const sum = sums.delivered + sums.waiting + sums.exhausted + sums.cancelled;
@@ -137,7 +143,7 @@ async function reconcileWebhook(
 const DAY_MS = 86_400_000;
 
 interface Expected {
-  /** The ids of the expected deliveries that have not expired, by webhook. */
+  /** The expected deliveries that have not expired: their ids by webhook. */
   readonly deliveries: Map<number, Set<string>>;
   readonly fanOuts: Map<string, ExpectedFanOut>;
 }
@@ -146,7 +152,7 @@ async function readExpected(table: Table, companyId: number, now: number): Promi
   const deliveries = new Map<number, Set<string>>();
   const fanOuts = new Map<string, ExpectedFanOut>();
   const days: string[] = [];
-  // Include tomorrow, because the clock of the function that wrote an event may be ahead.
+  // Tomorrow is included, because the clock of the function that wrote an event may be ahead.
   for (let at = now - limits.deliveryKeptMs; at < now + 2 * DAY_MS; at += DAY_MS) {
     days.push(new Date(at).toISOString().slice(0, 10));
   }

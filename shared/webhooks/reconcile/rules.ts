@@ -1,4 +1,7 @@
-/** The rules of reconciliation. A delivery's state, attempts, body, entry of the due index, limiter and debounce window must agree. */
+/**
+ * The rules of reconciliation: the state of a delivery must agree with its attempts, body, entry of the due index, limiter and debounce
+ * window.
+ */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
@@ -12,12 +15,14 @@ import type { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type DueEntry, isExpired, type WebhookState } from "#shared/webhooks/reconcile/webhook-state.ts";
 import { MAX_ATTEMPTS } from "#shared/webhooks/retry-plan.ts";
 
-/** After this time the sweeper has certainly replaced a lost message. */
+/** After this time the sweeper has certainly sent a lost message again. */
 const SWEPT_MS = 15 * 60_000;
-/** The clocks of two functions may differ by this much. */
+/** Upper bound for the difference between the clocks of two functions. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** Whether all of the given times are more than a quarter of an hour ago, so that the sweeper must have acted. Ignores undefined times. */
+/**
+ * Returns true if all given times are more than a quarter of an hour ago. The sweeper must then have acted. Undefined times are ignored.
+ */
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
   times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
 
@@ -84,8 +89,8 @@ function jsonOf(body: string): unknown {
 const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
 
 /**
- * Returns the faults of a delivery's attempts, which must be numbered from 1 without a gap. There may be one attempt more than the
- * delivery's row counts, because a sender may be killed after it has recorded the attempt. This attempt will then be made again.
+ * Returns the faults of a delivery's attempts. They must be numbered from 1 without a gap. One attempt more than the delivery's row
+ * counts is allowed: a sender may have been killed after it had recorded the attempt, and the attempt is then made again.
  */
 function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: readonly Attempt[]): string[] {
   const faults: string[] = [];
@@ -135,7 +140,7 @@ function waitingFaults(
         ? ["has been due for a quarter of an hour"]
         : ["waits for a deleted registration"];
     case keys.pausedBacklogShard(companyId, webhookId):
-      // When the throttled deliveries of a deleted webhook are drained, all its other waiting deliveries are cancelled too.
+      // When the throttled backlog of a deleted webhook is processed, all its other waiting deliveries are cancelled too.
       if (webhook === undefined) return limiter?.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
@@ -147,11 +152,14 @@ function waitingFaults(
   }
 }
 
-/** The fields that this check needs of an event in a debounce window. The event's data is not read. */
+/** The fields of an event in a debounce window that this check needs. The event's data is not read. */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 
-/** Returns a fault for each debounced delivery whose number of events differs from the number in its row or in its open window. */
+/**
+ * Returns a fault for each delivery with a debounce window whose number of events differs from the number in its row or in its open
+ * window.
+ */
 export async function windowFaults(table: Table, state: WebhookState): Promise<string[]> {
   const debounced = [...state.deliveries.values()].filter(
     (delivery) => delivery.body === undefined && delivery.sharedData === undefined && delivery.state !== "cancelled",
@@ -166,7 +174,7 @@ export async function windowFaults(table: Table, state: WebhookState): Promise<s
   });
 }
 
-/** Counts, by delivery id, the events that joined the delivery and the events that its open window lists. */
+/** Counts by delivery id the events that joined the delivery, and the events that its open window lists. */
 async function readWindows(table: Table, { companyId, webhookId }: WebhookState) {
   const joined = new Map<string, number>();
   const open = new Map<string, number>();
@@ -188,12 +196,12 @@ async function readWindows(table: Table, { companyId, webhookId }: WebhookState)
   return { joined, open };
 }
 
-/** Whether the data of an event exists, by event id. */
+/** For each event id, whether the data of the event exists. */
 export type KnownData = Map<string, boolean>;
 
 const TOGETHER = 25;
 
-/** Returns the deliveries that cannot be sent, because the data of their event is gone. */
+/** Returns a fault for each delivery that cannot be sent because the data of its event does not exist. */
 export async function dataFaults(
   table: Table,
   { companyId, deliveries }: WebhookState,
@@ -213,7 +221,7 @@ export async function dataFaults(
 }
 
 export interface FanOuts {
-  /** The number of matching subscriptions for which no delivery is made yet. `matched` does not contain them. */
+  /** Number of matching subscriptions for which no delivery is created yet. They are not part of `matched`. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }

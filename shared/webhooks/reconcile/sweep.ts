@@ -24,36 +24,36 @@ import { companyOf, countOverdue, DueEntry, isDelivery, reportLag } from "#share
 import { updateIf } from "#shared/webhooks/settle.ts";
 
 /**
- * The operator chooses `messages-lost` if the queue was purged or is new. The sweeper then queues every waiting delivery, even if it is not
- * due.
+ * What the sweeper assumes about the queue. An operator chooses `messages-lost` if the queue was purged or is new. The sweeper then
+ * queues every waiting delivery, even if it is not due.
  */
 export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
 export type SweepInput = z.infer<typeof SweepInput>;
 
 /** A delivery that became due within this time probably still has its message. */
 const GRACE_MS = 30_000;
-/** A delivery is queued again at most once in this time. Otherwise the messages of a backlog would double every minute. */
+/** A delivery is queued again at most once within this time. Otherwise the number of messages for a backlog would double every minute. */
 const SWEEP_AGAIN_MS = 10 * 60_000;
-/** In each partition, this many entries are written concurrently and queued with one call. */
+/** Number of entries that are written concurrently and then queued with one call, in each partition of the due index. */
 const TOGETHER = 10;
 /**
- * One run of the sweeper handles at most this many entries. An entry takes two milliseconds of processor time, so all take less than half
+ * Maximum number of entries that one run handles. An entry takes two milliseconds of processor time, so together they take less than half
  * of the function's 50 s.
  */
 export const CAPACITY = 10_000;
-/** No entry is begun after `WORK_MS`, and no backlog is counted after `METRICS_MS`, because the function times out after 50 s. */
+/** The function times out after 50 s. After `WORK_MS` no entry is begun, and after `METRICS_MS` no backlog is counted. */
 const WORK_MS = 35_000;
 const METRICS_MS = 42_000;
 
 /**
- * Returns a company's stride. With a stride of 3, one run of the sweeper handles every third due delivery of the company, and the next run
- * begins at another delivery.
+ * Returns a company's stride. With a stride of 3, one run handles every third due delivery of the company. The next run begins at another
+ * delivery.
  */
 export type Strides = (companyId: number) => number;
 
 /**
- * Divides the capacity of one run of the sweeper fairly between companies. `counts` has the number of due deliveries of each company. If a
- * company has fewer than an equal share, the run handles all of them, and the other companies divide the rest.
+ * Divides the capacity of one run fairly between companies. `counts` contains the number of due deliveries of each company. A company
+ * with fewer than an equal share is handled completely, and the others divide the rest.
  */
 export function fairStrides(counts: ReadonlyMap<number, number>, capacity: number): Strides {
   const equal = capacity / Math.max(1, counts.size);
@@ -75,12 +75,12 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
   const run: Run = { context, assume, queued: 0, fannedOut: new Set(), failed: [] };
   const work = keys.dueShards().map((shard) => sweepShard(run, overdue.again(shard), strides, endMs));
   const ends = await Promise.allSettled(work);
-  // Report the metrics last and ignore their errors, because replacing lost messages is more important.
+  // The metrics come last and their errors are ignored, because sending lost messages again is more important.
   await reportLag(context, overdue, begun + METRICS_MS).catch((error: unknown) =>
     log.error("lag not reported", errorFields(error)),
   );
   for (const end of ends) if (end.status === "rejected") throw end.reason;
-  // A row that cannot be read does not stop the other entries, but the run must fail in the end, so that the alarm for errors starts.
+  // A row that cannot be read does not stop the other entries. The run must still fail at its end, so that the alarm for errors goes off.
   if (run.failed.length > 0) throw run.failed[0];
   return run.queued;
 }
@@ -89,15 +89,15 @@ interface Run {
   readonly context: EventContext;
   readonly assume: SweepInput["assume"];
   queued: number;
-  /** The ids of the companies whose fan-outs have got a message in this run. */
+  /** Companies whose fan-outs have already got a message in this run. */
   readonly fannedOut: Set<number>;
-  /** The first error of this run, if any. */
+  /** The errors of this run. Only the first one is thrown. */
   readonly failed: unknown[];
 }
 
 /**
- * Handles the entries of a partition in small groups while it is read. A company's stride, by which a run skips entries, applies only to
- * deliveries, because a webhook has few other entries.
+ * Handles the entries of a partition in small groups while it is being read. The stride, by which a run skips entries, applies only to
+ * deliveries, because there are few other entries.
  */
 async function sweepShard(
   run: Run,
@@ -150,7 +150,8 @@ async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> 
 }
 
 /**
- * Returns the message that replaces a lost one, or undefined if the delivery needs none. The row decides, because the index lags behind it.
+ * Returns the message that replaces a lost one. Returns undefined if none is needed. The row decides, because the index lags behind the
+ * rows.
  */
 async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): Promise<Queued | undefined> {
   const step = stepMessage(key);
@@ -174,8 +175,8 @@ async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): 
 }
 
 /**
- * Returns the message that starts the next step of a drain or fan-out. A superfluous message is harmless, because a lease permits only one
- * step at a time.
+ * Returns the message that starts the next step of a backlog, replay or fan-out. A superfluous message does no harm, because a lease
+ * allows only one step at a time.
  */
 function stepMessage(key: Key): QueueMessage | undefined {
   const webhook = keys.webhookAt(key);

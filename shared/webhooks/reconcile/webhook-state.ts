@@ -1,4 +1,4 @@
-/** Reads all rows that belong to the deliveries of one webhook, for reconciliation. */
+/** Reads all rows about the deliveries of one webhook, for reconciliation (the check that no delivery is lost). */
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
@@ -15,10 +15,10 @@ export interface DueEntry {
   readonly dueAt: string;
 }
 
-/** The entries of the due index by delivery id. */
+/** Entries of the due index (rows by due time), by delivery id. */
 export type DueEntries = Map<string, DueEntry[]>;
 
-/** Reads a company's entries of the due index by webhook. Deliveries of paused webhooks and throttled deliveries are left out. */
+/** Reads a company's entries of the due index, by webhook. The backlogs of paused webhooks and of limiters are not included. */
 export async function readDue(table: Table, companyId: number): Promise<Map<number, DueEntries>> {
   const found = new Map<number, DueEntries>();
   const own = new RegExp(`^C#${companyId}#D#(\\d+)#\\d+$`);
@@ -51,14 +51,14 @@ function addEntry(entries: DueEntries, item: Item): void {
 interface Rows {
   readonly deliveries: Map<string, StoredDelivery>;
   readonly attempts: Map<string, StoredAttempt[]>;
-  /** The ids of deliveries whose rows cannot be parsed. */
+  /** Ids of deliveries whose rows are not valid. */
   readonly unreadable: string[];
 }
 
 export interface WebhookState extends Rows {
   readonly companyId: number;
   readonly webhookId: number;
-  /** The row of the webhook; undefined if the webhook is deleted. */
+  /** The row of the webhook. Undefined if the webhook is deleted. */
   readonly webhook: StoredWebhook | undefined;
   readonly registered: ReadonlySet<number>;
   readonly entries: DueEntries;
@@ -69,8 +69,8 @@ export interface WebhookState extends Rows {
 }
 
 /**
- * Reads the state of a webhook. `due` has the webhook's entries of the due index. This function adds the entries of throttled deliveries
- * and of deliveries that wait because of a pause.
+ * Reads the state of a webhook. `due` contains the webhook's entries of the due index. This function adds the entries of its throttled
+ * backlog and its paused backlog.
  */
 export async function readWebhookState(
   table: Table,
@@ -118,5 +118,5 @@ function addRow({ deliveries, attempts, unreadable }: Rows, item: Item, now: num
   }
 }
 
-/** Whether a row has expired. DynamoDB deletes an expired row only some hours later, and until then it must not count. */
+/** Returns true if a row has expired. DynamoDB deletes an expired row some hours later. Until then, the row must not count. */
 export const isExpired = (expiresAt: number, now: number): boolean => expiresAt * 1_000 <= now;

@@ -1,4 +1,7 @@
-/** The filter of a registration: criteria that an event's `data` must meet. A filter is only data. Never evaluate a part of it as code. */
+/**
+ * The filter of a registration: criteria that the `data` of an event must meet. A filter comes from users and is only data. Never
+ * evaluate a part of it as code.
+ */
 
 import * as z from "zod/mini";
 import { finiteNumbers, isObject } from "#shared/json.ts";
@@ -7,8 +10,8 @@ import * as limits from "#shared/limits.ts";
 type Json = z.infer<ReturnType<typeof z.json>>;
 
 /**
- * A filter matches if every key matches. A key is a name or a dot path, and may have a nested filter as its value. A list matches if it
- * contains the value, and null matches only null.
+ * A filter matches if every one of its keys matches. A key is a name or a path with dots. Its value may be another filter. A list in the
+ * data matches if it contains the value. Null matches only null.
  */
 export const EventFilter = z
   .custom<Record<string, Json>>(isObject, { error: "must be a JSON object", abort: true })
@@ -31,7 +34,7 @@ export const EventFilter = z
 export type EventFilter = z.infer<typeof EventFilter>;
 
 /**
- * Returns the depth and the number of keys of a filter. Stops one level below the limit, so that a hostile filter of great depth takes
+ * Returns the depth and the number of keys of a filter. It stops one level below the limit, so that a hostile filter of great depth takes
  * little time.
  */
 function measure(filter: Record<string, unknown>): { depth: number; keys: number } {
@@ -56,7 +59,7 @@ function measure(filter: Record<string, unknown>): { depth: number; keys: number
   return { depth: deepest, keys };
 }
 
-/** Whether the event's data meets every criterion. A key that the data lacks never matches. */
+/** Returns true if the event's data meets every criterion. A key that the data does not have never matches. */
 export function matchesFilter(filter: EventFilter | null, data: unknown): boolean {
   return filter === null || meets(filter, data);
 }
@@ -71,7 +74,7 @@ function meets(criteria: Record<string, unknown>, data: unknown): boolean {
 }
 
 /**
- * Returns the value at a path. Reads only own properties of objects, so that `__proto__`, `constructor` and the `length` of a list never
+ * Returns the value at a path. It reads only own properties of objects, so `__proto__`, `constructor` and the `length` of a list never
  * match.
  */
 function valueAt(data: unknown, path: readonly string[]): unknown {

@@ -28,8 +28,8 @@ export async function listRegistrations(
 }
 
 /**
- * Creates a registration. The same transaction increments a counter in the webhook's row, which enforces the limit and proves that the
- * webhook exists.
+ * Creates a registration. The same transaction increments a counter in the webhook's row. This enforces the maximum number, and proves
+ * that the webhook exists.
  */
 export async function createRegistration(
   context: ApiContext,
@@ -78,7 +78,10 @@ async function readRegistration(
   return StoredRegistration.parse(item);
 }
 
-/** Changes only the sent fields. Waiting deliveries keep their body and due time, and open debounce windows keep their end. */
+/**
+ * Changes the fields that the request contains. Waiting deliveries keep their body and due time, and open debounce windows keep their
+ * end.
+ */
 export async function updateRegistration(
   context: ApiContext,
   companyId: number,

@@ -1,4 +1,4 @@
-/** The schemas of webhooks and registrations: API requests and answers, and stored rows. */
+/** The schemas of webhooks and their registrations: API requests and answers, and stored rows. */
 
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
@@ -6,10 +6,10 @@ import * as limits from "#shared/limits.ts";
 import { atMost, Bytes, Id, malformed, named, Timestamp, text } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
-/** The prefix of secrets in the format of Standard Webhooks. Base64 follows it. */
+/** The prefix of a secret in the format of Standard Webhooks. Base64 follows it. */
 export const STANDARD_PREFIX = "whsec_";
 
-/** Whether a `whsec_` secret is valid. Receivers decode the part after the prefix as base64. */
+/** Returns true if a `whsec_` secret is valid. The part after the prefix must be base64, because receivers decode it. */
 const isStandardKey = (secret: string): boolean => {
   const encoded = secret.slice(STANDARD_PREFIX.length);
   return encoded !== "" && Buffer.from(encoded, "base64").toString("base64") === encoded;
@@ -100,7 +100,7 @@ export const Webhook = named(
     id: Id,
     name: z.string(),
     url: z.string(),
-    /** The secret. It is masked in every answer except the one that creates the secret. */
+    /** The secret. Every answer shows only a mask of it, except the answer that creates the secret. */
     secretKey: z.string(),
     status: z.enum(["active", "paused"]),
     companyId: Id,
@@ -125,8 +125,8 @@ const WithSecret = named(
 );
 
 /**
- * The answer that creates a secret. `standardWebhooksSecret` is derived when the answer is sent, so the copy that is stored for a repeated
- * request does not contain it.
+ * The answer that creates a secret. `standardWebhooksSecret` is computed when the answer is sent. The stored copy of the answer, from
+ * which a repeated request is answered, does not contain it.
  */
 export const WebhookWithSecret = z.pipe(
   z.pipe(
@@ -197,21 +197,21 @@ export const StoredWebhook = z.object({
   companyId: Id,
   name: z.string(),
   url: z.string(),
-  /** The secret, encrypted for this row. `secretMask` shows its last characters. */
+  /** The secret, encrypted for this row. `secretMask` contains its last characters. */
   sealedSecret: z.optional(Bytes),
   secretMask: z.optional(z.string()),
-  /** The plain secret of a row that an old version wrote. `npm run webhooks -- encrypt-secrets` replaces it. */
+  /** The unencrypted secret in a row of an old version of the service. `npm run webhooks -- encrypt-secrets` replaces it. */
   secretKey: z.optional(z.string()),
-  /** The previous secret. Deliveries are also signed with it until the given time. */
+  /** The secret before the last rotation. Until the given time, deliveries are signed with both secrets. */
   previousSecret: z.optional(
     z.object({ sealed: z.optional(Bytes), secretKey: z.optional(z.string()), until: Timestamp }),
   ),
   status: z.enum(["active", "paused"]),
-  /** No attempt has succeeded since this time. */
+  /** The time since which no attempt has succeeded. */
   failingSince: z.optional(Timestamp),
   /**
-   * The partition of the row in the due index. A paused webhook is in the partition of paused webhooks. After a resume it is in a partition
-   * that the sweeper reads, until all deliveries that waited are sent.
+   * The row's partition in the due index (rows by due time). A paused webhook is in a partition for paused webhooks. After a resume, it
+   * is in a partition that the sweeper reads, until its backlog is sent.
    */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
@@ -224,12 +224,12 @@ export type StoredWebhook = z.infer<typeof StoredWebhook>;
 export const StoredRegistration = z.object({
   ...registrationFields,
   type: z.literal("registration"),
-  /** The filter as JSON text, because DynamoDB would change some keys and numbers. */
+  /** The filter as JSON text. As a DynamoDB map, some of its keys and numbers would change. */
   filter: z.nullable(z.string()),
   companyId: Id,
   webhookId: Id,
   createdAt: Timestamp,
-  /** Events from before this time may have been published under another delay. */
+  /** The time of the last change of the delay. Older events may have been published with another delay. */
   delayChangedAt: z.optional(Timestamp),
 });
 export type StoredRegistration = z.infer<typeof StoredRegistration>;

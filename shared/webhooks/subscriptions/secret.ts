@@ -1,4 +1,4 @@
-/** The secrets in a webhook's row. Each is encrypted for this row, and has a mask that can be read without a key. */
+/** The secrets in a webhook's row. Each is encrypted for this row. It has a mask that can be read without a key. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { type Condition, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -13,7 +13,7 @@ const keyOf = ({ companyId, id }: Row) => keys.webhook(companyId, id);
 const SHOWN = 4;
 
 /**
- * Returns the mask of a secret: its last characters, by which people can distinguish secrets. It shows at most four characters and at most
+ * Returns the mask of a secret: its last characters, by which people distinguish secrets. It contains at most four characters and at most
  * a quarter of the secret.
  */
 export function maskOf(secret: string): string {
@@ -24,20 +24,20 @@ export function maskOf(secret: string): string {
 
 export const storedMask = ({ secretMask, secretKey }: StoredWebhook): string => secretMask ?? maskOf(plain(secretKey));
 
-/** The number of random bytes in a generated `whsec_` secret. Standard Webhooks recommends 24 to 64. */
+/** Number of random bytes in a generated `whsec_` secret. Standard Webhooks recommends 24 to 64. */
 const STANDARD_BYTES = 24;
 
-/** Returns a random secret: a UUID, or a `whsec_` secret as in Standard Webhooks. */
+/** Returns a random secret: either a UUID, or a `whsec_` secret of Standard Webhooks. */
 export const newSecret = (form: "uuid" | "standard"): string =>
   form === "uuid" ? randomUUID() : `${STANDARD_PREFIX}${randomBytes(STANDARD_BYTES).toString("base64")}`;
 
-/** Returns a random secret in the form of the webhook's current secret, because its receiver can read that form. */
+/** Returns a random secret in the same form as the webhook's current secret, because its receiver supports this form. */
 export async function newSecretLike(secrets: Pick<Secrets, "open">, webhook: StoredWebhook): Promise<string> {
   const current = await opened(secrets, webhook, webhook.sealedSecret, webhook.secretKey);
   return newSecret(current.startsWith(STANDARD_PREFIX) ? "standard" : "uuid");
 }
 
-/** Encrypts a new secret and returns the fields of the row that store it. */
+/** Encrypts a new secret. Returns the fields with which the row stores it. */
 export async function sealedSecret(
   secrets: Secrets,
   row: Row,
@@ -47,7 +47,7 @@ export async function sealedSecret(
   return { sealedSecret: sealed, secretMask: maskOf(secretKey) };
 }
 
-/** Returns the current secret as the previous secret. Encrypts it if an old version stored it in plain text. */
+/** Returns the current secret as the previous one. If an old version stored it unencrypted, it is encrypted first. */
 export async function asPreviousSecret(
   secrets: Secrets,
   webhook: Row & Pick<StoredWebhook, "sealedSecret" | "secretKey">,
@@ -58,7 +58,7 @@ export async function asPreviousSecret(
   return { sealed: await secrets.seal(webhook.companyId, keyOf(webhook), plain(secretKey)), until };
 }
 
-/** The condition that the row still has the secret that was read. */
+/** Returns the condition that the row still contains the secret that was read. */
 export const hasSecretOf = ({ sealedSecret: sealed, secretKey }: StoredWebhook): Condition =>
   sealed === undefined ? equals("secretKey", secretKey) : equals("sealedSecret", sealed);
 

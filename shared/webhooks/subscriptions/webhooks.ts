@@ -1,4 +1,4 @@
-/** Reads, presents and deletes a company's webhooks with their registrations. */
+/** Reads, shows and deletes a company's webhooks with their registrations. */
 
 import * as z from "zod/mini";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
@@ -25,12 +25,12 @@ export interface WebhookRows {
   readonly registrations: StoredRegistration[];
 }
 
-/** Reads all webhooks of the company with their registrations by one Query, newest first. */
+/** Reads all webhooks of the company and their registrations with one Query, the newest webhook first. */
 export const readWebhooks = async (table: Reads, companyId: number): Promise<WebhookRows[]> =>
   (await readWebhooksAtVersion(table, companyId)).webhooks;
 
 /**
- * Reads the webhooks together with the version of their registrations. The Query reads the row with the version first, so the registrations
+ * Reads the webhooks and the version number of their registrations. The Query reads the row with the version first, so the registrations
  * are at least as new as the version.
  */
 export async function readWebhooksAtVersion(
@@ -40,7 +40,7 @@ export async function readWebhooksAtVersion(
   const webhooks = new Map<number, WebhookRows>();
   let version = registrationsVersionOf(undefined);
   const { sk: countKey } = keys.webhookCount(companyId);
-  // A webhook's row sorts before the rows of its registrations.
+  // The row of a webhook sorts before the rows of its registrations.
   for await (const item of table.query(keys.webhooks(companyId))) {
     if (item.sk === countKey) {
       version = registrationsVersionOf(item);
@@ -79,8 +79,8 @@ export async function readWebhook({ table }: ReadContext, companyId: number, id:
 }
 
 /**
- * Removes the webhook with its registrations. Each waiting delivery is cancelled when its queue message arrives. Throttled deliveries have
- * no message. The transaction therefore also marks the limiter's row, so that a drain reads the throttled deliveries and cancels them.
+ * Deletes the webhook with its registrations. A waiting delivery is cancelled when its queue message arrives. Throttled deliveries have
+ * no message. The transaction therefore also marks the limiter's row, so that they are read and cancelled.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
@@ -96,9 +96,9 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
   });
 }
 
-/** The version of a company's registrations, by which publishers notice changes. */
+/** The version of a company's registrations. Functions that publish events notice changes by it. */
 export interface RegistrationsVersion {
-  /** The number of changes so far. */
+  /** Number of changes so far. */
   readonly number: number;
   /** The time of the last change, in milliseconds since 1970. */
   readonly changedAt: number;
@@ -110,7 +110,8 @@ const CountRow = z.object({
 });
 
 /**
- * Returns the version of the company's registrations, from the row that counts its webhooks. A company without webhooks has no such row.
+ * Returns the version of the company's registrations. It is in the row that counts the company's webhooks. A company without webhooks has
+ * no such row.
  */
 export function registrationsVersionOf(row: Item | undefined): RegistrationsVersion {
   const { registrationsVersion: number, registrationsChangedAt: changedAt } = CountRow.parse(row ?? {});
@@ -118,8 +119,8 @@ export function registrationsVersionOf(row: Item | undefined): RegistrationsVers
 }
 
 /**
- * The write that raises the version of the company's registrations. Add it to each transaction that changes registrations. The same row
- * counts the webhooks: pass 1 or -1 as `webhooks` if the transaction also adds or removes one.
+ * Returns the write that raises the version of the company's registrations. Add it to each transaction that changes registrations. The
+ * same row counts the webhooks, so pass 1 or -1 as `webhooks` if the transaction adds or deletes one.
  */
 export const registrationsChange = (companyId: number, nowMs: number, webhooks?: 1 | -1) => ({
   update: keys.webhookCount(companyId),
@@ -164,7 +165,7 @@ export const presentRegistration = (registration: StoredRegistration): Registrat
   filter: filterOf(registration),
 });
 
-/** The webhook as the API shows it. `secretKey` must be the mask, except in the answer that creates the secret. */
+/** Returns the webhook as the API shows it. `secretKey` must be the mask, except in the answer that creates the secret. */
 export function presentWebhook({ webhook, registrations }: WebhookRows, secretKey: string): Webhook {
   const { sealedSecret: _, secretMask: __, previousSecret: ___, ...shown } = webhook;
   return { ...shown, secretKey, registrations: registrations.map(presentRegistration) };

@@ -1,5 +1,5 @@
 /**
- * Creates and changes webhooks. It is not part of webhooks.ts, because only these writes need the code for URLs and secrets in their
+ * Creates and changes webhooks. It is separate from webhooks.ts, because only these functions need the code for URLs and secrets in their
  * bundles.
  */
 import { iso } from "#shared/clock.ts";
@@ -38,7 +38,7 @@ import {
   storedRegistration,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** Creates a webhook. Only this answer contains the full secret. */
+/** Creates a webhook. Only the answer to this request contains the full secret. */
 export async function createWebhook(context: ApiContext, companyId: number, input: NewWebhook): Promise<Webhook> {
   const [id] = await Promise.all([context.ids.next(), assertTarget(input.url, setting("WEBHOOK_URL_POLICY"))]);
   const nowMs = context.clock.now();
@@ -72,7 +72,7 @@ export async function createWebhook(context: ApiContext, companyId: number, inpu
   return created;
 }
 
-/** Changes only the sent fields. Waiting deliveries go to the new URL. */
+/** Changes the fields that the request contains. Waiting deliveries are sent to the new URL. */
 export async function updateWebhook(
   context: ApiContext,
   companyId: number,
@@ -94,7 +94,7 @@ export async function updateWebhook(
   return maskedWebhook({ ...rows, webhook: { ...rows.webhook, ...set } });
 }
 
-/** Replaces the secret. Only this answer contains the new one. Deliveries are also signed with the previous secret for a day. */
+/** Replaces the secret. Only this answer contains the new secret. For a day, deliveries are signed with both secrets. */
 export function rotateSecret(
   context: ApiContext,
   companyId: number,
@@ -120,8 +120,8 @@ export function rotateSecret(
 }
 
 /**
- * Encrypts the secrets of a company that an old version stored in plain text. It may be interrupted and repeated. Returns the number of the
- * company's webhooks, and how many of them were encrypted now.
+ * Encrypts the secrets of a company that an old version stored in plain text. It may be interrupted and repeated. Returns the number of
+ * the company's webhooks, and the number of webhooks whose secrets were encrypted now.
  */
 export async function encryptSecrets(
   table: Table,
@@ -137,7 +137,7 @@ export async function encryptSecrets(
 const isPlain = ({ secretKey, previousSecret }: StoredWebhook): boolean =>
   secretKey !== undefined || previousSecret?.secretKey !== undefined;
 
-/** Returns whether a secret was encrypted. A secret that is rotated concurrently stays as the rotation wrote it. */
+/** Returns true if a secret was encrypted. If the secret is replaced concurrently, it is not changed again. */
 function encryptOne(table: Table, secrets: Secrets, { companyId, id }: StoredWebhook): Promise<boolean> {
   const key = keys.webhook(companyId, id);
   return optimistic(async () => {
