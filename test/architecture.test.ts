@@ -68,6 +68,7 @@ const rooms = [
   "infra/openapi",
   "infra/local",
   "infra/cli/company",
+  "infra/cli/restore",
   "infra/cli/csv",
   "infra/cli",
 ];

@@ -2,8 +2,8 @@
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { type Capacity, capacityOf } from "../settings/capacity.ts";
-import type { DeployConfig } from "../settings/config.ts";
-import { AllowedOrigins } from "../settings/context.ts";
+import { activeTableOf, type DeployConfig } from "../settings/config.ts";
+import { AllowedOrigins, TableStream } from "../settings/context.ts";
 import { firstFault, Host, Port } from "./address.ts";
 import { demoUsers } from "./demo-users.ts";
 import { LocalError, messageOf } from "./error.ts";
@@ -13,6 +13,8 @@ interface TemplateOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
   readonly timeScale: number;
   readonly prospectShape?: number;
+  /** A restored table that the service uses instead of its own. */
+  readonly activeTable?: DeployConfig["activeTable"];
   readonly allowedOrigins?: readonly string[];
   /** The throttles of all requests and of each company. By default they are those of the preset `production`. */
   readonly throttles?: Pick<Capacity, "requests" | "company">;
@@ -57,6 +59,7 @@ const Settings = z.object({
   LOCAL_PROSPECT_SHAPE: z._default(z.enum(["1", "2"]), "2"),
   ALLOWED_ORIGINS: AllowedOrigins,
   DYNAMODB_ENDPOINT: z.optional(z.url()),
+  ACTIVE_TABLE_STREAM: TableStream,
   LOG: z.optional(z.string()),
   seed: z._default(Count, 0),
 });
@@ -66,6 +69,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
   const parsed = z.safeParse(Settings, { ...env, seed: flags.seed });
   if (!parsed.success) throw firstFault(parsed.error, ["seed"]);
   const settings = parsed.data;
+  const activeTable = activeTableOf(settings.ACTIVE_TABLE_STREAM);
   return {
     port: settings.PORT,
     host: settings.HOST,
@@ -74,6 +78,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
     webhookUrlPolicy: settings.WEBHOOK_URL_POLICY,
     timeScale: settings.LOCAL_TIME_SCALE,
     prospectShape: Number(settings.LOCAL_PROSPECT_SHAPE),
+    ...(activeTable !== undefined && { activeTable }),
     allowedOrigins: settings.ALLOWED_ORIGINS,
     demo: true,
     seed: settings.seed,
@@ -106,7 +111,15 @@ const LOCAL_CAPACITY: Capacity = {
 
 /** Makes the templates of a deployment, with settings for one machine. */
 export async function makeTemplates(
-  { webhookUrlPolicy, timeScale, prospectShape = 2, allowedOrigins = [], throttles, synthesize }: TemplateOptions,
+  {
+    webhookUrlPolicy,
+    timeScale,
+    prospectShape = 2,
+    activeTable,
+    allowedOrigins = [],
+    throttles,
+    synthesize,
+  }: TemplateOptions,
   { issuer }: Pick<Identity, "issuer">,
   outDir: string,
 ): Promise<readonly unknown[]> {
@@ -117,6 +130,7 @@ export async function makeTemplates(
     webhookUrlPolicy,
     timeScale,
     prospectShape,
+    ...(activeTable !== undefined && { activeTable }),
     allowedOrigins,
     capacity: { ...LOCAL_CAPACITY, ...throttles },
     serverTiming: true,

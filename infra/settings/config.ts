@@ -1,7 +1,8 @@
 /** Reads the settings of a deployment from the CDK context (`-c issuer=...`). Error messages name the wrong context key. */
 import * as z from "zod/mini";
+import { type BackupPlan, backupPlanOf } from "./backup-plan.ts";
 import { type Capacity, capacityOf } from "./capacity.ts";
-import { Context, MAIL_FROM, SES_IDENTITY } from "./context.ts";
+import { Context, MAIL_FROM, SES_IDENTITY, TABLE_STREAM } from "./context.ts";
 
 export interface DeployConfig {
   /** The name that distinguishes several deployments in one account. It is undefined for the main or only deployment. */
@@ -19,6 +20,10 @@ export interface DeployConfig {
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
   /** Names of resources that an earlier deployment has left. The stacks use them instead of new ones. */
   readonly adopted?: Adopted;
+  /** A restored table that the service uses instead of the table of the data stack. */
+  readonly activeTable?: ActiveTable;
+  /** The copies of AWS Backup. Undefined: none. */
+  readonly backup?: BackupPlan;
   /** Which webhook URLs are allowed. `local` also allows http and loopback addresses, for development. */
   readonly webhookUrlPolicy: "public" | "local";
   /** All delays, retry intervals and debounce windows of webhooks are divided by this factor, for rehearsals. */
@@ -50,6 +55,11 @@ export interface Domain {
   readonly basePath?: string;
   /** Whether API Gateway's own URL of the API answers too. */
   readonly keepsDefaultEndpoint: boolean;
+}
+
+export interface ActiveTable {
+  readonly tableArn: string;
+  readonly tableStreamArn: string;
 }
 
 export interface Adopted {
@@ -100,9 +110,14 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     companyRate,
     alarmEmail,
     runbook,
+    backupDailyDays,
+    backupMonthlyDays,
+    activeTableStream,
     ...rest
   } = others;
   const domain = domainOf({ domain: domainName, certificate, basePath, defaultEndpoint });
+  const backup = backupPlanOf({ preset, dailyDays: backupDailyDays, monthlyDays: backupMonthlyDays });
+  const activeTable = activeTableOf(activeTableStream);
   const mail = mailOf(mailFrom, sesIdentity);
   const adopted = adoptedOf({ table, bucket, secretsKey }, userPool, userPoolClient);
   const config: DeployConfig = {
@@ -111,6 +126,8 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     ...(stage !== undefined && { stage }),
     watch: { runbook },
     ...(domain !== undefined && { domain }),
+    ...(backup !== undefined && { backup }),
+    ...(activeTable !== undefined && { activeTable }),
     ...(alarmEmail !== undefined && { alarmEmail }),
     ...(issuer !== undefined && { issuer }),
     ...(jwksUri !== undefined && { jwksUri }),
@@ -140,6 +157,11 @@ function domainOf(given: {
     ...(basePath !== undefined && { basePath }),
     keepsDefaultEndpoint: defaultEndpoint ?? false,
   };
+}
+
+export function activeTableOf(tableStreamArn: string | undefined): ActiveTable | undefined {
+  const [, tableArn] = TABLE_STREAM.exec(tableStreamArn ?? "") ?? [];
+  return tableArn === undefined || tableStreamArn === undefined ? undefined : { tableArn, tableStreamArn };
 }
 
 /** The two context keys of mail are only valid together, because SES sends only for a verified identity. */

@@ -13,6 +13,7 @@ export const topics = [
   "Users and their mail",
   "Clients and webhooks",
   "Existing resources",
+  "Backups",
   "Alarms",
   "Releases",
   "Rehearsal and development",
@@ -60,7 +61,12 @@ export const AllowedOrigins = z._default(
 export const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
 export const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
 
+/** The name of the table is part of the ARN of its stream. */
+export const TABLE_STREAM = /^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/([\w.-]{3,255}))\/stream\/[0-9T:.-]+$/;
+
 const matching = (pattern: RegExp, what: string) => z.optional(z.string().check(z.regex(pattern, `must be ${what}`)));
+
+export const TableStream = matching(TABLE_STREAM, "the ARN of a table's stream");
 
 const count = (least: number, most: number) =>
   z.optional(z.coerce.number().check(z.int("must be a whole number"), z.minimum(least), z.maximum(most)));
@@ -253,6 +259,33 @@ const existing = {
   }),
 };
 
+const backups = {
+  backupDailyDays: count(0, 3_650).register(settingTexts, {
+    topic: "Backups",
+    description: "days for which AWS Backup keeps a daily copy of the table; 0 for none, otherwise at least 7",
+    default: "0; 7 with the preset `production`",
+    effect:
+      "point-in-time recovery of the last 35 days is always on and needs no copy. Copies survive a deletion of the table",
+    cost: "each copy is a full one: 0.10 $ a month for each GB of the table and each day",
+  }),
+  backupMonthlyDays: count(0, 3_650).register(settingTexts, {
+    topic: "Backups",
+    description: "days for which AWS Backup keeps a monthly copy of the table; 0 for none, otherwise at least 120",
+    default: "0; 365 with the preset `production`",
+    effect:
+      "copies move to cold storage after 30 days. They contain [erased companies](keep.md#erase-a-company) until they expire",
+    cost: "0.10 $ a month for each GB of the newest copy, 0.03 $ for each GB of the others",
+  }),
+  activeTableStream: TableStream.register(settingTexts, {
+    topic: "Backups",
+    description: "ARN of the stream of a restored table, which `npm run restore` prints",
+    default: "the table of the data stack",
+    effect:
+      "[the service uses the restored table](keep.md#restore-the-whole-table). Without the key it uses its own table again",
+    cost: "two tables are stored",
+  }),
+};
+
 const alarms = {
   alarmEmail: z.optional(z.email("must be an e-mail address")).register(settingTexts, {
     topic: "Alarms",
@@ -306,6 +339,7 @@ export const Context = z.object({
   ...users,
   ...clients,
   ...existing,
+  ...backups,
   ...alarms,
   ...release,
   ...rehearsal,

@@ -19,21 +19,24 @@ import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { DUE_INDEX } from "#shared/db/keys.ts";
+import { COMPANY_EXPORTS } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import type { Folder } from "../routes/route.ts";
 import type { DeployConfig } from "../settings/config.ts";
 import { dataStackName, stackNameOf } from "../settings/names.ts";
 import { createAlarmTopic, sendAlarms } from "./alarms.ts";
+import { createBackups } from "./backup.ts";
 import { createDomain } from "./domain.ts";
 import { createIdentity, type Identity } from "./identity.ts";
 import { createLogRole } from "./log-role.ts";
 import { createImportQueue } from "./queues.ts";
-import { SECRETS_TAG, secretsCondition } from "./rights.ts";
+import { SECRETS_TAG, type ServedTable, secretsCondition } from "./rights.ts";
 import { accept } from "./rules.ts";
 
 export interface Data {
   readonly stack: Stack;
-  readonly table: Table;
+  /** The table that the service uses: that of the data stack, or a restored one. */
+  readonly table: ServedTable;
   readonly bucket: Bucket;
   readonly importQueue: Queue;
   readonly secretsKey: IKey;
@@ -65,8 +68,18 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   sendAlarms(stack, alarms, config.watch.runbook);
   const data = { stack, table, bucket, importQueue, secretsKey, identity: createIdentity(stack, config), alarms };
   keepExports(data, config);
-  return data;
+  const active = restoredTable(stack, config);
+  if (config.backup !== undefined)
+    createBackups(stack, config.backup, active === undefined ? [table] : [table, active]);
+  return active === undefined ? data : { ...data, table: active };
 }
+
+/**
+ * Refers to the restored table that the service uses. The data stack keeps its own table: CloudFormation could not replace it, because the
+ * service stack imports its names.
+ */
+const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
+  activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
 
 /** @param tableName the table of an earlier deployment; if undefined, a new one is made */
 function createTable(scope: Construct, tableName: string | undefined): Table {
@@ -95,6 +108,9 @@ function createTable(scope: Construct, tableName: string | undefined): Table {
  * the API returns their link.
  */
 const lifetimeDays: Record<Folder, number> = { uploads: 30, imports: 30, exports: limits.exportKeptDays + 1 };
+
+/** An export of a whole company is deleted after this time, because it is a second copy of personal data. */
+const COMPANY_EXPORT_DAYS = 30;
 
 /** Allows web pages of these origins to upload and download with presigned URLs. */
 const corsRule = (origins: readonly string[]): CorsRule => ({
@@ -126,7 +142,7 @@ function createBucket(
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     lifecycleRules: [
       { id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
-      ...Object.entries(lifetimeDays).map(([folder, days]) => ({
+      ...Object.entries({ ...lifetimeDays, [COMPANY_EXPORTS]: COMPANY_EXPORT_DAYS }).map(([folder, days]) => ({
         id: folder,
         prefix: `${folder}/`,
         expiration: Duration.days(days),

@@ -1,5 +1,4 @@
 /** Makes the IAM policy statements of a function's role from the `access` of its route. */
-import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { Effect, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
@@ -9,8 +8,15 @@ import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
 import { PURPOSE } from "#shared/secrets/secrets.ts";
 import { type Access, folderNames, type TableAction } from "../routes/route.ts";
 
+/** The table that the service uses. */
+export interface ServedTable {
+  readonly tableName: string;
+  readonly tableArn: string;
+  readonly tableStreamArn?: string | undefined;
+}
+
 export interface Resources {
-  readonly table: Table;
+  readonly table: ServedTable;
   readonly bucket: Bucket;
   readonly deliveryQueue: Queue;
   readonly parkedRecords: Queue;

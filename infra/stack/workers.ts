@@ -2,7 +2,6 @@
  * Makes the functions that no route calls, with their event sources. `publish` and `flush` read the table's stream, `deliver` and the
  * jobs read queues, and the sweeper runs on a schedule.
  */
-import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { CfnRule } from "aws-cdk-lib/aws-events";
 import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
@@ -15,7 +14,7 @@ import { eventFunctions } from "../routes/routes.ts";
 import { alarm, errorAlarm, lagAlarm, logMetric, stoppedAlarm, throttleAlarm } from "./alarms.ts";
 import { createFunction, type Platform } from "./function.ts";
 import { createDeadLetterQueue } from "./queues.ts";
-import { allow } from "./rights.ts";
+import { allow, type ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
 /**
@@ -104,14 +103,14 @@ function createFlusher(scope: Construct, platform: Platform): void {
   });
 }
 
-const readsStream = (table: Table): PolicyStatement =>
+const readsStream = (table: ServedTable): PolicyStatement =>
   allow(
     ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"],
     [streamOf(table)],
   );
 
 /** Makes an event source that reads the stream in order, from its oldest record. Records that Lambda gives up go to the queue `failed`. */
-const streamSource = (target: LambdaFunction, table: Table, failed: Queue) => ({
+const streamSource = (target: LambdaFunction, table: ServedTable, failed: Queue) => ({
   functionName: target.functionName,
   eventSourceArn: streamOf(table),
   startingPosition: "TRIM_HORIZON",
@@ -125,7 +124,7 @@ const typeFilter = (types: readonly string[]) => ({
   filters: [{ pattern: JSON.stringify({ dynamodb: { NewImage: { type: { S: types } } } }) }],
 });
 
-function streamOf(table: Table): string {
+function streamOf(table: ServedTable): string {
   if (table.tableStreamArn === undefined) throw new Error("the table has no stream");
   return table.tableStreamArn;
 }

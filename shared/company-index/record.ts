@@ -1,25 +1,25 @@
-/** The records of a company in the form that its search index stores, and the reads of the table that a rebuild of the index needs. */
+/** The records of a company in the form that the index stores, and the table reads that a rebuild of the index needs. */
 
-/** The searchable fields of a prospect. The index may receive several versions of a prospect in any order. The highest version is valid. */
+/** The searchable fields of a prospect. The index may receive several versions in any order, and the highest version counts. */
 export interface IndexRow {
   readonly id: number;
   readonly version: number;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly statusId: number | null;
   readonly assignedToUserId: number | null;
   readonly tagIds: readonly number[];
-  /** The city name in trimmed and case-folded form. */
+  /** Trimmed and case-folded. */
   readonly city: string | null;
   readonly lat: number | null;
   readonly lng: number | null;
-  /** All searchable texts of the prospect except its notes. They are case-folded, with one text per line. */
+  /** All searchable texts of the prospect except notes. Case-folded, one text per line. */
   readonly text: string;
-  /** The digits of both phone numbers, with one number per line. */
+  /** The digits of both phone numbers, one number per line. */
   readonly phoneDigits: string;
 }
 
-/** The entry of a deleted prospect. It hides all lower versions of the prospect. */
+/** Marks a deleted prospect. It hides all lower versions of the prospect. */
 export interface Tombstone {
   readonly id: number;
   readonly version: number;
@@ -30,7 +30,7 @@ export type IndexEntry = IndexRow | Tombstone;
 
 export const isTombstone = (entry: IndexEntry): entry is Tombstone => "deleted" in entry;
 
-/** The searchable text of a note, in case-folded form. */
+/** The case-folded text of a note. */
 export interface NoteText {
   readonly prospectId: number;
   readonly noteId: number;
@@ -38,7 +38,7 @@ export interface NoteText {
   readonly text: string;
 }
 
-/** A changed note. `text` is null if the note was deleted. The highest version of a note is valid. */
+/** A changed note. `text` is null if the note was deleted. The highest version of a note counts. */
 export type NoteEntry = Omit<NoteText, "text"> & { readonly text: string | null };
 
 export interface NoteRef {
@@ -48,17 +48,17 @@ export interface NoteRef {
 
 export interface SomeRecords {
   readonly prospects: readonly IndexEntry[];
-  /** Notes, including those of deleted prospects. A deleted note has no row, so it is not included. */
+  /** Notes of deleted prospects are included. A deleted note has no row and is not included. */
   readonly notes: readonly NoteText[];
 }
 
-/** The reads of prospects and notes from the table. All of them are strongly consistent. */
+/** Reads records from the table. All reads are strongly consistent. */
 export interface Records {
   /**
-   * Yields every prospect that has a row when the read begins, including deleted prospects. Each result contains some prospects with all
-   * their notes.
+   * Reads every prospect that has a row when the read begins, including deleted prospects. Each result has some prospects with all of their
+   * notes.
    */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
-  /** Reads the given records. A record without a row is left out. */
+  /** Reads the given records. Omits records without a row. */
   readSome(companyId: number, prospects: readonly number[], notes: readonly NoteRef[]): Promise<SomeRecords>;
 }

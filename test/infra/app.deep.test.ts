@@ -25,7 +25,7 @@ const { PATH, NODE_COMPILE_CACHE } = process.env;
 const settings = { PATH, NODE_COMPILE_CACHE };
 
 const identities = [
-  { identity: "its own user pool", context: { alarmEmail: "operator@example.com" } },
+  { identity: "its own user pool", context: { preset: "production", alarmEmail: "operator@example.com" } },
   { identity: "another issuer", context: { issuer: "https://id.example.com", audience: "web,mobile" } },
   {
     identity: "what another deployment left",

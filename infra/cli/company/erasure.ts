@@ -87,8 +87,13 @@ export async function remainsOf({ rows, files }: Pick<ErasureContext, "rows" | "
 }
 
 async function assertAllowed({ rows, clock }: ErasureContext, company: MarkedCompany, confirmed: string) {
-  const { id, name, suspendedAt } = company;
+  const { id, name } = company;
   if (confirmed !== name) throw new CommandRefused(`--confirm must be the name of company ${id}: ${name}`);
+  await assertQuiet(rows.table, clock, company);
+}
+
+/** Throws CommandRefused unless the company is suspended and nothing writes its rows any more. */
+export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt }: MarkedCompany): Promise<void> {
   if (suspendedAt === undefined) {
     throw new CommandRefused(`company ${id} is active: first run npm run company -- suspend --company ${id}`);
   }
@@ -96,7 +101,7 @@ async function assertAllowed({ rows, clock }: ErasureContext, company: MarkedCom
   if (quietAt > clock.now()) {
     throw new CommandRefused(`requests from before the suspension may run until ${iso(quietAt)}: try again then`);
   }
-  const jobs = await unfinishedJobs(rows.table, id);
+  const jobs = await unfinishedJobs(table, id);
   if (jobs > 0) {
     throw new CommandRefused(`${jobs} imports or exports are not finished: they end by themselves, try again later`);
   }

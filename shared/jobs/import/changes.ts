@@ -1,4 +1,4 @@
-/** Changes the existing prospects that the rows of an import match. Several prospects are changed concurrently. */
+/** Changes the existing prospects that the rows of an import match. Several changes run concurrently. */
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -6,14 +6,16 @@ import type { ChangedRow } from "#shared/jobs/import/read-file.ts";
 import type { RowFault } from "#shared/jobs/import/stored.ts";
 import { changeByRow, type ImportOfChanges } from "#shared/prospects/csv/change.ts";
 
-/** Number of concurrent transactions. A transaction takes some milliseconds, so an import changes about a thousand prospects per second. */
+/**
+ * The number of concurrent transactions. A transaction takes some milliseconds, so an import changes about a thousand prospects a second.
+ */
 const PARALLEL = 12;
-/** Number of rows between two calls of `onProgress`. */
+/** The number of rows between two calls of `onProgress`. */
 const ROWS_TOGETHER = 96;
 
 /**
- * Changes the prospects. Returns a fault for each row whose prospect can no longer be changed. No change is running when the function has
- * ended. A repeated call does not change a prospect a second time.
+ * Changes the prospects. Returns a fault for each row whose prospect can no longer be changed. When this function ends, no change is
+ * running. A repeated call does not change a prospect again.
  */
 export async function changeProspects(
   context: ApiContext,

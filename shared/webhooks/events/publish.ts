@@ -23,7 +23,7 @@ import {
   type Subscription,
   type Subscriptions,
 } from "#shared/webhooks/events/matching.ts";
-import { eventsOf, publishedTypes, type RowChange } from "#shared/webhooks/events/row-events.ts";
+import { eventsOf, publishedTypes, RESTORED_AT, type RowChange } from "#shared/webhooks/events/row-events.ts";
 import { fanOutMessage } from "#shared/webhooks/messages.ts";
 
 /** Number of records that are published together. One batch write of the table accepts 25 rows. */
@@ -176,11 +176,14 @@ async function withStoredData({ table, clock }: EventContext, event: DomainEvent
   return { ...event, data };
 }
 
+const isRestored = ({ before, after }: RowChange): boolean =>
+  after?.[RESTORED_AT] !== undefined && after[RESTORED_AT] !== before?.[RESTORED_AT];
+
 const Owned = z.object({ companyId: Id, id: Id });
 
 async function matchedEvents(context: EventContext, reads: BatchReads, change: RowChange): Promise<MatchedEvent[]> {
   const type = publishedTypes.find((published) => published === change.after?.type);
-  if (type === undefined) return [];
+  if (type === undefined || isRestored(change)) return [];
   const { companyId, id } = Owned.parse(change.after);
   const subscriptions = await reads.subscriptions(companyId);
   if (subscriptions.size === 0) return [];

@@ -22,6 +22,12 @@ import {
   eventOf,
 } from "#shared/webhooks/events/catalogue.ts";
 
+/**
+ * A row that an operator has brought back has this attribute, with the time of the restore. Its write is no event, because nobody has
+ * changed the record.
+ */
+export const RESTORED_AT = "restoredAt";
+
 /** One record of the table's stream. `before` is undefined for a new row, and `after` is undefined for a deleted row. */
 export interface RowChange {
   readonly before: Item | undefined;

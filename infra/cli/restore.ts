@@ -1,0 +1,120 @@
+/** `npm run restore -- COMMAND`: restores the table at a point in time, checks a restored table, or restores one company from it. */
+import { setTimeout as wait } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import * as z from "zod/mini";
+import { clientConfig } from "#shared/aws/client-config.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { systemClock } from "#shared/clock.ts";
+import { openTable } from "#shared/db/table.ts";
+import { chosenStack, stackUsage } from "./chosen-stack.ts";
+import { Pace } from "./company/pace.ts";
+import { READ_UNITS, type RowStore, WRITE_UNITS } from "./company/rows.ts";
+import { restoreCompany } from "./restore/company.ts";
+import { verifyAll } from "./restore/verify.ts";
+import { restoreWholeTable } from "./restore/whole-table.ts";
+import { type TableInUse, tableInUse } from "./table-in-use.ts";
+
+const usage = `npm run restore -- table --to 2026-11-22T10:00:00Z --as NAME [--from TABLE]
+    restores the service's table (or TABLE) at this second into the new table NAME; run it again to resume
+npm run restore -- verify --table NAME [--rebuild]
+    checks the index and the deliveries of every company in a table; --rebuild builds a faulty index again
+npm run restore -- company --company N --from TABLE
+    makes the data of one suspended company equal to that in a restored table; run it again to resume
+${stackUsage}
+    [--read-units N, --write-units N]   capacity units a second (default ${READ_UNITS}, ${WRITE_UNITS})
+exit code 0: success, 1: faults, refused or wrong usage`;
+
+const Units = z.pipe(z.string().check(z.regex(/^[1-9]\d{0,5}$/)), z.transform(Number));
+const TableName = z.string().check(z.regex(/^[\w.-]{3,255}$/, "must be the name of a table"));
+const shared = {
+  stage: z.optional(z.string()),
+  stack: z.optional(z.string()),
+  "read-units": z._default(Units, READ_UNITS),
+  "write-units": z._default(Units, WRITE_UNITS),
+};
+/** DynamoDB restores to whole seconds. */
+const Second = z.pipe(
+  z.iso.datetime({ offset: true, precision: 0, error: "must be a time such as 2026-11-22T10:00:00Z" }),
+  z.transform((text) => new Date(text)),
+);
+const inputs = {
+  table: z.strictObject({ ...shared, to: Second, as: TableName, from: z.optional(TableName) }),
+  verify: z.strictObject({ ...shared, table: TableName, rebuild: z._default(z.boolean(), false) }),
+  company: z.strictObject({
+    ...shared,
+    from: TableName,
+    company: z.pipe(z.string().check(z.regex(/^[1-9]\d{0,15}$/)), z.transform(Number)),
+  }),
+} as const;
+type Input<Name extends keyof typeof inputs> = z.output<(typeof inputs)[Name]>;
+type Speed = Pick<Input<"verify">, "read-units" | "write-units">;
+
+const report = (line: string): void => console.error(line);
+
+function storeOf({ dynamoDb }: TableInUse, tableName: string, input: Speed): RowStore {
+  const client = dynamoClient(dynamoDb);
+  const [reads, writes] = [new Pace(input["read-units"]), new Pace(input["write-units"])];
+  return { client, tableName, table: openTable(tableName, client), reads, writes };
+}
+
+async function table(inUse: TableInUse, input: Input<"table">): Promise<number> {
+  const source = input.from ?? z.string().parse(inUse.outputs.TableName);
+  const client = new DynamoDBClient(clientConfig(inUse.dynamoDb));
+  const carry = { live: storeOf(inUse, source, input), restored: storeOf(inUse, input.as, input), progress: report };
+  const request = { source, target: input.as, at: input.to };
+  const restored = await restoreWholeTable({ client, wait, progress: report }, request, carry);
+  console.log(JSON.stringify({ table: input.as, ...restored, activeTableStream: restored.streamArn }, null, 2));
+  return 0;
+}
+
+async function verify(inUse: TableInUse, input: Input<"verify">): Promise<number> {
+  const rows = storeOf(inUse, input.table, input);
+  const line = (text: string): void => console.log(text);
+  const context = { rows, clock: systemClock, wait, isRepairing: input.rebuild, report: line };
+  return (await verifyAll(context)) === 0 ? 0 : 1;
+}
+
+async function company(inUse: TableInUse, input: Input<"company">): Promise<number> {
+  const live = storeOf(inUse, z.string().parse(inUse.outputs.TableName), input);
+  const context = { live, restored: storeOf(inUse, input.from, input), clock: systemClock, progress: report };
+  const { faults, ...counts } = await restoreCompany(context, input.company);
+  console.log(JSON.stringify({ company: input.company, ...counts, faults: faults.slice(0, 10) }));
+  return faults.length === 0 ? 0 : 1;
+}
+
+function parsed<S extends z.ZodMiniType>(schema: S, args: readonly string[]): z.output<S> {
+  const texts = ["stage", "stack", "read-units", "write-units", "to", "as", "from", "table", "company"];
+  const options = {
+    ...Object.fromEntries(texts.map((option) => [option, { type: "string" as const }])),
+    rebuild: { type: "boolean" as const },
+  };
+  const result = z.safeParse(schema, parseArgs({ args: [...args], options }).values);
+  if (result.success) return result.data;
+  const faults = result.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
+  throw new Error(`${faults.join("\n")}\nusage: ${usage}`);
+}
+
+async function main([name, ...args]: readonly string[]): Promise<number> {
+  switch (name) {
+    case "table": {
+      const input = parsed(inputs.table, args);
+      return table(await tableInUse(chosenStack(input)), input);
+    }
+    case "verify": {
+      const input = parsed(inputs.verify, args);
+      return verify(await tableInUse(chosenStack(input)), input);
+    }
+    case "company": {
+      const input = parsed(inputs.company, args);
+      return company(await tableInUse(chosenStack(input)), input);
+    }
+    default:
+      throw new Error(`usage: ${usage}`);
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : String(error));
+  return 1;
+});

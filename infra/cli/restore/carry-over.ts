@@ -1,0 +1,166 @@
+/**
+ * Copies to a restored table what must not go back in time: the counter of ids, the erasures of companies, and the results of webhook
+ * deliveries, so that no webhook is sent twice.
+ */
+import { ScanCommand } from "@aws-sdk/lib-dynamodb";
+import * as z from "zod/mini";
+import { below, type Item } from "#shared/db/expression.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { DUE_INDEX } from "#shared/db/keys.ts";
+import { debounceKeys } from "#shared/db/webhook-keys.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+import { erasures } from "../company/erasure.ts";
+import { keyOfRow, putRows, ROWS_TOGETHER, type RowStore, removeKeys, removeRows } from "../company/rows.ts";
+import { markedCompany } from "../company/suspension.ts";
+
+export interface CarryContext {
+  /** The table that the service uses now. */
+  readonly live: RowStore;
+  readonly restored: RowStore;
+  readonly progress?: (line: string) => void;
+}
+
+const Counter = z.object({ nextBlock: z.int() });
+
+/** Blocks of 128 ids that the service may take from the live table until it uses the restored one. There are 7e13 of them. */
+const SPARE_BLOCKS = 1_000_000;
+
+/** Raises the counter of ids, so that no id from after the restore point is given to another record. */
+export async function raiseIds({ live, restored }: CarryContext): Promise<void> {
+  const { nextBlock } = Counter.parse(await live.table.get(keys.idCounter()));
+  const update = { update: keys.idCounter(), change: { set: { nextBlock: nextBlock + SPARE_BLOCKS } } };
+  try {
+    // A repeated run must not raise the counter again and again.
+    await restored.table.write({ ...update, when: below("nextBlock", nextBlock + SPARE_BLOCKS / 2) });
+  } catch (error) {
+    if (!(error instanceof ConditionFailed)) throw error;
+  }
+}
+
+/** Erases the companies in the restored table that were erased after the restore point. Returns their ids. */
+export async function carryErasures({ live, restored, progress }: CarryContext): Promise<number[]> {
+  const again: number[] = [];
+  for await (const erasure of erasures(live.table)) {
+    const { companyId } = erasure;
+    const isKnown = (await restored.table.get(keys.erasure(companyId))) !== undefined;
+    if (isKnown && (await markedCompany(restored.table, companyId)) === undefined) continue;
+    const rows = await removeRows(restored, companyId, () => false);
+    await restored.table.batchPut([{ ...keys.erasure(companyId), ...erasure }]);
+    progress?.(`company ${companyId} erased again: ${rows} rows`);
+    again.push(companyId);
+  }
+  return again;
+}
+
+export interface CarriedDeliveries {
+  /** Deliveries that waited at the restore point and have ended since. They are not sent again. */
+  readonly ended: number;
+  /** Deliveries that wait in both tables. The restored table sends them. */
+  readonly waiting: number;
+  /** Unfinished work that continues from its state at the restore point, so its webhooks can be sent twice. */
+  readonly continued: readonly string[];
+}
+
+const CONTINUED_SHOWN = 100;
+
+/** Copies the state of each delivery that waits in the restored table but has ended, or was tried again, in the live table. */
+export async function carryDeliveries({ live, restored }: CarryContext): Promise<CarriedDeliveries> {
+  const continued: string[] = [];
+  const total = { ended: 0, waiting: 0, continued };
+  for await (const page of duePages(restored)) {
+    const [deliveries, others] = partition(page, isDelivery);
+    for (const { pk, sk } of others.filter(({ pk }) => /#D#/.test(pk))) {
+      if (continued.length < CONTINUED_SHOWN) continued.push(`${pk} ${sk}`);
+    }
+    for (let first = 0; first < deliveries.length; first += ROWS_TOGETHER) {
+      const ended = await carryTogether(live, restored, deliveries.slice(first, first + ROWS_TOGETHER));
+      total.ended += ended;
+      total.waiting += Math.min(ROWS_TOGETHER, deliveries.length - first) - ended;
+    }
+  }
+  return total;
+}
+
+const isDelivery = ({ pk, sk }: Key): boolean => /^C#\d+#D#\d+#\d+$/.test(pk) && /^D#[^#]+$/.test(sk);
+
+function partition<T>(all: readonly T[], test: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(test), all.filter((one) => !test(one))];
+}
+
+const State = z.looseObject({
+  id: z.string(),
+  companyId: z.int(),
+  webhookId: z.int(),
+  registrationId: z.nullable(z.int()),
+  recordId: z.optional(z.int()),
+  state: z.string(),
+  attempt: z.int(),
+});
+type State = z.infer<typeof State>;
+
+/** Returns how many of the deliveries have ended. */
+async function carryTogether(live: RowStore, restored: RowStore, waiting: readonly Key[]): Promise<number> {
+  const byKey = async ({ table }: RowStore) =>
+    new Map((await table.batchGet(waiting)).map((item) => [textOf(keyOfRow(item)), item]));
+  const [now, then] = [await byKey(live), await byKey(restored)];
+  let ended = 0;
+  for (const key of waiting) {
+    const [current, old] = [now.get(textOf(key)), then.get(textOf(key))];
+    if (old === undefined) continue;
+    const hasEnded = current === undefined || State.parse(current).state !== "waiting";
+    // The window comes first, because an interrupted run finds only deliveries that wait.
+    if (hasEnded) await closeWindow(restored, State.parse(old));
+    // A delivery that the live table no longer has was kept for its whole time after it had ended.
+    if (current === undefined) await removeKeys(restored, [key]);
+    else if (isFurther(State.parse(current), State.parse(old))) await copyDelivery(live, restored, key, current);
+    if (hasEnded) ended++;
+  }
+  return ended;
+}
+
+const isFurther = (current: State, old: State): boolean => current.state !== "waiting" || current.attempt > old.attempt;
+
+async function copyDelivery(live: RowStore, restored: RowStore, key: Key, current: Item): Promise<void> {
+  let rows: (Key & Item)[] = [];
+  for await (const attempt of live.table.query({ pk: key.pk, begins: `${key.sk}#T#` })) {
+    rows.push({ ...attempt, ...keyOfRow(attempt) });
+    if (rows.length < ROWS_TOGETHER) continue;
+    await putRows(restored, rows);
+    rows = [];
+  }
+  if (rows.length > 0) await putRows(restored, rows);
+  // The delivery comes last, because an interrupted run finds only deliveries that wait.
+  await putRows(restored, [{ ...current, ...key }]);
+}
+
+const Window = z.looseObject({ deliveryId: z.string() });
+
+/** Removes the debounce window of a delivery that has ended. An open window would add events to the ended delivery, and lose them. */
+async function closeWindow(restored: RowStore, { id, companyId, webhookId, registrationId, recordId }: State) {
+  if (recordId === undefined || registrationId === null) return;
+  const key = debounceKeys.window({ companyId, webhookId, registrationId, recordId });
+  const window = z.safeParse(Window, await restored.table.get(key));
+  if (window.success && window.data.deliveryId === id) await removeKeys(restored, [key]);
+}
+
+const textOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
+
+/** Yields the keys of all rows that wait for work. */
+async function* duePages({ client, tableName, reads }: RowStore): AsyncGenerator<readonly Key[]> {
+  let from: Item | undefined;
+  do {
+    const command = new ScanCommand({
+      TableName: tableName,
+      IndexName: DUE_INDEX.name,
+      ExclusiveStartKey: from,
+      ReturnConsumedCapacity: "TOTAL",
+    });
+    const { Items = [], LastEvaluatedKey } = await reads.spend(async () => {
+      const result = await client.send(command);
+      return { result, units: result.ConsumedCapacity?.CapacityUnits ?? 0 };
+    });
+    yield Items.map(keyOfRow);
+    from = LastEvaluatedKey;
+  } while (from !== undefined);
+}

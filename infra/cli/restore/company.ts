@@ -1,0 +1,129 @@
+/**
+ * Makes the data of one company equal to that in a restored table, while other companies keep working. Users, webhooks and their
+ * deliveries, imports and exports stay as they are: a restore must not give back a right that was taken away, and must not send a webhook.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { type Clock, iso } from "#shared/clock.ts";
+import { namesChangeInHead } from "#shared/company-index/manifest.ts";
+import { rebuild } from "#shared/company-index/repair/rebuild.ts";
+import type { Item } from "#shared/db/expression.ts";
+import type { Key } from "#shared/db/keys.ts";
+import { indexRecords } from "#shared/prospects/index/records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify.ts";
+import { publishedTypes, RESTORED_AT } from "#shared/webhooks/events/row-events.ts";
+import { assertQuiet } from "../company/erasure.ts";
+import {
+  companyPages,
+  keyOfRow,
+  putRows,
+  ROWS_TOGETHER,
+  type RowStore,
+  removeKeys,
+  SEGMENTS,
+  typeOf,
+} from "../company/rows.ts";
+import { CommandRefused, known, markedCompany } from "../company/suspension.ts";
+
+export interface CompanyRestoreContext {
+  /** The table that the service uses. */
+  readonly live: RowStore;
+  readonly restored: RowStore;
+  readonly clock: Clock;
+  readonly progress?: (line: string) => void;
+  /** The pause of the index rebuild. Tests shorten it. */
+  readonly settleMs?: number;
+}
+
+export interface RestoredCompany {
+  /** Rows that were missing or different in the live table. */
+  readonly brought: number;
+  /** Rows that the restored table does not have. */
+  readonly removed: number;
+  readonly faults: readonly string[];
+}
+
+/** Each step compares the two tables, so a repeated call continues where an interrupted one ended. */
+export async function restoreCompany(context: CompanyRestoreContext, companyId: number): Promise<RestoredCompany> {
+  const { live, restored, clock, progress } = context;
+  await assertQuiet(live.table, clock, await known(live.table, companyId));
+  if ((await markedCompany(restored.table, companyId)) === undefined) {
+    throw new CommandRefused(`the table ${restored.tableName} has no company ${companyId}`);
+  }
+  const restoredAt = iso(clock.now());
+  let brought = 0;
+  for await (const rows of chunksOf(restored, companyId, ({ pk, sk }) => isRestored(pk, sk) || isRange(pk))) {
+    const current = await byKey(live, rows.map(keyOfRow));
+    const different = rows.filter((row) => !isSame(row, current.get(textOf(row))));
+    await putRows(
+      live,
+      different.map((row) => marked(row, restoredAt)),
+    );
+    brought += different.length;
+    progress?.(`${brought} rows brought back`);
+  }
+  let removed = 0;
+  for await (const rows of chunksOf(live, companyId, ({ pk, sk }) => isRestored(pk, sk) || isDropped(pk, sk))) {
+    const kept = await byKey(restored, rows.map(keyOfRow));
+    const extra = rows.map(keyOfRow).filter(({ pk, sk }) => isDropped(pk, sk) || !kept.has(textOf({ pk, sk })));
+    await removeKeys(live, extra);
+    removed += extra.length;
+  }
+  // Functions cache the names of statuses and tags until this version changes.
+  await live.table.transact([namesChangeInHead(companyId)]);
+  const records = indexRecords(live.table);
+  await rebuild(
+    { table: live.table, clock },
+    records,
+    companyId,
+    context.settleMs === undefined ? {} : { settleMs: context.settleMs },
+  );
+  const { faults } = await verifyIndex(live.table, records, companyId);
+  return { brought, removed, faults };
+}
+
+/** Statuses, tags, prospects with all that belongs to them, addresses and territories. Users and the company itself stay. */
+const isRestored = (pk: string, sk: string): boolean =>
+  /^C#\d+#(?:P#.*|A#.*|I#.*|K#.*|KA#.*|T|TD)$/.test(pk) || (/^C#\d+#REF$/.test(pk) && !/^(?:COMPANY$|USER#)/.test(sk));
+
+/** Ranges of ids are only added. A running function may hold ids of a range that did not exist at the restore point. */
+const isRange = (pk: string): boolean => /^C#\d+#(?:PR|AR)$/.test(pk);
+
+/** Unflushed entries of the index would hide the older rows, and answers of repeated requests name records that are gone. */
+const isDropped = (pk: string, sk: string): boolean =>
+  /^C#\d+#(?:XN|IK#.*)$/.test(pk) || (/^C#\d+#X$/.test(pk) && sk.startsWith("D#"));
+
+const published: ReadonlySet<string> = new Set(publishedTypes);
+
+const marked = (row: Item, restoredAt: string): Key & Item => ({
+  ...row,
+  ...keyOfRow(row),
+  ...(published.has(typeOf(row)) && { [RESTORED_AT]: restoredAt }),
+});
+
+function isSame(row: Item, current: Item | undefined): boolean {
+  if (current === undefined) return false;
+  const plain = ({ [RESTORED_AT]: _, ...rest }: Item): Item => rest;
+  return isDeepStrictEqual(plain(row), plain(current));
+}
+
+/** Yields the company's rows that the test accepts, a few at a time. */
+async function* chunksOf(
+  store: RowStore,
+  companyId: number,
+  test: (key: Key) => boolean,
+): AsyncGenerator<readonly Item[]> {
+  for (let segment = 0; segment < SEGMENTS; segment++) {
+    const scan = { segment, segments: SEGMENTS, consistency: "strong" } as const;
+    for await (const { rows } of companyPages(store, companyId, scan)) {
+      const wanted = rows.filter((row) => test(keyOfRow(row)));
+      for (let first = 0; first < wanted.length; first += ROWS_TOGETHER)
+        yield wanted.slice(first, first + ROWS_TOGETHER);
+    }
+  }
+}
+
+async function byKey({ table }: RowStore, keys: readonly Key[]): Promise<Map<string, Item>> {
+  return new Map((await table.batchGet(keys)).map((item) => [textOf(item), item]));
+}
+
+const textOf = ({ pk, sk }: Item | Key): string => `${pk} ${sk}`;

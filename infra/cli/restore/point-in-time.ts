@@ -1,0 +1,90 @@
+/** Restores the table at a point in time into a new table, and waits until the new table can be used. */
+import {
+  DescribeContinuousBackupsCommand,
+  DescribeTableCommand,
+  type DynamoDBClient,
+  ResourceNotFoundException,
+  RestoreTableToPointInTimeCommand,
+  type TableDescription,
+} from "@aws-sdk/client-dynamodb";
+import { iso } from "#shared/clock.ts";
+
+export interface RestoreContext {
+  readonly client: DynamoDBClient;
+  readonly wait: (ms: number) => Promise<unknown>;
+  readonly progress?: (line: string) => void;
+}
+
+export interface RestoreRequest {
+  readonly source: string;
+  readonly target: string;
+  /** DynamoDB restores to whole seconds. */
+  readonly at: Date;
+}
+
+/** The reason why nothing is restored. */
+export class RestoreRefused extends Error {}
+
+const POLL_MS = 10_000;
+
+export async function describeTable(client: DynamoDBClient, name: string): Promise<TableDescription | undefined> {
+  try {
+    return (await client.send(new DescribeTableCommand({ TableName: name }))).Table;
+  } catch (error) {
+    if (error instanceof ResourceNotFoundException) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the restored table. A repeated call with the same arguments continues to wait for the same restore. */
+export async function restoreTable(context: RestoreContext, request: RestoreRequest): Promise<TableDescription> {
+  const { source, target, at } = request;
+  const existing = await describeTable(context.client, target);
+  if (existing === undefined) {
+    await assertRestorable(context, request);
+    const command = new RestoreTableToPointInTimeCommand({
+      SourceTableName: source,
+      TargetTableName: target,
+      RestoreDateTime: at,
+    });
+    await context.client.send(command);
+    context.progress?.(`restores ${source} at ${iso(at.getTime())} into ${target}`);
+  } else assertSameRestore(existing, request);
+  return untilActive(context, target);
+}
+
+/** Another table, or a restore of another time, must not be taken for this one. */
+function assertSameRestore({ RestoreSummary }: TableDescription, { source, target, at }: RestoreRequest): void {
+  const { SourceTableArn = "", RestoreDateTime } = RestoreSummary ?? {};
+  if (!SourceTableArn.endsWith(`:table/${source}`) || RestoreDateTime?.getTime() !== at.getTime()) {
+    throw new RestoreRefused(`the table ${target} exists and is no restore of ${source} at ${iso(at.getTime())}`);
+  }
+}
+
+async function assertRestorable({ client }: RestoreContext, { source, at }: RestoreRequest): Promise<void> {
+  const { ContinuousBackupsDescription } = await client.send(
+    new DescribeContinuousBackupsCommand({ TableName: source }),
+  );
+  const recovery = ContinuousBackupsDescription?.PointInTimeRecoveryDescription;
+  const { EarliestRestorableDateTime: first, LatestRestorableDateTime: last } = recovery ?? {};
+  if (recovery?.PointInTimeRecoveryStatus !== "ENABLED" || first === undefined || last === undefined) {
+    throw new RestoreRefused(`the table ${source} has no point-in-time recovery`);
+  }
+  if (at < first || at > last) {
+    const range = `${iso(first.getTime())} to ${iso(last.getTime())}`;
+    throw new RestoreRefused(`${source} can be restored at any second from ${range}`);
+  }
+}
+
+/** Waits until the table and its indexes can be used. A restore takes minutes to hours. */
+export async function untilActive(context: RestoreContext, name: string): Promise<TableDescription> {
+  for (;;) {
+    const table = await describeTable(context.client, name);
+    if (table === undefined) throw new Error(`the table ${name} is gone`);
+    const states = [table.TableStatus, ...(table.GlobalSecondaryIndexes ?? []).map(({ IndexStatus }) => IndexStatus)];
+    const isBusy = states.some((state) => state !== undefined && state !== "ACTIVE");
+    if (!isBusy && table.RestoreSummary?.RestoreInProgress !== true) return table;
+    context.progress?.(`${name} is ${table.TableStatus}`);
+    await context.wait(POLL_MS);
+  }
+}

@@ -1,0 +1,64 @@
+/** Checks the search index and the webhook deliveries of every company of a table. */
+import { ScanCommand } from "@aws-sdk/lib-dynamodb";
+import type { Clock } from "#shared/clock.ts";
+import { rebuild } from "#shared/company-index/repair/rebuild.ts";
+import type { Item } from "#shared/db/expression.ts";
+import { indexRecords } from "#shared/prospects/index/records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify.ts";
+import { StoredCompany } from "#shared/reference/schema.ts";
+import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import type { RowStore } from "../company/rows.ts";
+
+export interface VerifyContext {
+  readonly rows: RowStore;
+  readonly clock: Clock;
+  readonly wait: (ms: number) => Promise<unknown>;
+  /** Builds the index of a company again if it has a fault. */
+  readonly isRepairing: boolean;
+  readonly report: (line: string) => void;
+}
+
+const RECHECKS = 2;
+const BETWEEN_CHECKS_MS = 3_000;
+
+/** Returns the number of companies with faults. Handles one company after the other. */
+export async function verifyAll(context: VerifyContext): Promise<number> {
+  let faulty = 0;
+  for await (const companyId of companiesOf(context.rows)) {
+    const faults = await faultsOf(context, companyId);
+    context.report(`company ${companyId}: ${faults.length === 0 ? "no faults" : faults.slice(0, 10).join("; ")}`);
+    if (faults.length > 0) faulty++;
+  }
+  return faulty;
+}
+
+async function faultsOf({ rows: { table }, clock, wait, isRepairing }: VerifyContext, companyId: number) {
+  const records = indexRecords(table);
+  let verdict = await verifyIndex(table, records, companyId);
+  if (isRepairing && verdict.faults.length + verdict.unexamined > 0) {
+    await rebuild({ table, clock }, records, companyId);
+    verdict = await verifyIndex(table, records, companyId);
+  }
+  const again = { again: RECHECKS, wait: () => wait(BETWEEN_CHECKS_MS) };
+  const { faults } = await reconcile({ table, clock }, companyId, again);
+  return [...verdict.faults.map((fault) => `index: ${fault}`), ...faults.map((fault) => `delivery: ${fault}`)];
+}
+
+async function* companiesOf({ client, tableName, reads }: RowStore): AsyncGenerator<number> {
+  let from: Item | undefined;
+  do {
+    const command = new ScanCommand({
+      TableName: tableName,
+      FilterExpression: "sk = :company",
+      ExpressionAttributeValues: { ":company": "COMPANY" },
+      ExclusiveStartKey: from,
+      ReturnConsumedCapacity: "TOTAL",
+    });
+    const { Items = [], LastEvaluatedKey } = await reads.spend(async () => {
+      const result = await client.send(command);
+      return { result, units: result.ConsumedCapacity?.CapacityUnits ?? 0 };
+    });
+    for (const item of Items) yield StoredCompany.parse(item).id;
+    from = LastEvaluatedKey;
+  } while (from !== undefined);
+}

@@ -1,0 +1,26 @@
+/** Restores the whole table into a new one that the service can use. Each step can be repeated after a kill. */
+import { type CarriedDeliveries, type CarryContext, carryDeliveries, carryErasures, raiseIds } from "./carry-over.ts";
+import { describeTable, type RestoreContext, type RestoreRequest, restoreTable } from "./point-in-time.ts";
+import { applySettings, enableStream } from "./settings.ts";
+
+export interface WholeRestore {
+  readonly streamArn: string;
+  readonly erasedAgain: readonly number[];
+  readonly deliveries: CarriedDeliveries;
+}
+
+export async function restoreWholeTable(
+  context: RestoreContext,
+  request: RestoreRequest,
+  carry: CarryContext,
+): Promise<WholeRestore> {
+  const target = await restoreTable(context, request);
+  const source = await describeTable(context.client, request.source);
+  if (source === undefined) throw new Error(`the table ${request.source} is gone`);
+  await raiseIds(carry);
+  const erasedAgain = await carryErasures(carry);
+  const deliveries = await carryDeliveries(carry);
+  await applySettings(context, { source, target });
+  const streamArn = await enableStream(context, { source, target });
+  return { streamArn, erasedAgain, deliveries };
+}

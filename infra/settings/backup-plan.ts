@@ -1,0 +1,42 @@
+/** Decides for how long AWS Backup keeps copies of the table. */
+import type { Preset } from "./capacity.ts";
+
+export interface BackupPlan {
+  /** Days for which daily copies are kept. 0: none are made. */
+  readonly dailyDays: number;
+  /** Days for which monthly copies are kept. 0: none are made. */
+  readonly monthlyDays: number;
+}
+
+/** Monthly copies move to cold storage after this many days. */
+export const COLD_AFTER_DAYS = 30;
+/** AWS Backup keeps a copy in cold storage for at least 90 days. */
+const COLD_DAYS = 90;
+/** AWS advises to keep copies for at least a week. */
+const WEEK = 7;
+
+const defaults: Readonly<Record<Preset, BackupPlan>> = {
+  small: { dailyDays: 0, monthlyDays: 0 },
+  production: { dailyDays: 7, monthlyDays: 365 },
+};
+
+interface Choice {
+  readonly preset: Preset;
+  readonly dailyDays: number | undefined;
+  readonly monthlyDays: number | undefined;
+}
+
+/** Throws an error that names the context key. Returns undefined if no copies are made. */
+export function backupPlanOf({ preset, dailyDays, monthlyDays }: Choice): BackupPlan | undefined {
+  const plan = {
+    dailyDays: dailyDays ?? defaults[preset].dailyDays,
+    monthlyDays: monthlyDays ?? defaults[preset].monthlyDays,
+  };
+  if (plan.dailyDays !== 0 && plan.dailyDays < WEEK) {
+    throw new Error(`context key backupDailyDays: must be 0 or at least ${WEEK}`);
+  }
+  if (plan.monthlyDays !== 0 && plan.monthlyDays < COLD_AFTER_DAYS + COLD_DAYS) {
+    throw new Error(`context key backupMonthlyDays: must be 0 or at least ${COLD_AFTER_DAYS + COLD_DAYS}`);
+  }
+  return plan.dailyDays + plan.monthlyDays === 0 ? undefined : plan;
+}

@@ -1,0 +1,55 @@
+/** Makes the plan by which AWS Backup copies the table every day and every month. */
+import { BackupPlan, BackupPlanRule, BackupResource, BackupSelection, BackupVault } from "aws-cdk-lib/aws-backup";
+import { Schedule } from "aws-cdk-lib/aws-events";
+import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
+import { Construct } from "constructs";
+import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/backup-plan.ts";
+import type { ServedTable } from "./rights.ts";
+import { accept } from "./rules.ts";
+
+/** The hour (UTC) at which copies begin. A copy takes no capacity from the table. */
+const HOUR = "5";
+const POLICY = "service-role/AWSBackupServiceRolePolicyForBackup";
+
+/** @param tables the table of the data stack, and the restored table that the service uses instead */
+export function createBackups(scope: Construct, plan: Plan, tables: readonly ServedTable[]): void {
+  const home = new Construct(scope, "Backups");
+  const vault = new BackupVault(home, "Vault", { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE });
+  const rules = [
+    ...(plan.dailyDays > 0
+      ? [
+          new BackupPlanRule({
+            ruleName: "daily",
+            scheduleExpression: Schedule.cron({ hour: HOUR, minute: "0" }),
+            deleteAfter: Duration.days(plan.dailyDays),
+          }),
+        ]
+      : []),
+    ...(plan.monthlyDays > 0
+      ? [
+          new BackupPlanRule({
+            ruleName: "monthly",
+            scheduleExpression: Schedule.cron({ day: "1", hour: HOUR, minute: "0" }),
+            moveToColdStorageAfter: Duration.days(COLD_AFTER_DAYS),
+            deleteAfter: Duration.days(plan.monthlyDays),
+          }),
+        ]
+      : []),
+  ];
+  const backups = new BackupPlan(home, "Plan", { backupVault: vault, backupPlanRules: rules });
+  const role = new Role(home, "Role", {
+    assumedBy: new ServicePrincipal("backup.amazonaws.com"),
+    managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName(POLICY)],
+  });
+  accept(role, {
+    [`AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/${POLICY}]`]:
+      "AWS maintains this policy for its backup service, and the plan selects only the tables of this service.",
+  });
+  new BackupSelection(backups, "Table", {
+    backupPlan: backups,
+    role,
+    resources: tables.map((table) => BackupResource.fromArn(table.tableArn)),
+    disableDefaultBackupPolicy: true,
+  });
+}

@@ -1,0 +1,347 @@
+/**
+ * A DynamoDB endpoint with point-in-time recovery, in front of the local table engine, which has none. It follows AWS's documentation: a
+ * restored table has the data and indexes of its source, but no stream, time to live, point-in-time recovery, deletion protection, tags or
+ * resource policy (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_RestoreTableToPointInTime.html).
+ */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request as sendHttp } from "node:http";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type AttributeValue,
+  BatchWriteItemCommand,
+  CreateTableCommand,
+  DescribeTableCommand,
+  DynamoDBClient,
+  paginateScan,
+  type TableDescription,
+} from "@aws-sdk/client-dynamodb";
+import {
+  DescribeStreamCommand,
+  DynamoDBStreamsClient,
+  GetRecordsCommand,
+  GetShardIteratorCommand,
+} from "@aws-sdk/client-dynamodb-streams";
+import * as z from "zod/mini";
+
+type Json = Record<string, unknown>;
+type Row = Record<string, AttributeValue>;
+
+export interface PointInTimeDynamoDb {
+  readonly endpoint: string;
+  /** The operations so far, each with its table or resource. */
+  readonly calls: string[];
+  stop(): Promise<void>;
+}
+
+export interface PointInTimeOptions {
+  /** How far `LatestRestorableDateTime` is behind the clock. AWS: typically five minutes. */
+  readonly lagMs?: number;
+  /** How long a restored table stays in the state CREATING. */
+  readonly restoreMs?: number;
+}
+
+const LAG_MS = 300_000;
+const JsonBody = z.record(z.string(), z.unknown());
+const Named = z.looseObject({ TableName: z.string() });
+const Resource = z.looseObject({ ResourceArn: z.string() });
+const Restore = z.strictObject({
+  SourceTableName: z.string(),
+  TargetTableName: z.string(),
+  RestoreDateTime: z.optional(z.number()),
+  UseLatestRestorableTime: z.optional(z.boolean()),
+});
+const Backups = z.strictObject({
+  TableName: z.string(),
+  PointInTimeRecoverySpecification: z.strictObject({
+    PointInTimeRecoveryEnabled: z.boolean(),
+    RecoveryPeriodInDays: z.optional(z.int()),
+  }),
+});
+
+class AwsError extends Error {
+  readonly code: string;
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+interface TableState {
+  /** When point-in-time recovery was enabled. Undefined: it is off. */
+  recoverySince?: number;
+  policy?: string;
+  summary?: { readonly SourceTableArn: string; readonly RestoreDateTime: number; RestoreInProgress: boolean };
+  status: "ACTIVE" | "CREATING" | "UPDATING";
+}
+
+const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+
+export async function startPointInTime(
+  engine: string,
+  { lagMs = LAG_MS, restoreMs = 200 }: PointInTimeOptions = {},
+): Promise<PointInTimeDynamoDb> {
+  const settings = { endpoint: engine, region: "us-east-1", credentials };
+  const client = new DynamoDBClient(settings);
+  const streams = new DynamoDBStreamsClient(settings);
+  const states = new Map<string, TableState>();
+  const restores = new Set<Promise<void>>();
+  const calls: string[] = [];
+
+  const stateOf = (name: string): TableState => {
+    const state = states.get(name) ?? { status: "ACTIVE" };
+    states.set(name, state);
+    return state;
+  };
+
+  async function tableOf(name: string): Promise<TableDescription> {
+    try {
+      const { Table } = await client.send(new DescribeTableCommand({ TableName: name }));
+      if (Table !== undefined) return Table;
+    } catch {
+      // The engine does not know the table.
+    }
+    throw new AwsError("TableNotFoundException", `Table not found: ${name}`);
+  }
+
+  const nameOf = (arn: string): string => /:table\/([^/]+)/.exec(arn)?.[1] ?? "";
+
+  function recoveryOf(name: string): Json {
+    const { recoverySince } = stateOf(name);
+    if (recoverySince === undefined) return { PointInTimeRecoveryStatus: "DISABLED" };
+    return {
+      PointInTimeRecoveryStatus: "ENABLED",
+      RecoveryPeriodInDays: 35,
+      EarliestRestorableDateTime: Math.ceil(recoverySince / 1_000),
+      LatestRestorableDateTime: Math.floor((Date.now() - lagMs) / 1_000),
+    };
+  }
+
+  const described = (name: string): Json => ({
+    ContinuousBackupsDescription: {
+      ContinuousBackupsStatus: "ENABLED",
+      PointInTimeRecoveryDescription: recoveryOf(name),
+    },
+  });
+
+  async function startRestore(body: Json): Promise<Json> {
+    const parsed = z.safeParse(Restore, body);
+    if (!parsed.success) throw new AwsError("ValidationException", "the emulator knows no overrides");
+    const { SourceTableName, TargetTableName, RestoreDateTime, UseLatestRestorableTime } = parsed.data;
+    const source = await tableOf(SourceTableName);
+    if ((RestoreDateTime === undefined) === (UseLatestRestorableTime !== true)) {
+      throw new AwsError("ValidationException", "give either RestoreDateTime or UseLatestRestorableTime");
+    }
+    const recovery = recoveryOf(SourceTableName);
+    if (recovery.PointInTimeRecoveryStatus !== "ENABLED") {
+      throw new AwsError("PointInTimeRecoveryUnavailableException", "Point in time recovery is not enabled");
+    }
+    const at = RestoreDateTime ?? Number(recovery.LatestRestorableDateTime);
+    if (at < Number(recovery.EarliestRestorableDateTime) || at > Number(recovery.LatestRestorableDateTime)) {
+      throw new AwsError("InvalidRestoreTimeException", "the time is outside of the restorable range");
+    }
+    if (states.has(TargetTableName) || (await tableOf(TargetTableName).then(Boolean, () => false))) {
+      throw new AwsError("TableAlreadyExistsException", `Table already exists: ${TargetTableName}`);
+    }
+    const summary = { SourceTableArn: source.TableArn ?? "", RestoreDateTime: at, RestoreInProgress: true };
+    states.set(TargetTableName, { status: "CREATING", summary });
+    await createLike(source, TargetTableName);
+    const fill = async (): Promise<void> => {
+      await fillTable(source, TargetTableName, at);
+      await sleep(restoreMs);
+      Object.assign(stateOf(TargetTableName), { status: "ACTIVE" });
+      summary.RestoreInProgress = false;
+    };
+    const filling: Promise<void> = fill().finally(() => restores.delete(filling));
+    restores.add(filling);
+    return { TableDescription: { TableName: TargetTableName, TableStatus: "CREATING", RestoreSummary: summary } };
+  }
+
+  /** Keys, indexes and billing mode come from the source. AWS sets none of the other settings. */
+  async function createLike(source: TableDescription, TableName: string): Promise<void> {
+    const GlobalSecondaryIndexes = source.GlobalSecondaryIndexes?.map(({ IndexName, KeySchema, Projection }) => ({
+      IndexName,
+      KeySchema,
+      Projection,
+    }));
+    const { KeySchema, AttributeDefinitions } = source;
+    await client.send(
+      new CreateTableCommand({
+        TableName,
+        KeySchema,
+        AttributeDefinitions,
+        BillingMode: "PAY_PER_REQUEST",
+        GlobalSecondaryIndexes,
+      }),
+    );
+  }
+
+  /**
+   * Makes the rows at the beginning of the second `at`. Reads the rows of now, and then the stream. The first record of a row after the
+   * point has the row as it was at the point.
+   */
+  async function fillTable(source: TableDescription, target: string, at: number): Promise<void> {
+    const keys = (source.KeySchema ?? []).map(({ AttributeName = "" }) => AttributeName);
+    const textOf = (row: Row): string => JSON.stringify(keys.map((key) => row[key]));
+    const rows = new Map<string, Row>();
+    for await (const { Items = [] } of paginateScan(
+      { client },
+      { TableName: source.TableName, ConsistentRead: true },
+    )) {
+      for (const row of Items) rows.set(textOf(row), row);
+    }
+    const seen = new Set<string>();
+    for await (const { key, before, second } of records(source)) {
+      if (second < at || seen.has(textOf(key))) continue;
+      seen.add(textOf(key));
+      if (before === undefined) rows.delete(textOf(key));
+      else rows.set(textOf(key), before);
+    }
+    const all = [...rows.values()];
+    for (let first = 0; first < all.length; first += 25) {
+      const puts = all.slice(first, first + 25).map((Item) => ({ PutRequest: { Item } }));
+      await client.send(new BatchWriteItemCommand({ RequestItems: { [target]: puts } }));
+    }
+  }
+
+  async function* records({ LatestStreamArn }: TableDescription) {
+    if (LatestStreamArn === undefined) throw new Error("the emulator needs the stream of the source");
+    const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn: LatestStreamArn }));
+    for (const { ShardId } of StreamDescription?.Shards ?? []) {
+      const start = { StreamArn: LatestStreamArn, ShardId, ShardIteratorType: "TRIM_HORIZON" } as const;
+      let { ShardIterator } = await streams.send(new GetShardIteratorCommand(start));
+      while (ShardIterator !== undefined) {
+        const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator }));
+        for (const { dynamodb } of Records) {
+          const second = (dynamodb?.ApproximateCreationDateTime?.getTime() ?? 0) / 1_000;
+          yield { key: dynamodb?.Keys ?? {}, before: dynamodb?.OldImage, second };
+        }
+        // An open shard has no end. An empty page of it is the end of its records so far.
+        ShardIterator = Records.length === 0 ? undefined : NextShardIterator;
+      }
+    }
+  }
+
+  /** Returns the answer of an operation that the engine does not have, or undefined for the other operations. */
+  async function own(operation: string, body: Json): Promise<Json | undefined> {
+    switch (operation) {
+      case "RestoreTableToPointInTime":
+        return startRestore(body);
+      case "DescribeContinuousBackups": {
+        const { TableName } = Named.parse(body);
+        await tableOf(TableName);
+        return described(TableName);
+      }
+      case "UpdateContinuousBackups": {
+        const { TableName, PointInTimeRecoverySpecification } = z.parse(Backups, body);
+        await tableOf(TableName);
+        const state = stateOf(TableName);
+        if (state.status === "CREATING") throw new AwsError("ContinuousBackupsUnavailableException", "not yet");
+        if (PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled) state.recoverySince ??= Date.now();
+        else delete state.recoverySince;
+        return described(TableName);
+      }
+      case "GetResourcePolicy": {
+        const { policy } = stateOf(nameOf(Resource.parse(body).ResourceArn));
+        if (policy === undefined) throw new AwsError("PolicyNotFoundException", "no policy is attached");
+        return { Policy: policy, RevisionId: "1" };
+      }
+      case "PutResourcePolicy": {
+        const { ResourceArn, Policy } = z.parse(z.object({ ResourceArn: z.string(), Policy: z.string() }), body);
+        if (!Policy.includes(ResourceArn)) throw new AwsError("ValidationException", "the policy names another table");
+        stateOf(nameOf(ResourceArn)).policy = Policy;
+        return { RevisionId: "1" };
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  /** Refuses what AWS refuses while a table is being created or updated, and combined changes. */
+  function check(operation: string, body: Json): void {
+    const name = z.safeParse(Named, body).data?.TableName ?? nameOf(String(body.ResourceArn ?? ""));
+    const state = states.get(name);
+    if (operation === "UpdateTable") {
+      const { TableName: _, ...changes } = body;
+      if (Object.keys(changes).length !== 1) {
+        throw new AwsError("ValidationException", "UpdateTable makes one change at a time");
+      }
+      if (state?.status === "UPDATING") throw new AwsError("ResourceInUseException", `${name} is being updated`);
+    }
+    if (operation === "TagResource" && JSON.stringify(body.Tags).includes('"Key":"aws:')) {
+      throw new AwsError("ValidationException", "keys that begin with aws: are reserved");
+    }
+    if (state?.status !== "CREATING" || operation === "DescribeTable") return;
+    const isControl = /^(?:Update|Delete|Describe|Tag|Put(?!Item)|List)/.test(operation);
+    throw new AwsError(isControl ? "ResourceInUseException" : "ResourceNotFoundException", `${name} is being created`);
+  }
+
+  /** Adds the state of a restored or updated table to the engine's description. */
+  function withState(operation: string, body: Json, answer: string): string {
+    if (operation !== "DescribeTable" && operation !== "UpdateTable") return answer;
+    const state = states.get(Named.parse(body).TableName);
+    if (state === undefined) return answer;
+    const field = operation === "DescribeTable" ? "Table" : "TableDescription";
+    const parsed = z.parse(JsonBody, JSON.parse(answer));
+    if (parsed[field] === undefined) return answer;
+    if (operation === "UpdateTable") state.status = "UPDATING";
+    const { status: TableStatus, summary } = state;
+    // The next description shows that the update has ended.
+    if (operation === "DescribeTable" && state.status === "UPDATING") state.status = "ACTIVE";
+    const table = { ...z.parse(JsonBody, parsed[field]), TableStatus, ...(summary && { RestoreSummary: summary }) };
+    return JSON.stringify({ ...parsed, [field]: table });
+  }
+
+  async function handle(request: IncomingMessage): Promise<{ status: number; body: string }> {
+    const target = String(request.headers["x-amz-target"]);
+    const operation = target.split(".")[1] ?? "";
+    const raw = await text(request);
+    const body = z.parse(JsonBody, JSON.parse(raw));
+    calls.push(`${operation} ${String(body.TableName ?? body.TargetTableName ?? body.ResourceArn ?? "")}`);
+    try {
+      if (!target.startsWith("DynamoDBStreams")) check(operation, body);
+      const answer = await own(operation, body);
+      if (answer !== undefined) return { status: 200, body: JSON.stringify(answer) };
+      const { status, body: forwarded } = await forward(engine, request, raw);
+      return { status, body: status === 200 ? withState(operation, body, forwarded) : forwarded };
+    } catch (error) {
+      if (!(error instanceof AwsError)) throw error;
+      const __type = `com.amazonaws.dynamodb.v20120810#${error.code}`;
+      return { status: 400, body: JSON.stringify({ __type, message: error.message }) };
+    }
+  }
+
+  const server = createServer((request, response) => {
+    handle(request).then(
+      ({ status, body }) => response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(body),
+      () => response.destroy(),
+    );
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the endpoint has no address");
+  return {
+    endpoint: `http://127.0.0.1:${address.port}`,
+    calls,
+    stop: async () => {
+      await Promise.allSettled(restores);
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+async function forward(engine: string, { headers }: IncomingMessage, body: string) {
+  const kept = ["x-amz-target", "authorization", "x-amz-date", "content-type"].map((name) => [
+    name,
+    String(headers[name]),
+  ]);
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  sendHttp(engine, { method: "POST", headers: Object.fromEntries(kept) })
+    .once("response", resolve)
+    .once("error", reject)
+    .end(body);
+  const answer = await promise;
+  return { status: answer.statusCode ?? 0, body: await text(answer) };
+}

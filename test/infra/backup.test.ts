@@ -1,0 +1,100 @@
+/** Tests the copies of AWS Backup, the lifecycle of the bucket, and the switch to a restored table. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { readConfig } from "../../infra/settings/config.ts";
+import { at, listed, synthesized, type Template } from "./template.ts";
+
+const configured = (context: Readonly<Record<string, unknown>>) => readConfig(context);
+const tableArn = "arn:aws:dynamodb:eu-west-1:123456789012:table/Canvassing-restored";
+const tableStreamArn = `${tableArn}/stream/2026-11-22T10:00:00.000`;
+
+let production: Template;
+let restored: Template;
+beforeAll(async () => {
+  production = await synthesized(configured({ preset: "production", alarmEmail: "operator@example.com" }));
+  restored = await synthesized(
+    configured({ preset: "production", alarmEmail: "operator@example.com", activeTableStream: tableStreamArn }),
+  );
+});
+
+describe("the copies of AWS Backup", () => {
+  it("are daily for a week and monthly for a year, in a vault that outlives the stack", () => {
+    const [plan] = production.all("AWS::Backup::BackupPlan");
+    expect(listed(at(plan?.properties, "BackupPlan", "BackupPlanRule"))).toMatchObject([
+      { RuleName: "daily", ScheduleExpression: "cron(0 5 * * ? *)", Lifecycle: { DeleteAfterDays: 7 } },
+      {
+        RuleName: "monthly",
+        ScheduleExpression: "cron(0 5 1 * ? *)",
+        Lifecycle: { MoveToColdStorageAfterDays: 30, DeleteAfterDays: 365 },
+      },
+    ]);
+    const [vault] = production.all("AWS::Backup::BackupVault");
+    expect(vault?.id, "under another id, CloudFormation would make an empty vault").toBe("BackupsVault1F11AFCC");
+    expect(vault?.resource.DeletionPolicy).toBe("RetainExceptOnCreate");
+  });
+
+  it("select the service's table, and a restored one as well", () => {
+    const selected = (template: Template) =>
+      listed(at(template.all("AWS::Backup::BackupSelection")[0]?.properties, "BackupSelection", "Resources"));
+    const own = { "Fn::GetAtt": [production.all("AWS::DynamoDB::Table")[0]?.id, "Arn"] };
+    expect(selected(production)).toEqual([own]);
+    expect(selected(restored)).toEqual([own, tableArn]);
+  });
+
+  it.each([
+    [{ backupDailyDays: 14 }, [14]],
+    [{ backupMonthlyDays: 120 }, [120]],
+    [{}, []],
+  ])("with the preset small and %j are kept for %j days", async (context, days) => {
+    const rules = configured(context).backup;
+    expect(Object.values(rules ?? {}).filter((kept) => kept > 0)).toEqual(days);
+  });
+
+  it.each([
+    [{ backupDailyDays: 3 }, "backupDailyDays: must be 0 or at least 7"],
+    [{ backupMonthlyDays: 90 }, "backupMonthlyDays: must be 0 or at least 120"],
+    [{ activeTableStream: tableArn }, "activeTableStream: must be the ARN of a table's stream"],
+  ])("%j is refused", (context, fault) => {
+    expect(() => configured(context)).toThrow(fault);
+  });
+});
+
+describe("the files of the bucket", () => {
+  it("expire in every folder, and have no versions, because each is a copy that somebody else has or can make again", () => {
+    const [bucket] = production.all("AWS::S3::Bucket");
+    const rules = listed(at(bucket?.properties, "LifecycleConfiguration", "Rules"));
+    const days = Object.fromEntries(rules.map((rule) => [at(rule, "Prefix"), at(rule, "ExpirationInDays")]));
+    expect(days).toEqual({
+      undefined: undefined,
+      "uploads/": 30,
+      "imports/": 30,
+      "exports/": 8,
+      "company-exports/": 30,
+    });
+    expect(at(bucket?.properties, "VersioningConfiguration")).toBeUndefined();
+  });
+});
+
+describe("a service that uses a restored table", () => {
+  const text = (template: Template) => JSON.stringify(template.stacks.service.Resources);
+
+  it("names it in every function, policy, event source and output, and the old table nowhere", () => {
+    expect(restored.outputs.TableName?.Value).toBe("Canvassing-restored");
+    for (const { properties } of restored.all("AWS::Lambda::Function")) {
+      const name = at(properties, "Environment", "Variables", "TABLE_NAME");
+      expect([undefined, "Canvassing-restored"]).toContain(name);
+    }
+    const sources = restored.all("AWS::Lambda::EventSourceMapping").map(({ properties }) => properties.EventSourceArn);
+    expect(sources.filter((arn) => arn === tableStreamArn)).toHaveLength(2);
+    expect(text(restored)).not.toContain("TableCD117FA1");
+    expect(text(production)).toContain("TableCD117FA1");
+  });
+
+  it("leaves the data stack as it is, except the selection of its copies", () => {
+    const { data } = production.stacks;
+    const changed = Object.keys(data.Resources).filter(
+      (id) => JSON.stringify(data.Resources[id]) !== JSON.stringify(restored.stacks.data.Resources[id]),
+    );
+    expect(changed.map((id) => data.Resources[id]?.Type)).toEqual(["AWS::Backup::BackupSelection"]);
+    expect(restored.stacks.data.Outputs).toEqual(data.Outputs);
+  });
+});

@@ -1,0 +1,263 @@
+/** Tests the restore of the whole table at a point in time into a new table. */
+import {
+  DescribeContinuousBackupsCommand,
+  DescribeTableCommand,
+  DescribeTimeToLiveCommand,
+  DynamoDBClient,
+  GetResourcePolicyCommand,
+  ListTagsOfResourceCommand,
+  RestoreTableToPointInTimeCommand,
+  UpdateContinuousBackupsCommand,
+} from "@aws-sdk/client-dynamodb";
+import { paginateScan } from "@aws-sdk/lib-dynamodb";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { iso } from "#shared/clock.ts";
+import type { Item } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { debounceKeys } from "#shared/db/webhook-keys.ts";
+import { deliveryId, deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { restoreTable } from "../../infra/cli/restore/point-in-time.ts";
+import { restoreWholeTable } from "../../infra/cli/restore/whole-table.ts";
+import { startDynamoDb } from "../../infra/local/dynamodb.ts";
+import { createTable, TABLE } from "../harness/faulty-dynamodb.ts";
+import { Killed } from "../harness/killable.ts";
+import { killPoints } from "../harness/kills.ts";
+import { startPointInTime } from "../harness/point-in-time.ts";
+import { present } from "../harness/shapes.ts";
+import { restorePoint, restoreScene } from "./restore-scene.ts";
+
+const scene = restoreScene();
+afterEach(() => {
+  scene.get().kills.killAt = Number.POSITIVE_INFINITY;
+});
+
+async function rowsOf(TableName: string): Promise<Item[]> {
+  const rows: Item[] = [];
+  const { client } = scene.get().storeOf(TableName);
+  for await (const { Items = [] } of paginateScan({ client }, { TableName, ConsistentRead: true })) rows.push(...Items);
+  return rows.toSorted((one, other) => `${one.pk} ${one.sk}`.localeCompare(`${other.pk} ${other.sk}`));
+}
+
+const COMPANY = 128;
+const company = {
+  ...keys.company(COMPANY),
+  type: "company",
+  id: COMPANY,
+  name: "Acme",
+  createdAt: iso(0),
+  updatedAt: iso(0),
+};
+
+function delivery(number: number, state: "waiting" | "delivered", more: Partial<StoredDelivery> = {}) {
+  const createdAt = iso(Date.now() - 1_000);
+  const id = deliveryId(`event-${number}`, 7, createdAt);
+  const row: StoredDelivery = {
+    type: "delivery",
+    id,
+    companyId: COMPANY,
+    webhookId: 5,
+    registrationId: 7,
+    event: "prospect.created",
+    eventId: `event-${number}`,
+    trigger: "automatic",
+    state,
+    attempt: 1,
+    planFrom: 1,
+    dueAt: createdAt,
+    ...(state === "waiting" && { dueShard: keys.dueShard(id) }),
+    createdAt,
+    updatedAt: createdAt,
+    expiresAt: 4_000_000_000,
+    ...more,
+  };
+  return row;
+}
+
+let at: Date;
+let atPoint: Item[];
+const waits = delivery(1, "waiting");
+const retried = delivery(2, "waiting");
+const done = delivery(3, "waiting", { recordId: 9 });
+const forgotten = delivery(4, "waiting");
+const window = debounceKeys.window({ companyId: COMPANY, webhookId: 5, registrationId: 7, recordId: 9 });
+const fanOut = { pk: `C#${COMPANY}#D#F`, sk: "E#1#event-5", type: "fanOut", dueShard: "DUE#0", dueAt: "2026" };
+
+beforeAll(async () => {
+  const { table } = scene.get().storeOf(TABLE);
+  await restorePoint();
+  await table.batchPut([
+    { ...keys.idCounter(), nextBlock: 40 },
+    company,
+    { pk: "C#129#REF", sk: "COMPANY", type: "company", id: 129, name: "Erased", createdAt: iso(0), updatedAt: iso(0) },
+    { pk: `C#${COMPANY}#P#1`, sk: "P#1", type: "test", value: "before" },
+    { pk: `C#${COMPANY}#P#1`, sk: "P#2", type: "test", value: "deleted later" },
+    ...[waits, retried, done, forgotten].map(deliveryItem),
+    { ...window, type: "window", deliveryId: done.id },
+    fanOut,
+  ]);
+  at = await restorePoint();
+  atPoint = await rowsOf(TABLE);
+  await table.batchPut([
+    { ...keys.idCounter(), nextBlock: 50 },
+    { pk: `C#${COMPANY}#P#1`, sk: "P#1", type: "test", value: "after" },
+    { pk: `C#${COMPANY}#P#1`, sk: "P#3", type: "test", value: "new" },
+    deliveryItem({ ...delivery(2, "waiting"), ...retried, attempt: 2 }),
+    { ...keys.attempt(COMPANY, 5, retried.id, 1), type: "attempt", number: 1 },
+    deliveryItem({ ...done, state: "delivered", dueShard: undefined }),
+    { ...keys.erasure(129), type: "erasure", companyId: 129, erasedAt: iso(0), rows: { company: 1 } },
+  ]);
+  await table.batchRemove([
+    { pk: `C#${COMPANY}#P#1`, sk: "P#2" },
+    keys.delivery(COMPANY, 5, forgotten.id),
+    keys.company(129),
+    window,
+    fanOut,
+  ]);
+});
+
+let targets = 0;
+const newTarget = (): string => `Restored-${targets++}`;
+
+function restore(target: string) {
+  const { context, storeOf } = scene.get();
+  const carry = { live: storeOf(TABLE), restored: storeOf(target) };
+  return restoreWholeTable(context, { source: TABLE, target, at }, carry);
+}
+
+describe("a restored table", () => {
+  test("has every row of the point, and none of the changes after it", async () => {
+    const { context } = scene.get();
+    const target = newTarget();
+    await restoreTable(context, { source: TABLE, target, at });
+    expect(await rowsOf(target)).toEqual(atPoint);
+  });
+
+  test("gets each setting that AWS does not restore, and the stream as the last one", async () => {
+    const { client, sourceArn, dynamoDb } = scene.get();
+    const target = newTarget();
+    const { streamArn } = await restore(target);
+    const { Table } = await client.send(new DescribeTableCommand({ TableName: target }));
+    const arn = present(Table?.TableArn);
+    expect(Table).toMatchObject({
+      StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" },
+      LatestStreamArn: streamArn,
+      DeletionProtectionEnabled: true,
+      GlobalSecondaryIndexes: [{ IndexName: "due" }],
+    });
+    const ttl = await client.send(new DescribeTimeToLiveCommand({ TableName: target }));
+    expect(ttl.TimeToLiveDescription).toEqual({ TimeToLiveStatus: "ENABLED", AttributeName: "expiresAt" });
+    const backups = await client.send(new DescribeContinuousBackupsCommand({ TableName: target }));
+    expect(backups.ContinuousBackupsDescription?.PointInTimeRecoveryDescription).toMatchObject({
+      PointInTimeRecoveryStatus: "ENABLED",
+      RecoveryPeriodInDays: 35,
+    });
+    const { Tags } = await client.send(new ListTagsOfResourceCommand({ ResourceArn: arn }));
+    expect(Tags).toEqual([{ Key: "team", Value: "field" }]);
+    const { Policy = "" } = await client.send(new GetResourcePolicyCommand({ ResourceArn: arn }));
+    expect(Policy).toContain(arn);
+    expect(Policy).not.toContain(`"${sourceArn}"`);
+    const changes = dynamoDb.calls.filter((call) => /^(?:Batch|Put|Update|Transact|Tag)/.test(call));
+    expect(changes.at(-1)).toBe(`UpdateTable ${target}`);
+  });
+
+  test("never gives an id again that was given after the point, even if the live table gives more", async () => {
+    const target = newTarget();
+    await restore(target);
+    const { table } = scene.get().storeOf(target);
+    const { nextBlock } = present(await table.get(keys.idCounter()));
+    expect(nextBlock).toBe(50 + 1_000_000);
+    await restore(target);
+    expect((await table.get(keys.idCounter()))?.nextBlock).toBe(nextBlock);
+  });
+
+  test("has no company that was erased after the point", async () => {
+    const target = newTarget();
+    expect((await restore(target)).erasedAgain).toEqual([129]);
+    const { table } = scene.get().storeOf(target);
+    expect(await table.get(keys.company(129))).toBeUndefined();
+    expect(await table.get(keys.erasure(129))).toMatchObject({ companyId: 129 });
+  });
+
+  test("sends no webhook again that was sent after the point, and names the work that may", async () => {
+    const target = newTarget();
+    const { deliveries } = await restore(target);
+    expect(deliveries).toEqual({ ended: 2, waiting: 2, continued: [`${fanOut.pk} ${fanOut.sk}`] });
+    const { table } = scene.get().storeOf(target);
+    const read = ({ id }: StoredDelivery) => table.get(keys.delivery(COMPANY, 5, id));
+    expect(await read(waits)).toMatchObject({ state: "waiting", attempt: 1, dueShard: keys.dueShard(waits.id) });
+    expect(await read(retried)).toMatchObject({ state: "waiting", attempt: 2 });
+    expect(await table.get(keys.attempt(COMPANY, 5, retried.id, 1))).toMatchObject({ number: 1 });
+    expect(await read(done)).toMatchObject({ state: "delivered" });
+    expect(await read(done)).not.toHaveProperty("dueShard");
+    expect(await read(forgotten)).toBeUndefined();
+    expect(await table.get(window)).toBeUndefined();
+  });
+});
+
+describe("a restore", () => {
+  test("that is killed at any call ends when it runs again", { tags: ["sized"] }, async () => {
+    const { kills } = scene.get();
+    const whole = newTarget();
+    await restore(whole);
+    const expected = await rowsOf(whole);
+    for (const call of killPoints(0)) {
+      const target = newTarget();
+      kills.killAt = kills.calls + call;
+      const first = await restore(target).catch((error: unknown) => error);
+      kills.killAt = Number.POSITIVE_INFINITY;
+      const { streamArn } = await restore(target);
+      expect(streamArn).toContain(target);
+      const rows = (await rowsOf(target)).map(({ writeId: _, ...row }) => row);
+      expect(rows).toEqual(expected.map(({ writeId: _, ...row }) => row));
+      if (!(first instanceof Killed)) break;
+    }
+  });
+
+  test("is refused outside of the restorable time, and into another table", async () => {
+    const { context } = scene.get();
+    const source = TABLE;
+    const soon = new Date(at.getTime() + 3_600_000);
+    await expect(restoreTable(context, { source, target: newTarget(), at: soon })).rejects.toThrow(
+      "at any second from",
+    );
+    await expect(restoreTable(context, { source, target: newTarget(), at: new Date(0) })).rejects.toThrow(
+      "at any second",
+    );
+    await expect(restoreTable(context, { source, target: TABLE, at })).rejects.toThrow("is no restore of");
+    const target = newTarget();
+    await restoreTable(context, { source, target, at });
+    const earlier = new Date(at.getTime() - 1_000);
+    await expect(restoreTable(context, { source, target, at: earlier })).rejects.toThrow("is no restore of");
+    await expect(restoreTable(context, { source: target, target: newTarget(), at })).rejects.toThrow(
+      "has no point-in-time recovery",
+    );
+  });
+});
+
+test("the endpoint of the tests is as strict as AWS: five minutes behind, and no new table over an old one", async () => {
+  const engine = await startDynamoDb(undefined);
+  await createTable(engine.endpoint);
+  const strict = await startPointInTime(engine.endpoint);
+  try {
+    const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+    const own = new DynamoDBClient({ endpoint: strict.endpoint, region: "us-east-1", credentials });
+    const restoreTo = (TargetTableName: string, RestoreDateTime: Date) =>
+      own.send(new RestoreTableToPointInTimeCommand({ SourceTableName: TABLE, TargetTableName, RestoreDateTime }));
+    await expect(restoreTo("New", new Date())).rejects.toMatchObject({
+      name: "PointInTimeRecoveryUnavailableException",
+    });
+    const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
+    await own.send(new UpdateContinuousBackupsCommand({ TableName: TABLE, PointInTimeRecoverySpecification }));
+    await expect(restoreTo("New", new Date())).rejects.toMatchObject({ name: "InvalidRestoreTimeException" });
+    await expect(
+      scene
+        .get()
+        .client.send(
+          new RestoreTableToPointInTimeCommand({ SourceTableName: TABLE, TargetTableName: TABLE, RestoreDateTime: at }),
+        ),
+    ).rejects.toMatchObject({ name: "TableAlreadyExistsException" });
+  } finally {
+    await strict.stop();
+    await engine.stop();
+  }
+});
