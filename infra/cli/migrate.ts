@@ -1,7 +1,7 @@
 /** `npm run migrate -- status|run|rollback`: rewrites the rows of prospects in the shape of this release, or in that of release 0.1.0. */
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { paginateScan } from "@aws-sdk/client-dynamodb";
+import { paginateScan } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
@@ -43,7 +43,7 @@ function readInput() {
   }
 }
 
-const Company = z.object({ pk: z.object({ S: z.string() }) });
+const Company = z.object({ pk: z.string() });
 
 /** Yields the ids of all companies. No row lists them, so this reads the whole table, at half a unit for each 4 KB. */
 async function* companies({ outputs, dynamoDb }: TableInUse): AsyncGenerator<number> {
@@ -52,13 +52,13 @@ async function* companies({ outputs, dynamoDb }: TableInUse): AsyncGenerator<num
     {
       TableName: z.string().parse(outputs.TableName),
       FilterExpression: "sk = :company",
-      ExpressionAttributeValues: { ":company": { S: "COMPANY" } },
+      ExpressionAttributeValues: { ":company": "COMPANY" },
       ProjectionExpression: "pk",
     },
   );
   for await (const { Items = [] } of pages) {
     for (const item of Items) {
-      const [, id] = /^C#(\d+)#REF$/.exec(Company.parse(item).pk.S) ?? [];
+      const [, id] = /^C#(\d+)#REF$/.exec(Company.parse(item).pk) ?? [];
       if (id !== undefined) yield Number(id);
     }
   }
