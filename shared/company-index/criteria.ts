@@ -1,32 +1,32 @@
 /**
- * Filter criteria for reads of the company index, and zone maps. A zone map summarises the values of one segment (up to 4 096 rows), so
- * that a read can skip segments without matches.
+ * Filter criteria for reads of a company's search index, and zone maps. The index stores its rows in segments of up to 4 096 rows. A zone
+ * map summarises the values of one segment, so that a read can skip segments in which no row can match.
  */
 import * as z from "zod/mini";
 import type { IndexRow } from "#shared/company-index/record.ts";
 
 /**
- * Maximum number of distinct values in a set of a zone map, to limit its size. If a segment has more values, the set is null, and every
- * read must assume a match.
+ * Maximum number of different values that a zone map lists for a column. If a segment has more values, the list is null, and every read
+ * must assume a match.
  */
 const MAX_SET = 24;
 
 const ValueSet = z.nullable(z.array(z.nullable(z.int())));
 
 export const Zone = z.object({
-  /** Bounding box of all rows with coordinates: minLng, minLat, maxLng, maxLat. Null if no row has coordinates. */
+  /** The smallest box that contains all rows with coordinates: minLng, minLat, maxLng, maxLat. Null if no row has coordinates. */
   box: z.nullable(z.tuple([z.number(), z.number(), z.number(), z.number()])),
-  /** Earliest and latest creation time of the rows, in milliseconds since the epoch. */
+  /** The earliest and the latest creation time of the rows, in milliseconds since 1970. */
   createdAt: z.tuple([z.number(), z.number()]),
   ids: z.tuple([z.number(), z.number()]),
-  /** All status ids of the rows. Null if there are too many to store; the segment may then contain any status. */
+  /** All status ids of the rows. Null if there are too many. The segment may then contain any status. */
   statusIds: ValueSet,
   assigneeIds: ValueSet,
 });
 export type Zone = z.infer<typeof Zone>;
 export type Box = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
-/** The extent of a segment or of a geohash cell. `box` is null for a segment without coordinates. */
+/** The area that a segment or a geohash cell covers. `box` is null for a segment without coordinates. */
 interface Area {
   readonly box: Box | null;
 }
@@ -57,7 +57,7 @@ function smallSet(values: readonly (number | null)[]): (number | null)[] | null 
   return distinct.size > MAX_SET ? null : [...distinct];
 }
 
-/** Whether the box may contain a row of the area. The box crosses the antimeridian if minLng is greater than maxLng. */
+/** Returns true if the box may contain a row of the area. The box crosses the 180th meridian if minLng is greater than maxLng. */
 export function meetsBox({ box }: Area, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -65,7 +65,7 @@ export function meetsBox({ box }: Area, [minLng, minLat, maxLng, maxLat]: Box): 
   return minLng <= maxLng ? west <= maxLng && east >= minLng : east >= minLng || west <= maxLng;
 }
 
-/** Whether the box contains all rows of the area that have coordinates. */
+/** Returns true if the box contains all rows of the area that have coordinates. */
 export function withinBox({ box }: Area, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -77,8 +77,8 @@ export const meetsSet = (zone: readonly (number | null)[] | null, wanted: Readon
   zone === null || zone.some((value) => wanted.has(value));
 
 /**
- * Whether the stored zone map `map` includes all values of `zone`, which was computed from the rows of the segment. Otherwise reads would
- * wrongly skip the segment.
+ * Returns true if the stored zone map `map` covers `zone`, which was computed from the rows of the segment. If it does not, reads wrongly
+ * skip the segment.
  */
 export function coversZone(map: Zone, zone: Zone): boolean {
   return (
@@ -97,29 +97,29 @@ const coversSet = (map: readonly (number | null)[] | null, values: readonly (num
   map === null || values?.every((value) => map.includes(value)) === true;
 
 /**
- * One word of a search. A prospect matches if one of its texts or notes contains `text`, or if a phone number contains `digits`. Empty
- * digits never match.
+ * One word of a search. A prospect matches if one of its texts or notes contains `text`, or if one of its phone numbers contains
+ * `digits`. Empty digits never match.
  */
 export interface SearchWord {
-  /** The text is case-folded, contains no blank and is never empty. */
+  /** The word in case-folded form. It is not empty and contains no blank. */
   readonly text: string;
   readonly digits: string;
 }
 
 /**
- * The filters of a request, including the limits of what its caller may see. A row must pass every filter. An undefined filter passes every
- * row.
+ * The filters of a request, including the limits of what its caller may see. A row must pass every filter. An undefined filter passes
+ * every row.
  */
 export interface Criteria {
-  /** The box includes its edges. It crosses the antimeridian if minLng is greater than maxLng. */
+  /** The edges belong to the box. The box crosses the 180th meridian if minLng is greater than maxLng. */
   readonly box?: Box | undefined;
-  /** Milliseconds since the epoch. Both bounds are inclusive. */
+  /** The first and the last creation time that pass, in milliseconds since 1970. */
   readonly createdFrom?: number | undefined;
   readonly createdTo?: number | undefined;
   readonly statusIds?: ReadonlySet<number | null> | undefined;
   readonly assigneeIds?: ReadonlySet<number | null> | undefined;
   readonly tagIds?: ReadonlySet<number> | undefined;
-  /** City names, trimmed and case-folded. */
+  /** City names in trimmed and case-folded form. */
   readonly cities?: ReadonlySet<string> | undefined;
   /** If true, only rows with both coordinates pass. */
   readonly onMap?: boolean | undefined;
@@ -127,7 +127,8 @@ export interface Criteria {
 }
 
 /**
- * Returns false if the zone map proves that no row of the segment can pass. Ignores the words, because a zone map does not describe texts.
+ * Returns false if the zone map proves that no row of the segment passes the criteria. The search words are ignored, because a zone map
+ * does not describe texts.
  */
 export function canMeet(zone: Zone, criteria: Criteria): boolean {
   const { box, onMap, createdFrom, createdTo, statusIds, assigneeIds } = criteria;
@@ -142,13 +143,13 @@ export function canMeet(zone: Zone, criteria: Criteria): boolean {
   );
 }
 
-/** A point on an edge of the box is inside. */
+/** Returns true if the point is in the box or on its edge. */
 export function insideBox([minLng, minLat, maxLng, maxLat]: Box, lat: number, lng: number): boolean {
   if (lat < minLat || lat > maxLat) return false;
   return minLng <= maxLng ? lng >= minLng && lng <= maxLng : lng >= minLng || lng <= maxLng;
 }
 
-/** Whether the row passes all criteria. `hasWord(i)` must return whether a note of the row contains the word with index i. */
+/** Returns true if the row passes all criteria. `hasWord(i)` must tell whether a note of the row contains the word with index i. */
 export function passes(criteria: Criteria, row: IndexRow, hasWord: (word: number) => boolean): boolean {
   const { box, createdFrom, createdTo, statusIds, assigneeIds, tagIds, cities, onMap, words } = criteria;
   if (box !== undefined || onMap === true) {

@@ -1,6 +1,7 @@
 /**
- * The delta of the company index: recent changes that are not in a segment yet. Each write adds an immutable entry, and a flush later moves
- * the entries into segments.
+ * The delta of a company's search index: recent changes that are not in the stored index yet. Each write of a prospect or note adds an
+ * entry, which never changes. A flush later moves the entries into the stored index. The stored index consists of sorted runs, and each
+ * run consists of segments.
  */
 
 import * as z from "zod/mini";
@@ -13,32 +14,35 @@ import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** All unflushed delta entries, and the head row, which lists the sorted runs of the index. One Query reads both. */
+/** All unflushed entries, and the head row of the index, which lists its runs. One Query reads both. */
 export interface Unflushed {
   readonly head: Head;
   readonly entries: readonly IndexEntry[];
   readonly notes: readonly NoteEntry[];
   readonly keys: readonly Key[];
-  /** Sort keys of the entries whose text is in a separate row. The text of such an entry is empty here. */
+  /** Sort keys of the entries whose text is in a separate row. In such an entry, the text is empty here. */
   readonly withLongText: ReadonlySet<string>;
-  /** Sum of `weightOf` over all entries. A flush starts when the sum is large enough. */
+  /** Sum of the weights of all entries (see `weightOf`). A flush starts when the sum is large enough. */
   readonly weight: number;
 }
 
 /**
- * Maximum size, in bytes, of a text inside an entry. Every list reads all entries, so a longer text goes to a separate row that only
- * searches read.
+ * Maximum bytes of a text inside an entry. Every list reads all entries. A longer text therefore has a separate row, which only searches
+ * read.
  */
 const TEXT_BYTES = 256;
-/** Every 1 024 bytes of an entry, its text included, add 1 to its weight. The total weight of the entries decides when to flush. */
+/**
+ * The weight of an entry grows by 1 for every 1 024 bytes, including its text. The total weight of the entries decides when a flush
+ * starts.
+ */
 const ENTRY_BYTES = 1_024;
 
-/** The `type` attribute of a delta entry. The event filter of the flush function selects stream records by this value. */
+/** The `type` attribute of an entry. The event source of the flush function selects stream records by this value. */
 export const DELTA_TYPE = "delta";
 
 /**
- * Creation time, status, assignee, tags, city, latitude, longitude, text and phone digits. A tuple without field names is smaller, and
- * DynamoDB charges reads by size.
+ * The fields of a prospect's entry: creation time, status, assignee, tags, city, latitude, longitude, text and phone digits. The tuple
+ * has no field names, because DynamoDB charges reads by size.
  */
 const Fields = z.tuple([
   z.number(),
@@ -53,7 +57,7 @@ const Fields = z.tuple([
 ]);
 
 /**
- * Returns the delta entry of a changed prospect. Write it in the transaction that writes the prospect's row, so that the index misses no
+ * Returns the entry of a changed prospect. Write it in the transaction that writes the prospect's row, so that the index misses no
  * change.
  */
 export function prospectDelta(companyId: number, entry: IndexEntry): Write[] {
@@ -71,7 +75,7 @@ export function prospectDelta(companyId: number, entry: IndexEntry): Write[] {
   ];
 }
 
-/** Returns the delta entry of a changed note. Write it in the transaction that writes the note's row. */
+/** Returns the entry of a changed note. Write it in the transaction that writes the note's row, so that the index misses no change. */
 export function noteDelta(companyId: number, { prospectId, noteId, version, text }: NoteEntry): Write[] {
   const key = keys.noteDelta(companyId, prospectId, noteId, version);
   if (text === null) return [{ put: { ...key, type: DELTA_TYPE } }];
@@ -84,9 +88,9 @@ export function noteDelta(companyId: number, { prospectId, noteId, version, text
 }
 
 /**
- * Removes flushed entries. The long text of an entry is removed before the entry. If the process is killed in between, the entry remains
- * without its text, and readers know from this that it is flushed. In the other order, a text could remain without an entry, and no later
- * flush would find it.
+ * Deletes flushed entries. The long text of an entry is deleted before the entry. If the process is killed in between, the entry remains
+ * without its text, and readers conclude that it is flushed. In the other order, a text could remain without an entry, and no later flush
+ * would find it.
  */
 export async function removeUnflushed(
   table: Table,
@@ -100,13 +104,13 @@ export async function removeUnflushed(
 
 type Entries = Pick<Unflushed, "keys" | "withLongText">;
 
-/** Returns the weight of a stored entry, at least 1. The total weight of the unflushed entries decides when a flush starts. */
+/** Returns the weight of a stored entry, which is at least 1. The total weight of the unflushed entries decides when a flush starts. */
 export function weightOf(row: Item): number {
   const { row: fields = "", note = "", aside = 0 } = Weighed.parse(row);
   return 1 + Math.floor((fields.length + note.length + aside) / ENTRY_BYTES);
 }
 
-/** Reads the head row (the list of sorted runs) and all unflushed entries with one strongly consistent Query. */
+/** Reads the head row (the list of runs) and all unflushed entries with one strongly consistent Query. */
 export async function readUnflushed(table: Reads, companyId: number): Promise<Unflushed> {
   const entries: IndexEntry[] = [];
   const notes: NoteEntry[] = [];
@@ -128,8 +132,8 @@ export async function readUnflushed(table: Reads, companyId: number): Promise<Un
 }
 
 /**
- * The attributes that determine the weight of an entry. `aside` is the size, in bytes, of a text in a separate row. It is undefined if the
- * entry contains its text.
+ * The attributes that determine the weight of an entry. `aside` is the number of bytes of a text in a separate row. It is undefined if
+ * the entry contains its text.
  */
 const Weighed = z.object({
   row: z.optional(z.string()),
@@ -171,13 +175,13 @@ function fieldsOf(row: string) {
 
 export interface Filled {
   readonly delta: Delta;
-  /** Number of entries without their long text. Either a flush is removing the text, or the write of the text is not visible yet. */
+  /** Number of entries whose long text was not found. Either a flush is deleting the text, or the write of the text is not visible yet. */
   readonly missing: number;
 }
 
 /**
- * A long text of a delta entry. Its row has the sort key of the entry but is in another partition. So lists do not pay for texts that only
- * searches read.
+ * The long text of an entry. Its row has the same sort key as the entry, but is in another partition. Lists therefore do not pay for
+ * texts that only searches read.
  */
 interface LongText {
   readonly text: string;
@@ -188,7 +192,7 @@ export type LongTexts = ReadonlyMap<string, LongText>;
 
 const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z._default(z.string(), "") });
 
-/** Reads all long texts with eventually consistent reads, which cost half. `withTexts` reads missing texts again by their keys. */
+/** Reads all long texts with eventually consistent reads, which cost half as much. `withTexts` reads a missing text again by its key. */
 export async function readLongTexts(table: Reads, companyId: number): Promise<LongTexts> {
   const texts = new Map<string, LongText>();
   for await (const item of table.query({ ...keys.deltaTexts(companyId), consistency: "eventual" }))
@@ -202,8 +206,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush removes the text of an entry before the entry. An entry
- * without its text is therefore dropped if a sorted run contains its version, and otherwise counted as missing.
+ * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush deletes the text of an entry before the entry. An
+ * entry without its text is therefore dropped if a run contains its version, and is otherwise counted as missing.
  */
 export async function withTexts(
   table: Reads,
@@ -235,7 +239,7 @@ export async function withTexts(
   return { delta, missing };
 }
 
-// The company id 0 is a placeholder, because sort keys do not depend on the company.
+// The company id 0 is a placeholder, because the sort key does not depend on the company.
 const skOfProspect = ({ id, version }: IndexEntry): string => keys.prospectDelta(0, id, version).sk;
 const skOfNote = ({ prospectId, noteId, version }: NoteEntry): string =>
   keys.noteDelta(0, prospectId, noteId, version).sk;

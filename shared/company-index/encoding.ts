@@ -1,10 +1,10 @@
-/** Binary encoding for the company index: variable-length integers, columns, and compression with a checksum. */
+/** Binary encoding for a company's search index: integers of variable length, columns, and compression with a checksum. */
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** 2^28. Smaller numbers are encoded by bit operations, which work on 32 bits only. Larger numbers need divisions. */
+/** 2^28. Smaller numbers are encoded with bit operations, which support only 32 bits. Larger numbers need divisions. */
 const SMALL = 0x10000000;
 
 export class ByteWriter {
@@ -31,8 +31,8 @@ export class ByteWriter {
   }
 
   /**
-   * Writes a whole number between -2^52 and 2^52 in zigzag encoding, so that small negative numbers take few bytes too. Throws a RangeError
-   * outside this range.
+   * Writes a whole number between -2^52 and 2^52 in zigzag encoding, so that small negative numbers need few bytes too. Throws a
+   * RangeError for other numbers.
    */
   signed(value: number): void {
     if (Math.abs(value) >= 2 ** 52) throw new RangeError(`${value} is beyond 2^52`);
@@ -45,7 +45,7 @@ export class ByteWriter {
     this.#length += 8;
   }
 
-  /** Writes the bytes without a length prefix, so the reader must know their length. */
+  /** Writes the bytes without their length, so the reader must know the length. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);
@@ -104,7 +104,7 @@ export class ByteReader {
     return value;
   }
 
-  /** Returns a view, not a copy. */
+  /** Returns a view of the bytes without copying them. */
   raw(count: number): Uint8Array {
     if (this.#at + count > this.#bytes.length) throw new RangeError("the bytes end too soon");
     const bytes = this.#bytes.subarray(this.#at, this.#at + count);
@@ -117,13 +117,16 @@ export class ByteReader {
   }
 }
 
-/** A dictionary-encoded column: each row holds the position of its value in `values`. */
+/**
+ * A dictionary-encoded column. `values` contains each different value once. `codes` contains for each row the position of its value in
+ * `values`.
+ */
 export interface Coded<T> {
   readonly values: readonly T[];
   readonly codes: Uint16Array;
 }
 
-/** Writes whole numbers in delta encoding: each as its difference from the previous number. */
+/** Writes whole numbers as differences: each number is written as its difference from the previous one. */
 export function writeNumbers(into: ByteWriter, values: readonly number[]): void {
   let previous = 0;
   for (const value of values) {
@@ -169,7 +172,7 @@ export function readCoded<T>(from: ByteReader, count: number, readValue: () => T
   return { values, codes };
 }
 
-/** Coordinates are stored as integers of 1e-7 degrees, about a centimetre. Most coordinates have at most seven decimals. */
+/** Coordinates are stored as integers in units of 1e-7 degrees (about a centimetre). Most coordinates have at most seven decimals. */
 const SCALE = 1e7;
 
 const scaled = (degrees: number): number | undefined => {
@@ -178,8 +181,8 @@ const scaled = (degrees: number): number | undefined => {
 };
 
 /**
- * Writes coordinates without loss. A value of at most seven decimals is written as an integer difference from the previous row. Any other
- * number is written as a double, and null as NaN.
+ * Writes coordinates without loss. A value with at most seven decimals is written as an integer, as the difference from the previous row.
+ * Any other number is written as a double, and null is written as NaN.
  */
 export function writeDegrees(into: ByteWriter, values: readonly (number | null)[]): void {
   const others: [row: number, degrees: number][] = [];
@@ -197,7 +200,7 @@ export function writeDegrees(into: ByteWriter, values: readonly (number | null)[
   }
 }
 
-/** Returns degrees, or NaN for a row without a coordinate. */
+/** Returns the degrees of each row. A row without a coordinate has NaN. */
 export function readDegrees(from: ByteReader, count: number): Float64Array {
   const values = readNumbers(from, count);
   for (let i = 0; i < count; i++) values[i] = (values[i] ?? 0) / SCALE;
@@ -205,15 +208,16 @@ export function readDegrees(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** zstd level. Higher levels save almost nothing on columns and take several times as long. */
+/** Compression level of zstd. Higher levels save almost nothing on columns and take several times as long. */
 const LEVEL = 9;
 
 /**
- * Output buffer of the decompression, in bytes. With the default of 16 KB, decompressing the texts of a segment takes 1.5 times as long.
+ * Bytes of the output buffer of the decompression. With the default of 16 KB, decompressing the texts of a segment takes 1.5 times as
+ * long.
  */
 const CHUNK_BYTES = 128 * 1024;
 
-/** A part of the index is missing or damaged. The index can be rebuilt from the rows of the prospects. */
+/** A stored part of the search index is missing or damaged. The index can be built again from the rows of the prospects. */
 export class IndexUnreadable extends Error {
   override name = "IndexUnreadable";
 }
@@ -223,7 +227,7 @@ export const compress = (bytes: Uint8Array): Uint8Array =>
     params: { [constants.ZSTD_c_compressionLevel]: LEVEL, [constants.ZSTD_c_checksumFlag]: 1 },
   });
 
-/** Decompresses the bytes and decodes them with `read`. Throws IndexUnreadable with the label if the bytes are damaged. */
+/** Decompresses the bytes and decodes them with `read`. If they are damaged, throws IndexUnreadable with the label. */
 export function decompress<T>(label: string, compressed: Uint8Array, read: (bytes: Uint8Array) => T): T {
   try {
     return read(zstdDecompressSync(compressed, { chunkSize: CHUNK_BYTES }));

@@ -1,6 +1,6 @@
 /**
- * Geohashes as integers of 52 bits, and the geohash ranges that cover a bounding box. The rows of a segment are sorted by geohash, so a
- * binary search finds the rows of a range.
+ * Geohashes as integers of 52 bits, and the ranges of geohashes that cover a bounding box. The rows of a segment (a stored part of the
+ * search index) are sorted by geohash. A binary search therefore finds the rows of a range.
  */
 import ngeohash from "ngeohash";
 import { type Box, meetsBox, withinBox } from "#shared/company-index/criteria.ts";
@@ -13,8 +13,8 @@ export interface GeohashRange {
 }
 
 /**
- * A geohash cell: the geohashes that have the same first `bits` bits. `geohash` is these bits as a number, and `box` has the edges of the
- * cell.
+ * A cell on the map: all points whose geohashes have the same first `bits` bits. `geohash` is these bits as a number, and `box` contains
+ * the edges of the cell.
  */
 interface Cell {
   readonly geohash: number;
@@ -25,12 +25,15 @@ interface Cell {
 const EARTH: Cell = { geohash: 0, bits: 0, box: [-180, -90, 180, 90] };
 
 /**
- * Maximum number of geohash cells on the edge of a bounding box. More cells fit the box better but produce more ranges. With 192, the
- * covered area outside the box is at most a sixth of the box.
+ * Maximum number of cells on the edge of a bounding box. More cells fit the box better, but lead to more ranges. With 192, the covered
+ * area outside the box is at most a sixth of the box.
  */
 const EDGE_CELLS = 192;
 
-/** Returns sorted ranges that cover the whole box and little area outside it. The box includes its edges and may cross the antimeridian. */
+/**
+ * Returns sorted ranges that cover the whole box and little area outside it. The edges belong to the box, and the box may cross the 180th
+ * meridian.
+ */
 export function geohashRanges(box: Box): GeohashRange[] {
   const inside: Cell[] = [];
   let edge = [EARTH];
@@ -79,6 +82,6 @@ function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
   return long;
 }
 
-/** Returns the geohash of a point, or -1 for a row without coordinates, so that such rows are sorted first. */
+/** Returns the geohash of a point. Returns -1 for a row without coordinates, so that such rows are sorted first. */
 export const geohashAt = (lat: number | null, lng: number | null): number =>
   lat === null || lng === null ? -1 : ngeohash.encode_int(lat, lng, GEOHASH_BITS);

@@ -1,7 +1,7 @@
 /**
- * The manifest lists the current sorted runs of a company's index. A sorted run is an immutable batch of rows, as in an LSM tree. Each
- * flush, import and rebuild adds a run. The head row of the index has the ids of the runs. Each run has a run manifest, which is written
- * once and lists the segments of the run.
+ * The manifest lists the current runs of a company's search index. A run is a sorted batch of rows that never changes, as in an LSM tree
+ * (a common structure of databases). Each flush, import and rebuild adds a run. The head row of the index contains the ids of the runs.
+ * Each run has a run manifest, which is written once and lists the run's segments (pieces of up to 4 096 rows).
  */
 import * as z from "zod/mini";
 
@@ -17,11 +17,12 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
 /**
- * Format version of everything that the index stores. Increase it with each incompatible change, so that other releases refuse the data.
+ * Version of the format of everything that the index stores. Increase it with each incompatible change, so that other releases refuse the
+ * data.
  */
 export const INDEX_FORMAT = 1;
 
-/** Throws IndexUnreadable if another release wrote the data in a different format, because this code would misread it. */
+/** Throws IndexUnreadable if another release has written the data in a different format. This code would misread the data. */
 export function checkFormat(label: string, format: number): void {
   if (format === INDEX_FORMAT) return;
   const cause = format > INDEX_FORMAT ? "a later release has written it" : "an earlier release has written it";
@@ -29,8 +30,8 @@ export function checkFormat(label: string, format: number): void {
 }
 
 /**
- * Number of table items that store the data; 0 if there is no data. Several items are needed for large data, because DynamoDB limits an
- * item to 400 KB.
+ * Number of table items that store the data, or 0 if there is no data. Large data needs several items, because DynamoDB limits an item to
+ * 400 KB.
  */
 const Parts = z.int();
 
@@ -38,14 +39,14 @@ export const SegmentEntry = z.object({
   id: z.string(),
   rows: z.int(),
   parts: z.object({ main: Parts, geo: Parts, text: Parts }),
-  /** Compressed size of the segment, in bytes. */
+  /** Compressed bytes of the segment. */
   bytes: z.int(),
   zone: Zone,
 });
 export type SegmentEntry = z.infer<typeof SegmentEntry>;
 
 const Content = z.object({
-  /** Number of rows in all segments, including rows that newer sorted runs replace. */
+  /** Number of rows in all segments of the run. Rows that newer runs replace are included. */
   rows: z.int(),
   overrides: Parts,
   looseNotes: Parts,
@@ -55,26 +56,27 @@ const Content = z.object({
 export interface Run extends z.infer<typeof Content> {
   readonly id: string;
   /**
-   * The version overrides of the sorted run (versions that hide older ones, see `Overrides`), if they are small. Larger overrides are
-   * stored in separate items.
+   * The version overrides of the run (see `Overrides`), if they are small. They tell readers which rows of older runs are outdated.
+   * Larger overrides have separate items.
    */
   readonly fewOverrides?: Uint8Array | undefined;
 }
 
 /**
- * The current sorted runs of the index, oldest first. The position of a run in this list is called its age, so a higher age means newer.
+ * The current runs of the index, the oldest first. The position of a run in this list is called its age, so a higher age means a newer
+ * run.
  */
 export interface Manifest {
   readonly runs: readonly Run[];
 }
 
-/** The table item that describes one sorted run of the index. Its `type` attribute is `runSheet`. */
+/** The table item that describes one run of the index. Its `type` attribute is `runSheet`. */
 export interface RunManifest {
   readonly runId: string;
   readonly format: number;
-  /** Time when the sorted run was published, in milliseconds since the epoch. */
+  /** The time at which the run was added to the index, in milliseconds since 1970. */
   readonly at: number;
-  /** Ids of the older sorted runs that this run replaced. Garbage collection removes them later. */
+  /** Ids of the older runs that this run has replaced. Garbage collection deletes them later. */
   readonly replaced: readonly string[];
   readonly bytes: Uint8Array;
   readonly fewOverrides: Uint8Array | undefined;
@@ -86,7 +88,7 @@ export function runManifestOf(run: Run, at: number, replaced: readonly string[])
   return { runId: id, format: INDEX_FORMAT, at, replaced, bytes, fewOverrides };
 }
 
-/** Decodes a run manifest. Throws IndexUnreadable if it is damaged or has an unknown format. */
+/** Decodes a run manifest. Throws IndexUnreadable if it is damaged or if its format is unknown. */
 export function runOf(companyId: number, { runId, format, bytes, fewOverrides }: RunManifest): Run {
   const label = `the manifest of run ${runId} of company ${companyId}`;
   checkFormat(label, format);
@@ -97,17 +99,17 @@ export function runOf(companyId: number, { runId, format, bytes, fewOverrides }:
 export const HEAD_TYPE = "indexHead";
 
 const Head = z.object({
-  /** Increases with each change of the list of sorted runs, for optimistic locking. 0 means that the company has no index yet. */
+  /** Increases with each change of the list of runs, for optimistic locking. 0 means that the company has no index yet. */
   version: z._default(z.int(), 0),
   manifest: z._default(z.array(z.string()), []),
-  /** Number of changes of statuses, tags and users so far. A reader compares it with the version of the names in its memory. */
+  /** Number of changes of statuses, tags and users so far. A reader compares it with the version of the names that it has cached. */
   dictionaryVersion: z._default(z.int(), 0),
   /**
-   * Time when the compaction lock, which stops merges during a rebuild, expires. Milliseconds since the epoch. The attribute keeps its old
-   * name, because a new name would need a migration of stored data.
+   * The time at which the compaction lock expires, in milliseconds since 1970. The lock prevents merges of runs during a rebuild. The
+   * attribute has an older name, because a new name would need a migration of stored data.
    */
   mergesRestUntil: z._default(z.int(), 0),
-  /** Id of the rebuild that holds the compaction lock. */
+  /** The id of the rebuild that holds the compaction lock. */
   rebuildId: z._default(z.nullable(z.string()), null),
 });
 export type Head = z.infer<typeof Head>;
@@ -115,8 +117,8 @@ export type Head = z.infer<typeof Head>;
 const Stored = z.object({ format: z._default(z.int(), INDEX_FORMAT) });
 
 /**
- * Reads the head row, which lists the sorted runs. Returns an empty head for an undefined item. Throws IndexUnreadable if another release
- * wrote the row in a different format.
+ * Parses the head row, which lists the runs. Returns an empty head if the row does not exist. Throws IndexUnreadable if another release
+ * has written the row in a different format.
  */
 export function readHead(item: Item | undefined): Head {
   checkFormat("the head of the index", Stored.parse(item ?? {}).format);
@@ -124,28 +126,28 @@ export function readHead(item: Item | undefined): Head {
 }
 
 /**
- * Increments the dictionary version in the head row of the index. Every change of a status, tag or user includes this write, so that
- * readers notice outdated names.
+ * Returns the write that increments the dictionary version in the head row. Every change of a status, tag or user includes this write, so
+ * that readers notice that their cached names are outdated.
  */
 export const namesChangeInHead = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
   change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
 });
 
-/** An optimistic lock, which fails if another process has changed the list of sorted runs since `head` was read. */
+/** Returns the condition of an optimistic lock. It fails if another process has changed the list of runs since `head` was read. */
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 
 /**
- * Makes the write `move`, which updates the head row of the index, possibly in a transaction with other writes. `move` must be the first
- * write, because `moveHead` looks for its failed condition at index 0.
+ * Makes the write `move`, which updates the head row. A caller may make other writes in the same transaction. `move` must be the first
+ * write, because `moveHead` expects its failed condition at index 0.
  */
 export type Commit = (move: Write) => Promise<unknown>;
 
 /**
- * Sets the list of sorted runs in the head row of the index, if the row has not changed since `from` was read. Returns undefined on
- * success, and otherwise the current head row. If a reply was lost, the head row is returned although the list may have been stored, so the
- * caller must check the returned row. Other attributes of the row are not set, because other processes change them at the same time.
+ * Stores the list of runs in the head row, if the row has not changed since `from` was read. Returns undefined on success, and otherwise
+ * the current head row. If a reply was lost, the list may have been stored although a head row is returned. The caller must therefore
+ * check the returned row. Other attributes of the row are not set, because other processes change them at the same time.
  */
 export async function moveHead(
   table: Table,
@@ -184,13 +186,16 @@ export const runManifestItem = (companyId: number, { runId, fewOverrides, ...res
   ...(fewOverrides !== undefined && { fewOverrides }),
 });
 
-/** All formats have these attributes, so garbage collection can read the run manifests of other releases. */
+/** All formats have these attributes. Garbage collection can therefore also read the run manifests of other releases. */
 function runManifestIn(item: Item): RunManifest {
   const { sk, fewOverrides, ...rest } = RunManifestItem.parse(item);
   return { runId: sk, ...rest, fewOverrides };
 }
 
-/** Reads all run manifests of the company: of current sorted runs, of recently replaced runs, and of runs that were never published. */
+/**
+ * Reads all run manifests of the company: those of current runs, of recently replaced runs, and of runs that were never added to the
+ * index.
+ */
 export async function readRunManifests(
   table: Reads,
   companyId: number,
@@ -210,7 +215,7 @@ export interface AtHand {
 }
 
 /**
- * Reads the sorted runs that the caller does not have yet. Throws IndexUnreadable if a run manifest is missing, damaged, or of an unknown
+ * Reads the runs that the caller does not have yet. Throws IndexUnreadable if a run manifest is missing, is damaged, or has an unknown
  * format.
  */
 export async function readManifest(
@@ -221,7 +226,7 @@ export async function readManifest(
 ): Promise<Manifest> {
   const runs = new Map(known.map((run) => [run.id, run]));
   const isAtHand = (id: string): boolean => runs.has(id) || runManifests.has(id);
-  // A damaged head may contain an id twice, and DynamoDB rejects a batch with duplicate keys.
+  // A damaged head row may contain an id twice. DynamoDB rejects a batch with equal keys.
   const wanted = [...new Set(runIds.filter((id) => !isAtHand(id)))].map((id) => keys.runManifest(companyId, id));
   const items = wanted.length === 0 ? [] : await table.batchGet(wanted);
   const read = new Map(items.map(runManifestIn).map((runManifest) => [runManifest.runId, runManifest]));

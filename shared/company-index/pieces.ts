@@ -1,6 +1,6 @@
 /**
- * Storage of the binary data of the index. A piece is one immutable sequence of bytes, for example a column group of a segment. It is cut
- * into parts that fit into table items.
+ * Stores the binary data of a company's search index. A piece is one sequence of bytes that never changes, for example some columns of a
+ * segment. It is divided into parts that fit into table items.
  */
 
 import { randomBytes } from "node:crypto";
@@ -16,13 +16,13 @@ import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Maximum number of bytes in one table item, because DynamoDB limits an item to 400 KB. */
+/** Maximum bytes of a part, because DynamoDB limits an item to 400 KB. */
 const PART_BYTES = 380_000;
 
-/** Returns an id of 72 random bits, so that no piece overwrites another one. */
+/** Returns an id of 72 random bits. No piece therefore overwrites another one. */
 export const newPieceId = (): string => randomBytes(9).toString("base64url");
 
-/** One binary object of a segment or sorted run. `parts` is the number of table items that store it. */
+/** A piece of a segment or of a run. `parts` is the number of table items that store it. */
 export interface Piece {
   readonly owner: string;
   readonly name: string;
@@ -50,8 +50,8 @@ const keysOf = (companyId: number, { owner, name, parts }: Piece): Key[] =>
 const PartItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(Uint8Array) });
 
 /**
- * Reads the pieces and returns their bytes in the given order. Eventually consistent reads are cheaper and enough for immutable data. A
- * part that they do not find yet is read again. Throws IndexUnreadable if a part is missing.
+ * Reads the pieces and returns their bytes in the given order. Eventually consistent reads are cheaper, and they are sufficient because a
+ * piece never changes. A part that they do not find yet is read again. Throws IndexUnreadable if a part is missing.
  */
 export async function readPieces(table: Reads, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
   const wanted = pieces.flatMap((piece) => keysOf(companyId, piece));
@@ -75,7 +75,10 @@ function missing(companyId: number, { owner, name }: Piece): never {
 
 const nameOf = ({ pk, sk }: Key): string => `${pk}|${sk}`;
 
-/** Removes the pieces. A damaged manifest may contain a piece twice, and DynamoDB rejects a batch with duplicate keys. */
+/**
+ * Deletes the pieces. A damaged manifest may contain a piece twice, but DynamoDB rejects a batch with equal keys. Equal keys are
+ * therefore removed from the batch.
+ */
 export function removePieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<void> {
   const going = new Map(pieces.flatMap((piece) => keysOf(companyId, piece)).map((key) => [nameOf(key), key]));
   return table.batchRemove([...going.values()]);
@@ -93,7 +96,7 @@ export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
   Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
 
 /**
- * The data of a sorted run outside its segments. `overrides` are versions that hide older ones, and `looseNotes` are notes whose prospects
+ * The data of a run outside its segments. `overrides` tell which rows of older runs are outdated. `looseNotes` are notes whose prospects
  * are in other runs.
  */
 export interface RunOverrides {
@@ -119,7 +122,9 @@ const runOverridesOf = (run: Run, overrides: Uint8Array | undefined, notes: Uint
 export const inlineOverridesOf = ({ id, fewOverrides }: Run): Overrides =>
   fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
 
-/** Returns a decoder for each segment. It decodes the segment again at every call, so that only compressed bytes stay in memory. */
+/**
+ * Returns a function for each segment that decodes it. Each call decodes the segment again, so that only compressed bytes stay in memory.
+ */
 export async function readSegments(
   table: Reads,
   companyId: number,

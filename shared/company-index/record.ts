@@ -1,25 +1,25 @@
-/** The records of a company in the form that the index stores, and the table reads that a rebuild of the index needs. */
+/** The records of a company in the form that its search index stores, and the reads of the table that a rebuild of the index needs. */
 
-/** The searchable fields of a prospect. The index may receive several versions in any order, and the highest version counts. */
+/** The searchable fields of a prospect. The index may receive several versions of a prospect in any order. The highest version is valid. */
 export interface IndexRow {
   readonly id: number;
   readonly version: number;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly statusId: number | null;
   readonly assignedToUserId: number | null;
   readonly tagIds: readonly number[];
-  /** Trimmed and case-folded. */
+  /** The city name in trimmed and case-folded form. */
   readonly city: string | null;
   readonly lat: number | null;
   readonly lng: number | null;
-  /** All searchable texts of the prospect except notes. Case-folded, one text per line. */
+  /** All searchable texts of the prospect except its notes. They are case-folded, with one text per line. */
   readonly text: string;
-  /** The digits of both phone numbers, one number per line. */
+  /** The digits of both phone numbers, with one number per line. */
   readonly phoneDigits: string;
 }
 
-/** Marks a deleted prospect. It hides all lower versions of the prospect. */
+/** The entry of a deleted prospect. It hides all lower versions of the prospect. */
 export interface Tombstone {
   readonly id: number;
   readonly version: number;
@@ -30,7 +30,7 @@ export type IndexEntry = IndexRow | Tombstone;
 
 export const isTombstone = (entry: IndexEntry): entry is Tombstone => "deleted" in entry;
 
-/** The case-folded text of a note. */
+/** The searchable text of a note, in case-folded form. */
 export interface NoteText {
   readonly prospectId: number;
   readonly noteId: number;
@@ -38,7 +38,7 @@ export interface NoteText {
   readonly text: string;
 }
 
-/** A changed note. `text` is null if the note was deleted. The highest version of a note counts. */
+/** A changed note. `text` is null if the note was deleted. The highest version of a note is valid. */
 export type NoteEntry = Omit<NoteText, "text"> & { readonly text: string | null };
 
 export interface NoteRef {
@@ -48,17 +48,17 @@ export interface NoteRef {
 
 export interface SomeRecords {
   readonly prospects: readonly IndexEntry[];
-  /** Notes of deleted prospects are included. A deleted note has no row and is not included. */
+  /** Notes, including those of deleted prospects. A deleted note has no row, so it is not included. */
   readonly notes: readonly NoteText[];
 }
 
-/** Reads records from the table. All reads are strongly consistent. */
+/** The reads of prospects and notes from the table. All of them are strongly consistent. */
 export interface Records {
   /**
-   * Reads every prospect that has a row when the read begins, including deleted prospects. Each result has some prospects with all of their
-   * notes.
+   * Yields every prospect that has a row when the read begins, including deleted prospects. Each result contains some prospects with all
+   * their notes.
    */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
-  /** Reads the given records. Omits records without a row. */
+  /** Reads the given records. A record without a row is left out. */
   readSome(companyId: number, prospects: readonly number[], notes: readonly NoteRef[]): Promise<SomeRecords>;
 }

@@ -1,6 +1,6 @@
 /**
- * The binary format of a segment: up to 4 096 rows that are close to each other on the map. A segment is immutable. Its columns are stored
- * in three groups, so that a read loads only the groups that its filters need.
+ * The binary format of a segment. A segment is a stored piece of the search index with up to 4 096 rows that are close to each other on
+ * the map. It never changes. Its columns are stored in three groups, so that a read loads only the groups that its filters need.
  */
 import {
   ByteReader,
@@ -37,26 +37,26 @@ export interface MainColumns {
   readonly tagIds: Coded<readonly number[]>;
 }
 
-/** Degrees; NaN for a row without a coordinate. */
+/** Degrees of each row. A row without a coordinate has NaN. */
 export interface GeoColumns {
   readonly lat: Float64Array;
   readonly lng: Float64Array;
 }
 
 /**
- * All texts of the segment as UTF-8, each followed by a line break. For each row, the text of the prospect comes first, and the texts of
+ * All texts of the segment as UTF-8. A line break follows each text. For each row, the text of the prospect comes first, and the texts of
  * its notes follow.
  */
 export interface TextColumns {
   readonly bytes: Buffer;
-  /** Byte position of each text, followed by the end of the last text. */
+  /** Byte position of each text, and after them the end of the last text. */
   readonly starts: Uint32Array;
   readonly rowOf: Uint16Array;
-  /** The note id of each text, or 0 for the text of a prospect. */
+  /** The note id of each text. It is 0 if the text belongs to a prospect. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   readonly digits: Buffer;
-  /** Byte position of each row's phone digits, followed by the end of the last digits. */
+  /** Byte position of each row's phone digits, and after them the end of the last digits. */
   readonly digitStarts: Uint32Array;
 }
 
@@ -90,7 +90,7 @@ function encodeMain(rows: readonly IndexRow[]): Uint8Array {
   writeNumbers(into, column(rows, "createdAt"));
   writeCoded(into, column(rows, "statusId"), (id) => id, idOrNull);
   writeCoded(into, column(rows, "assignedToUserId"), (id) => id, idOrNull);
-  // A leading `=` distinguishes an empty city name from a missing city.
+  // A `=` before each city name distinguishes an empty name from a missing city.
   writeCoded(
     into,
     column(rows, "city"),
@@ -187,7 +187,7 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
   });
 
 /**
- * Writes the lengths of all texts and then the texts, each followed by a line break. Search words contain no line break, so no match
+ * Writes the lengths of all texts and then the texts. A line break follows each text. A search word contains no line break, so no match
  * extends over two texts.
  */
 export function writeTexts(into: ByteWriter, texts: readonly string[]): void {

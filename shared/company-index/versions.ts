@@ -1,6 +1,6 @@
 /**
- * Finds the newest version of each record. The index may contain a record several times: in several sorted runs (batches of flushed rows)
- * and among the unflushed entries.
+ * Finds the newest version of each record. A search index may contain a record several times: in several runs (sorted batches of flushed
+ * rows), and among the unflushed entries.
  */
 import {
   ByteReader,
@@ -15,7 +15,7 @@ import { column, readTexts, writeTexts } from "#shared/company-index/segment.ts"
 
 const EMPTY = 0;
 
-/** The newest version of each record. The class is a hash table in typed arrays, because a million records then need only 26 MB. */
+/** The newest version of each record. It is a hash table in typed arrays, in which a million records need only 26 MB. */
 export class NewestVersions {
   #ids = new Float64Array(64);
   #versions = new Float64Array(64);
@@ -26,7 +26,10 @@ export class NewestVersions {
     return this.#size;
   }
 
-  /** `age` is the position of the sorted run that contains this version; higher means newer. It decides between equal versions. */
+  /**
+   * Adds a version of a record. `age` is the position of its run in the list of runs, so a higher age means a newer run. It decides
+   * between equal versions.
+   */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
     const slot = this.#slotOf(id);
@@ -41,8 +44,8 @@ export class NewestVersions {
   }
 
   /**
-   * Whether a newer version of the record exists. `age` is the position of the sorted run that contains the given version; higher means
-   * newer.
+   * Returns true if a newer version of the record was added. `age` is the position of the given version's run. A higher age means a newer
+   * run.
    */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
@@ -62,7 +65,7 @@ export class NewestVersions {
 
   #slotOf(id: number): number {
     const mask = this.#ids.length - 1;
-    // Hash both halves of the id, so that consecutive ids do not fill consecutive slots.
+    // Both halves of the id are hashed, so that consecutive ids do not fill consecutive slots.
     let slot = (Math.imul(id % 0x100000000, 0x9e3779b1) ^ Math.imul(id / 0x100000000, 0x85ebca6b)) >>> 7;
     for (slot &= mask; this.#ids[slot] !== EMPTY && this.#ids[slot] !== id; slot = (slot + 1) & mask);
     return slot;
@@ -86,15 +89,15 @@ export class NewestVersions {
 const isOlder = (version: number, age: number, thanVersion: number, thanAge: number): boolean =>
   version < thanVersion || (version === thanVersion && age < thanAge);
 
-/** Two parallel arrays: the record at a position has the id and the version at that position. */
+/** Two parallel arrays. The record at a position has the id and the version at this position. */
 export interface Versions {
   readonly ids: Float64Array;
   readonly versions: Float64Array;
 }
 
 /**
- * Version overrides: the ids and versions of all records in a sorted run. Readers ignore lower versions of these records in older runs. The
- * oldest run needs no overrides.
+ * The version overrides of a run: the ids and versions of all its records. Readers ignore lower versions of these records in older runs.
+ * The oldest run needs no overrides.
  */
 export interface Overrides {
   readonly prospects: Versions;
@@ -162,20 +165,20 @@ export interface Delta {
   readonly notes: ReadonlyMap<number, NoteEntry>;
 }
 
-/** A note that was flushed separately from its prospect, so that the prospect's row is in another sorted run. */
+/** A note that was flushed separately from its prospect. The prospect's row is in another run. */
 export interface LooseNote extends NoteText {
-  /** Position of the sorted run that contains the note. Higher means newer. */
+  /** Position of the note's run in the list of runs. A higher number means a newer run. */
   readonly age: number;
 }
 
-/** The newest flushed version of each record, and all notes that are in other sorted runs than their prospects. */
+/** The newest flushed version of each record, and all notes that are not in the same run as their prospects. */
 export interface FlushedVersions {
   readonly prospectVersions: NewestVersions;
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
 }
 
-/** `runs` must be sorted from oldest to newest. */
+/** Combines the overrides of runs. `runs` must be sorted from the oldest to the newest. */
 export function flushedVersions(
   runs: readonly { overrides: Overrides; looseNotes: readonly NoteText[] }[],
 ): FlushedVersions {
@@ -191,8 +194,8 @@ export function flushedVersions(
 }
 
 /**
- * Returns the newest unflushed entry of each record. An entry is ignored if the sorted runs contain a newer version of the record. If both
- * have the same version, the entry is used.
+ * Returns the newest unflushed entry of each record. An entry is ignored if a run contains a newer version of the record. If both have
+ * the same version, the entry is used.
  */
 export function newestUnflushed(
   { prospectVersions, noteVersions }: FlushedVersions,
@@ -214,5 +217,5 @@ export function newestUnflushed(
   return { prospects, notes };
 }
 
-/** Unflushed entries count as newer than every sorted run. */
+/** An unflushed entry is newer than every run, so it gets this age. */
 const UNFLUSHED = Number.POSITIVE_INFINITY;

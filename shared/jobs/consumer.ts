@@ -1,4 +1,4 @@
-/** Consumes the queues of import and export jobs. A message names one or more jobs, and the consumer works on each of them. */
+/** Handles the messages of the queues of import and export jobs. A message names one or more jobs, and each of them is executed. */
 import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
 import type * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -10,12 +10,15 @@ import { openTable } from "#shared/db/table.ts";
 import { LeaseLost } from "#shared/jobs/lease.ts";
 import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 
-/** A call to DynamoDB is tried this many times, over at most 15 seconds. Slow retries are acceptable because no client waits for a job. */
+/**
+ * Maximum number of attempts for one call to DynamoDB, over at most 15 seconds. Slow retries are acceptable, because no client waits for
+ * a job.
+ */
 const ATTEMPTS = 5;
 
 let opened: JobContext | undefined;
 
-/** Creates the context at the first message, so that importing this module creates no AWS client. */
+/** Opens the context at the first message, so that importing this module creates no AWS client. */
 function jobContext(): JobContext {
   opened ??= {
     ...contextOn(openTable(setting("TABLE_NAME"), dynamoClient({ attempts: ATTEMPTS }))),
@@ -27,7 +30,7 @@ function jobContext(): JobContext {
 
 type Run = (context: JobContext, key: JobId, remainingMs: () => number) => Promise<void>;
 
-/** `messages` parses a queue message into the keys of its jobs, usually one. */
+/** Returns the handler of a job queue. `messages` parses a queue message into the keys of its jobs, usually one. */
 export const jobConsumer = (
   kind: JobMessage["kind"],
   messages: z.ZodMiniType<JobId[]>,
@@ -41,7 +44,10 @@ export const jobConsumer = (
     (receiptHandle, seconds) => jobContext().jobs.returnIn(kind, receiptHandle, seconds),
   );
 
-/** Ignores LeaseLost, which means that another invocation works on the job or has ended it. A retry of the message would do nothing. */
+/**
+ * Ignores LeaseLost. The error means that another invocation is working on the job or has ended it, so a retry of the message would do
+ * nothing.
+ */
 async function unlessLost(work: Promise<void>): Promise<void> {
   try {
     await work;

@@ -1,4 +1,4 @@
-/** A link to a file in the bucket, as imports and exports return it. It is a presigned URL, so it works without a token. */
+/** A link to a file in the bucket, which the API returns for imports and exports. It is a presigned URL, so it works without a token. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { named, Timestamp } from "#shared/schema.ts";

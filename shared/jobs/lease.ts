@@ -1,6 +1,6 @@
 /**
- * The lease by which one invocation owns a job (an import or export), and the sweep that resends lost messages of jobs. The lease is stored
- * in the job's row.
+ * The lease with which one invocation owns a job (an import or export). It is stored in the job's row. Also contains the sweep, which
+ * sends lost messages of jobs again.
  */
 import * as z from "zod/mini";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -13,18 +13,18 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, isTransient } from "#shared/errors.ts";
 
 /**
- * A lease expires if it is not renewed within this time. No single call of a job takes this long, so a working invocation can always renew
- * its lease.
+ * A lease expires if it is not renewed within this time. No single call of a job takes this long, so a working invocation can always
+ * renew its lease.
  */
 export const LEASE_MS = 120_000;
-/** A heartbeat writes at most this often. That shows clients progress, and costs few writes compared with the rows. */
+/** Minimum interval between two writes of progress. Clients then see progress, and the writes are few compared with those of the rows. */
 const HEARTBEAT_MS = 3_000;
-/** An invocation stops when less than this time remains before its timeout, and a new invocation continues the job. */
+/** An invocation stops when less than this time remains before its time-out. A new invocation then continues the job. */
 const RESERVE_MS = 60_000;
-/** A job fails after this many consecutive invocations that made no progress, because they were killed or met an error in the code. */
+/** A job fails after this many successive invocations without progress. They were killed, or met an error of the code. */
 export const MAX_FRUITLESS_RUNS = 10;
 
-/** Thrown if another invocation has taken the job, or if the job has ended. */
+/** Another invocation has taken the job, or the job has ended. */
 export class LeaseLost extends Error {
   override readonly name = "LeaseLost";
 }
@@ -35,7 +35,10 @@ interface Row {
 
 type Update = Extract<Write, { update: Key }>;
 
-/** The write that ends a job, so that the sweeper no longer finds it. It fails if another invocation has changed the row. */
+/**
+ * Returns the write that ends a job. The sweep no longer finds the job afterwards. The write fails if another invocation has changed the
+ * row.
+ */
 export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Update => ({
   update: key,
   change: { set: { ...set, updatedAt: iso(nowMs) }, remove: ["dueShard", "dueAt"], add: { version: 1 } },
@@ -43,15 +46,15 @@ export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Up
 });
 
 /**
- * Returns how many invocations of a job made no progress, after the latest one failed with this error. A transient error of AWS does not
- * count.
+ * Returns the number of invocations of a job that made no progress, after the latest one has failed with this error. A transient error of
+ * AWS does not count.
  */
 export const fruitlessRuns = (runs: number, error: unknown): number =>
   isTransient(error) ? Math.max(0, runs - 1) : runs;
 
 /**
- * The lease on a job, whose row has the type `S`. Each write renews the lease, and fails if another invocation has changed the row.
- * `runsUntil` is the end of the lease. The sweeper looks at the row at `dueAt`.
+ * The lease on a job whose row has the type `S`. Each write renews the lease, and fails if another invocation has changed the row.
+ * `runsUntil` is the end of the lease. The sweep looks at the row at `dueAt`.
  */
 export class JobLease<S extends Row> {
   readonly #table: Table;
@@ -81,7 +84,7 @@ export class JobLease<S extends Row> {
     return this.#stored;
   }
 
-  /** Whether too little time remains for work that takes `forMs` milliseconds. */
+  /** Returns true if the invocation has too little time for work that takes `forMs` milliseconds. */
   isLate(forMs = 0): boolean {
     return this.#remainingMs() < RESERVE_MS + forMs;
   }
@@ -97,7 +100,7 @@ export class JobLease<S extends Row> {
     if (this.#clock.now() - this.#renewedAt >= everyMs) await this.save(set);
   }
 
-  /** Gives up the lease, so that another invocation can continue the job now. Throws LeaseLost. */
+  /** Releases the lease, so that another invocation can continue the job now. Throws LeaseLost. */
   async release(set: Partial<S> & Item): Promise<void> {
     const now = this.#clock.now();
     await this.#write({ ...set, runsUntil: now, dueShard: keys.jobShard, dueAt: iso(now) });
@@ -124,9 +127,9 @@ export class JobLease<S extends Row> {
   }
 }
 
-/** The sweeper skips jobs that became due within this time, because the job's own message is probably still in the queue. */
+/** The sweep skips jobs that became due within this time, because the job's own message is probably still in the queue. */
 const GRACE_MS = 15_000;
-/** The sweeper waits this long before it sends another message for the same job. */
+/** Milliseconds until the sweep sends another message for the same job. */
 const RESEND_MS = 5 * 60_000;
 
 const DueRow = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });

@@ -1,11 +1,11 @@
-/** The S3 keys of the files of imports and exports. */
+/** The S3 keys of the files that imports and exports use. */
 
 export const importKeys = {
-  /** The copy of a file that was imported within one request. */
+  /** A copy of a file that was imported within one request. */
   sent: (companyId: number, id: number): string => `imports/${companyId}/${id}.csv`,
-  /** The file that a client uploads. S3 notifies the import queue of each new key with this prefix. */
+  /** A file that a client uploads. S3 sends a message to the import queue for each new key with this prefix. */
   uploaded: (companyId: number, id: number): string => `uploads/${companyId}/${id}.csv`,
-  /** Returns the ids in a key of `uploaded`, or undefined for another key. */
+  /** Returns the ids in a key that `uploaded` has made. Returns undefined for any other key. */
   uploadAt: (key: string): { companyId: number; id: number } | undefined => {
     const [, companyId, id] = /^uploads\/([1-9]\d{0,15})\/([1-9]\d{0,15})\.csv$/.exec(key) ?? [];
     return id === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
@@ -15,7 +15,7 @@ export const importKeys = {
   /** The prospects that the rows of the file match. */
   matches: (companyId: number, id: number): string => `imports/${companyId}/${id}/matches`,
   chunk: (companyId: number, id: number, number: number): string => `imports/${companyId}/${id}/rows-${number}`,
-  /** The errors up to this row that are not yet in an uploaded part of the report. */
+  /** The errors of rows up to this one that are not in an uploaded part of the report yet. */
   faults: (companyId: number, id: number, row: number): string => `imports/${companyId}/${id}/errors-${row}`,
   report: (companyId: number, id: number): string => `imports/${companyId}/${id}/errors.csv`,
 } as const;
@@ -26,5 +26,5 @@ export const exportKeys = {
   order: (companyId: number, id: number): string => `exports/${companyId}/${id}.order`,
 } as const;
 
-/** The folder of the exports of whole companies, which only an operator's command writes. */
+/** The folder with the exports of whole companies. Only an operator's command writes them. */
 export const COMPANY_EXPORTS = "company-exports";

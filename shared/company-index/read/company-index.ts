@@ -1,4 +1,7 @@
-/** Reads of the company index. Each read makes one strongly consistent Query. Segments stay in memory for later reads. */
+/**
+ * Reads a company's search index. Each read makes one strongly consistent Query, which returns the head row (the list of the index's
+ * runs) and the unflushed entries. The segments of the runs stay in memory for later reads.
+ */
 
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readLongTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -10,44 +13,47 @@ import { newestUnflushed } from "#shared/company-index/versions.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** Assumed memory, in MB, of a process that is not a Lambda function. */
+/** Assumed memory of a process that is not a Lambda function, in MB. */
 const USUAL_MB = 1_024;
 
 /**
- * Maximum number of reads of an index with a missing or damaged piece. The piece may belong to a sorted run that was replaced during the
- * read. Another read then uses the new run.
+ * Maximum number of reads if a part of the index is missing or damaged. The part may belong to a run that was replaced during the read.
+ * The next read then uses the new run.
  */
 const UNREADABLE_TRIES = 3;
-/** Maximum number of snapshots in one `find`. A flush may remove texts that the search needs, so that the search needs a newer snapshot. */
+/**
+ * Maximum number of snapshots that one `find` takes. A flush may delete texts that a search needs, and the search then needs a newer
+ * snapshot.
+ */
 const SNAPSHOT_TRIES = 10;
 
-/** The rows or texts of a snapshot have changed during the read, so the reader must take a newer snapshot. */
+/** The rows or texts of a snapshot have changed during the read. The reader must take a newer snapshot. */
 export interface StaleSnapshot {
   readonly staleBecause: string;
 }
 
 export const isStale = (result: object): result is StaleSnapshot => "staleBecause" in result;
 
-/** A consistent view of a company's index, not older than the beginning of the read. */
+/** A consistent view of a company's index. It is not older than the beginning of the read. */
 export interface IndexSnapshot {
-  /** The reader must use names of statuses, tags and users of this version or a later one. */
+  /** The reader must use names of statuses, tags and users that have this version or a later one. */
   readonly dictionaryVersion: number;
   /**
-   * Returns exactly the matching rows, or StaleSnapshot if newer rows replace them. Throws IndexUnreadable if a part of the index is
-   * damaged.
+   * Returns exactly the matching rows. Returns StaleSnapshot if newer rows have replaced rows of the snapshot. Throws IndexUnreadable if
+   * a part of the index is damaged.
    */
   find(criteria: Criteria): Promise<Matches | StaleSnapshot>;
 }
 
 export interface SnapshotOptions {
   /**
-   * Whether the criteria will contain search words. If they will, and if the company's last snapshot had long texts, the long texts are
-   * read in the same round trip as the index.
+   * True if the criteria will contain search words. If the company's last snapshot had long texts, they are then read at the same time as
+   * the index.
    */
   readonly searches?: boolean;
 }
 
-/** The names of statuses, tags and users. `recent` may return names from memory; `fresh` reads them from the table. */
+/** The names of statuses, tags and users. `recent` may return cached names. `fresh` reads them from the table. */
 export interface NamesSource<Names extends { readonly version: number }> {
   readonly recent: () => Promise<Names>;
   readonly fresh: () => Promise<Names>;
@@ -64,8 +70,8 @@ export interface CompanyIndex {
   /** Reads the current state of a company's index. Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /**
-   * Reads the index and, at the same time, the names of statuses, tags and users. Repeats this while the snapshot is stale. Throws
-   * IndexUnreadable, and TableBusy after too many stale snapshots.
+   * Reads the index, and at the same time the names of statuses, tags and users. Repeats this while the snapshot is stale. Throws
+   * IndexUnreadable. Throws TableBusy after too many stale snapshots.
    */
   find<Names extends { readonly version: number }>(
     companyId: number,
@@ -77,7 +83,7 @@ export interface CompanyIndex {
 
 const opened = new WeakMap<Reads, CompanyIndex>();
 
-/** Returns the index reader of the table, which all invocations of a warm function share. */
+/** Returns the index reader of the table. All invocations of a warm function share it. */
 export function companyIndex(table: Reads): CompanyIndex {
   const known = opened.get(table) ?? openCompanyIndex(table);
   opened.set(table, known);
@@ -106,7 +112,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     cache.set(companyId, used);
     const others = [...cache].slice(0, -1);
     let excess = cachedBytes() - cacheBytes;
-    // Drop texts first. They take three quarters of the memory of a loaded index, and lists and maps do not need them.
+    // Texts are dropped first, because they need three quarters of the memory and only searches use them.
     for (const [, snapshot] of others) if (excess > 0) excess -= snapshot.dropTexts();
     for (const [oldest, snapshot] of others) {
       if (excess <= 0) break;
@@ -128,7 +134,8 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
   }
 
   /**
-   * Reads the head row. A function that does not have the index in memory reads all run manifests at the same time, to save a round trip.
+   * Reads the head row. If the function does not have the company's index in memory, it reads all run manifests at the same time, to save
+   * a round trip.
    */
   async function snapshot(companyId: number, { searches = false }: SnapshotOptions = {}): Promise<IndexSnapshot> {
     const isCold = !cache.has(companyId);
@@ -197,16 +204,16 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
 }
 
 const MB = 2 ** 20;
-/** Memory, in MB, that the cache must leave free for Node.js, the code, and one read of a company with a million prospects. */
+/** Memory in MB that the cache must not use. Node.js, the code, and one read of a company with a million prospects need it. */
 const RESERVED_MB = 460;
-/** Share of the remaining memory that the cache may fill. Fragmentation and garbage need the rest. */
+/** Share of the remaining memory that the cache may use. The rest is for fragmentation and garbage. */
 const SHARE = 0.85;
 /**
- * Minimum size of the cache: the memory of a company of 100 000 prospects with its texts. With a smaller cache, each search would load all
- * texts again.
+ * Minimum bytes of the cache. A company of 100 000 prospects with its texts needs this much. With a smaller cache, each search would load
+ * all texts again.
  */
 const LEAST_BYTES = 20 * MB;
 
-/** Returns the cache size in bytes. `memoryMb` is the memory of the function, from `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. */
+/** Returns the maximum bytes of the cache. `memoryMb` is the memory of the function, from `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. */
 export const cacheBytesOf = (memoryMb: number): number =>
   Math.max(LEAST_BYTES, Math.floor((memoryMb - RESERVED_MB) * MB * SHARE));

@@ -1,4 +1,7 @@
-/** One version of a company's index in memory. It contains only the parts of the index that reads have needed so far. */
+/**
+ * One version of a company's search index in memory. It contains only the parts of the index that reads have needed so far. The index
+ * consists of sorted runs, each run of segments, and each segment of columns and texts.
+ */
 import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
@@ -40,7 +43,7 @@ export class LoadedIndex {
   #runs: FlushedVersions | undefined;
   #runsWithNotes: FlushedVersions | undefined;
 
-  /** Reuses the segments and other data that an earlier version of the index already has in memory. */
+  /** Takes over the segments and other data that are already in memory for an earlier version of the index. */
   constructor(companyId: number, manifest: Manifest, earlier: LoadedIndex | undefined) {
     this.#companyId = companyId;
     this.manifest = manifest;
@@ -53,8 +56,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the version overrides of the sorted run (versions that hide older ones). If the run manifest contains them, they are decoded at
-   * the first use.
+   * Returns the version overrides of the run, which tell which rows of older runs are outdated. If the run manifest contains them, they
+   * are decoded at the first use.
    */
   #overridesOf(run: Run): RunOverrides["overrides"] {
     const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
@@ -81,7 +84,7 @@ export class LoadedIndex {
     return bytes;
   }
 
-  /** Keeps the texts in memory until the caller calls the returned function. */
+  /** Prevents the texts from being dropped until the caller calls the returned function. */
   beginRead(): () => void {
     this.#readers++;
     return () => {
@@ -89,12 +92,12 @@ export class LoadedIndex {
     };
   }
 
-  /** Drops the texts, which only searches need, unless a read is in progress. Returns the number of freed bytes. */
+  /** Drops the texts, which only searches need. Does nothing while a read is in progress. Returns the number of freed bytes. */
   dropTexts(): number {
     const hasTexts = this.#looseNotes.size > 0 || [...this.#segments.values()].some(({ text }) => text !== undefined);
     if (this.#readers > 0 || !hasTexts) return 0;
     const before = this.bytes;
-    // Replace the segment objects instead of changing them, because reads of an earlier version of the index may share them.
+    // The segment objects are replaced instead of changed, because reads of an earlier version of the index may use them too.
     for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
     this.#looseNotes.clear();
     this.#runsWithNotes = undefined;
@@ -159,7 +162,7 @@ export class LoadedIndex {
       yield {
         piece: { owner: id, name: "main", parts: parts.main },
         keep: (bytes, label) => {
-          // A concurrent read may already have loaded this segment with more columns.
+          // A concurrent read may already have loaded this segment, with more columns.
           if (!this.#segments.has(id)) this.#segments.set(id, new LoadedSegment(entry, decodeMain(label, bytes)));
         },
       };
@@ -183,8 +186,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the index as one read sees it: segments plus unflushed entries. Call `load` with the same criteria first. The result
-   * may include segments without a match.
+   * Returns the index as one read sees it: segments and unflushed entries. Call `load` with the same criteria before. The result may
+   * include segments without a match.
    */
   view(criteria: Criteria, delta: Delta): IndexView {
     const runs = this.known(criteria);
@@ -199,7 +202,7 @@ export class LoadedIndex {
     return { ...runs, segments, delta };
   }
 
-  /** Returns all loaded segments, without unflushed entries. Reads share this result until another segment is loaded. */
+  /** Returns all loaded segments without unflushed entries. The result is reused until another segment is loaded. */
   #flushed(runs: FlushedVersions): readonly SegmentInView[] {
     if (this.#inView?.length === this.#segments.size) return this.#inView;
     const inView = this.manifest.runs.flatMap((run, age) =>
@@ -213,8 +216,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the newest version of each record in the sorted runs. Call `load` with the same criteria first. Notes that are stored apart
-   * from their prospects are included only for criteria with words, because only searches load them.
+   * Returns the newest version of each record in the runs. Call `load` with the same criteria before. Notes that are stored apart from
+   * their prospects are included only if the criteria contain words, because only searches load them.
    */
   known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {
@@ -249,15 +252,13 @@ function reuse<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string):
   if (found !== undefined) to.set(id, found);
 }
 
-/** Data of the index that must be loaded, and a function that decodes the bytes and keeps the result. */
+/** Data that must be loaded, and a function that decodes its bytes and keeps the result. */
 export interface Load {
   readonly piece: Piece;
   readonly keep: (bytes: Uint8Array, label: string) => void;
 }
 
-/**
- * Reads the data concurrently, and decodes each batch while later batches are still being read. Returns false if there was nothing to load.
- */
+/** Reads the data concurrently. A batch is decoded while later batches are still being read. Returns false if there is nothing to load. */
 export async function loadAll(table: Reads, companyId: number, loads: Iterable<Load>): Promise<boolean> {
   const batches = batchesOf(loads);
   if (batches.length === 0) return false;
@@ -272,21 +273,21 @@ export async function loadAll(table: Reads, companyId: number, loads: Iterable<L
 async function loadBatch(table: Reads, companyId: number, loads: readonly Load[]): Promise<void> {
   const pieces = loads.map(({ piece }) => piece);
   const bytes = await readPieces(table, companyId, pieces);
-  // Keep the order, because the main columns of a segment must be in memory before its other columns.
+  // The order matters: the main columns of a segment must be in memory before its other columns.
   for (const [i, { piece, keep }] of loads.entries()) {
     keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${companyId}`);
-    // Release the stored bytes before the next piece is decoded, to save memory.
+    // The stored bytes are released before the next piece is decoded, to save memory.
     bytes[i] = new Uint8Array();
   }
 }
 
-/** Maximum number of concurrent calls. More calls would only wait for a socket. */
+/** Maximum number of concurrent calls to the table. Further calls would only wait for a connection. */
 const PARALLEL = 40;
 
-/** Maximum number of items in one call, to limit memory. A call holds its items both compressed and decoded. */
+/** Maximum number of items in one call. It limits the memory, because the items are in memory both compressed and decoded. */
 const BATCH_PARTS = 32;
 
-/** Groups the data into batches. All data of a segment is in the same batch, so that its main columns are decoded first. */
+/** Divides the data into batches. All data of a segment is in the same batch, so that its main columns are decoded first. */
 function batchesOf(loads: Iterable<Load>): Load[][] {
   const batches: Load[][] = [];
   let parts = BATCH_PARTS;

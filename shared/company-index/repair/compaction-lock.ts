@@ -1,6 +1,6 @@
 /**
- * The compaction lock stops merges while a rebuild is about to replace the sorted runs of an index. It is a lease in the head row of the
- * index, so it expires if the rebuild is killed.
+ * The compaction lock prevents merges while a rebuild of a company's search index is about to replace the index's runs. It is a lease in
+ * the head row of the index, so it expires if the rebuild is killed.
  */
 import { HEAD_TYPE, type Head, isUnmoved, readHead } from "#shared/company-index/manifest.ts";
 import type { IndexContext } from "#shared/company-index/write/publish.ts";
@@ -8,12 +8,12 @@ import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Duration of the lease, in milliseconds. The rebuild renews it until it ends. */
+/** Milliseconds of the lease. The rebuild renews the lease until it ends. */
 export const COMPACTION_LOCK_MS = 60_000;
 
 /**
- * Takes the lock and returns the changed head row, or undefined if another process changed the row first. Taking the lock increments the
- * row's version, so that a merge in progress fails.
+ * Acquires the lock and returns the changed head row. Returns undefined if another process has changed the row first. Acquiring the lock
+ * raises the row's version number, so that a running merge fails.
  */
 export async function takeCompactionLock(
   { table, clock }: IndexContext,
@@ -27,14 +27,13 @@ export async function takeCompactionLock(
     await table.write({ update: keys.indexHead(companyId), change, when: isUnmoved(from) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
-    // If the reply to a first attempt was lost, the lock is taken all the same. The row then has this rebuild's id, even if another process
-    // has changed it since.
+    // The lock was acquired by an earlier attempt if the row contains this rebuild's id. Only the reply of that attempt was lost.
     if (readHead(error.failed[0]?.item).rebuildId !== rebuildId) return undefined;
   }
   return { ...from, ...taken };
 }
 
-/** Throws ConditionFailed if another rebuild has taken the lock. */
+/** Throws ConditionFailed if another rebuild has acquired the lock. */
 export async function renewCompactionLock(
   { table, clock }: IndexContext,
   companyId: number,
@@ -44,7 +43,7 @@ export async function renewCompactionLock(
   await table.write({ update: keys.indexHead(companyId), change: { set }, when: equals("rebuildId", rebuildId) });
 }
 
-/** Releases the lock. Ignores failures, because the lease expires anyway. */
+/** Releases the lock. A failure is ignored, because the lease expires anyway. */
 export async function releaseCompactionLock(
   { table }: IndexContext,
   companyId: number,

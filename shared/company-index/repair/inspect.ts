@@ -1,5 +1,6 @@
 /**
- * Reads the whole index of a company, passes each current record to a visitor, and reports contradictions between the parts of the index.
+ * Reads the whole search index of a company, passes each valid record to a visitor, and reports contradictions between the parts of the
+ * index.
  */
 
 import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";
@@ -13,7 +14,7 @@ import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } fr
 import { atGeohash, byGeohash } from "#shared/company-index/write/order.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Called with each record that no newer version replaces. A record is passed twice if the index wrongly contains it twice. */
+/** Receives each record that no newer version replaces. It receives a record twice if the index wrongly contains the record twice. */
 export interface RecordVisitor {
   prospect(row: IndexRow): void;
   note(note: NoteText): void;
@@ -27,7 +28,7 @@ export interface Inspection {
   readonly isReadable: boolean;
 }
 
-/** Segments are read four at a time, to limit memory. */
+/** Number of segments (stored pieces of the index) that are read at a time. It limits the memory. */
 const PARALLEL = 4;
 
 export async function inspectIndex(table: Table, companyId: number, visitor: RecordVisitor): Promise<Inspection> {
@@ -64,7 +65,7 @@ async function orFault<T>(faults: string[], read: () => Promise<T> | T): Promise
   }
 }
 
-/** Returns undefined if a run manifest cannot be read. Adds a fault for each unreadable run manifest. */
+/** Returns undefined if a run manifest cannot be read. Adds a fault for each run manifest that cannot be read. */
 async function manifestOf(
   table: Table,
   companyId: number,
@@ -98,7 +99,7 @@ function faultsOfHead({ head }: Unflushed, { runs }: Manifest): string[] {
   return twice.map((id) => `version ${head.version} of the index contains ${id} twice`);
 }
 
-/** Returns a visitor that skips records that a newer sorted run or an unflushed entry replaces. */
+/** Returns a visitor that skips outdated records. A record is outdated if a newer run or an unflushed entry contains a newer version. */
 function liveOnly({ prospectVersions, noteVersions }: FlushedVersions, delta: Delta, visitor: RecordVisitor) {
   return ({ row, notes }: { row: IndexRow | undefined; notes: readonly NoteText[] }, age: number): void => {
     if (row !== undefined && !delta.prospects.has(row.id) && !prospectVersions.supersedes(row.id, row.version, age)) {

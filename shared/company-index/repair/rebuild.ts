@@ -1,7 +1,7 @@
 /**
- * Rebuilds the index of a company from the rows of the table. The rebuild stores one new sorted run. One update of the head row then
- * replaces all runs that existed when the rebuild began. Reads, writes and flushes continue during the rebuild. The runs that flushes add
- * are not replaced.
+ * Rebuilds the search index of a company from the rows of the table. The rebuild stores one new run (sorted batch of rows). One update of
+ * the head row then replaces all runs that existed when the rebuild began. Reads, writes and flushes continue meanwhile. Runs that
+ * flushes add during the rebuild are not replaced.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
@@ -33,11 +33,11 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Pause, in milliseconds, after which all rows of earlier transactions are visible and earlier Queries have ended. */
+/** Milliseconds after which all rows of earlier transactions are visible and earlier Queries have ended. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
-/** The rebuild was stopped and has changed nothing, so the operator may start it again. */
+/** The rebuild was stopped and has changed nothing. The operator may start it again. */
 export class RebuildRefused extends Error {
   override name = "RebuildRefused";
 }
@@ -52,7 +52,7 @@ export interface Rebuilt {
   readonly notes: number;
   readonly segments: number;
   readonly replaced: number;
-  /** Number of sorted runs that were flushed during the rebuild and remain in the index. */
+  /** Number of runs that flushes added during the rebuild. They remain in the index. */
   readonly staying: number;
 }
 
@@ -87,7 +87,7 @@ export async function rebuild(
   }
 }
 
-/** Takes the compaction lock and returns the head row. While the lock is held, no process merges sorted runs. */
+/** Acquires the compaction lock and returns the head row. While the lock is held, no process merges runs. */
 async function acquireLock(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(context.table, companyId);
@@ -111,7 +111,7 @@ interface Lease {
   stop(): Promise<void>;
 }
 
-/** Renews the lease in the background. The lease is four renewal intervals long, so that a single renewal may fail. */
+/** Renews the lock's lease in the background. The lease is four times as long as the interval of renewals, so a single renewal may fail. */
 function keepLocked(context: IndexContext, companyId: number, rebuildId: string): Lease {
   let lost = false;
   let last: Promise<void> = Promise.resolve();
@@ -171,7 +171,7 @@ interface Job {
   readonly context: IndexContext;
   readonly records: Records;
   readonly companyId: number;
-  /** Ids of the old sorted runs that the rebuild replaces, oldest first. */
+  /** Ids of the old runs that the rebuild replaces, the oldest first. */
   readonly replaced: readonly string[];
   readonly known: KnownVersions;
   /** Ids of notes that were deleted before the rebuild could read them. */
@@ -183,8 +183,8 @@ interface Job {
 }
 
 /**
- * Returns the number of newer sorted runs that remain. A refused rebuild removes its new segments. After any other error the segments are
- * kept, because the update of the head row may have succeeded.
+ * Returns the number of newer runs that remain. A refused rebuild deletes its new segments. After any other error the segments are kept,
+ * because the update of the head row may have succeeded.
  */
 async function replaceRuns(job: Job): Promise<number> {
   try {
@@ -200,7 +200,7 @@ async function replaceRuns(job: Job): Promise<number> {
   }
 }
 
-/** Returns the number of newer sorted runs that remain, or undefined if another process changed the head row meanwhile. */
+/** Returns the number of newer runs that remain. Returns undefined if another process has changed the head row meanwhile. */
 async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
   const unflushed = await readUnflushed(context.table, companyId);
@@ -221,7 +221,7 @@ async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
 const removeSegments = ({ context, companyId, segments }: Job): Promise<void> =>
   removePieces(context.table, companyId, segments.flatMap(piecesOfSegment));
 
-/** Returns the sorted runs that were added since the rebuild began. */
+/** Returns the runs that were added since the rebuild began. */
 async function newerRuns({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
   if (replaced.some((id, age) => manifest[age] !== id)) {
     throw new RebuildRefused("another rebuild or a merge has already replaced the old runs");
@@ -230,18 +230,15 @@ async function newerRuns({ context, companyId, replaced }: Job, { manifest }: He
 }
 
 /**
- * Throws RebuildRefused if an import was completed during the rebuild. An imported sorted run does not list the versions of its rows, so
- * the rebuild cannot know which of them it has already read.
+ * Throws RebuildRefused if an import was completed during the rebuild. The run of an import does not list the versions of its rows, so
+ * the rebuild cannot know which of the rows it has already read.
  */
 function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
   if (isImported) throw new RebuildRefused("an import was completed meanwhile");
 }
 
-/**
- * Removes the entries that were unflushed when the rebuild began. The new sorted run contains their records and must already be in the
- * index.
- */
+/** Deletes the entries that were unflushed when the rebuild began. The new run contains their records and must already be in the index. */
 export async function removeFlushedEntries(
   table: Table,
   records: Records,
@@ -258,8 +255,8 @@ export async function removeFlushedEntries(
   );
   const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
   const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
-  // Some entries are newer than the rows that the rebuild read. Keep such an entry if its row has been written since. Remove it if the
-  // table has no row of its version or a later one.
+  // Some entries are newer than the rows that the rebuild has read. Such an entry is kept if its row was written in the meantime. It is
+  // deleted if the table still has no row of its version or a later one.
   const staying = new Set([
     ...newer
       .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)
@@ -272,7 +269,7 @@ export async function removeFlushedEntries(
   await removeUnflushed(table, companyId, { keys: going, withLongText });
 }
 
-/** The versions of all records that the rebuild read, including deleted prospects. */
+/** The versions of all records that the rebuild has read, including deleted prospects. */
 export interface KnownVersions {
   readonly prospects: NewestVersions;
   readonly notes: NewestVersions;
@@ -283,15 +280,15 @@ export interface ListedOverrides {
   readonly notes: readonly Versioned[];
 }
 
-/** The unflushed entries and newer sorted runs, which may contain other versions of the rebuilt records. */
+/** The unflushed entries and the newer runs. They may contain other versions of the rebuilt records. */
 export interface OtherSources {
   readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
   readonly runOverrides: readonly RunOverrides[];
 }
 
 /**
- * Returns the records whose versions the new sorted run must list, so that reads ignore lower versions elsewhere. Writes continue during
- * the rebuild, so the new run may contain a newer version of a record than `others`.
+ * Returns the records whose versions the new run must list, so that readers ignore lower versions elsewhere. Writes continue during the
+ * rebuild, so the new run may contain a newer version of a record than `others`.
  */
 export function overridesToList(
   known: KnownVersions,
@@ -306,7 +303,8 @@ export function overridesToList(
     for (const id of overrides.notes.ids) noteIds.add(id);
   }
   const deletions = new NewestVersions();
-  // The version of a deletion is one above the note's last version. The new run must list the deletion, because it replaces the older runs.
+  // The version of a deletion is one above the note's last version. The new run must list the deletion, because it replaces the older
+  // runs.
   for (const { noteId, version } of claims) if (deletedNotes.has(noteId)) deletions.add(noteId, version + 1, 0);
   return {
     prospects: listed(known.prospects, prospects),

@@ -1,4 +1,7 @@
-/** A segment of the index in memory: its columns, sort orders and texts. Also finds the rows that newer versions replace. */
+/**
+ * A segment of a search index in memory (up to 4 096 rows): its columns, sort orders and texts. Also finds the rows of the segment that
+ * newer versions replace.
+ */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
 import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
@@ -8,7 +11,8 @@ import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index
 import type { Delta, LooseNote, NewestVersions } from "#shared/company-index/versions.ts";
 
 /**
- * The columns with postings lists (the row numbers for each value). The lists of a column are built when a filter first uses the column.
+ * The columns for which a segment builds postings lists. A postings list contains the row numbers of one value. The lists of a column are
+ * built when a filter first uses the column.
  */
 export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
 
@@ -32,7 +36,7 @@ export class LoadedSegment {
     return this.main.count;
   }
 
-  /** Returns a copy without texts that shares all other data, or the segment itself if it has no texts. */
+  /** Returns a copy without texts that shares all other data. Returns the segment itself if it has no texts. */
   withoutText(): LoadedSegment {
     if (this.text === undefined) return this;
     const other = new LoadedSegment(this.entry, this.main);
@@ -44,14 +48,14 @@ export class LoadedSegment {
     return other;
   }
 
-  /** Row numbers, newest rows first; undefined before `sortForLists`. */
+  /** Row numbers with the newest rows first. Undefined before `sortForLists`. */
   get newest(): Uint16Array | undefined {
     return this.#newest;
   }
 
   /**
-   * Number of rows that a read should sort by creation time now. It is 0 until the segment was read once, because the first read must answer
-   * soon and leaves the sorting to a later read.
+   * Number of rows that a read should sort by creation time now. It is 0 before the second read, because the first read must answer soon
+   * and leaves the sorting to a later one.
    */
   get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;
@@ -70,7 +74,7 @@ export class LoadedSegment {
     return made;
   }
 
-  /** Returns the row number, or -1 if the segment does not contain the prospect. */
+  /** Returns the row number of the prospect. Returns -1 if the segment does not contain the prospect. */
   rowOf(id: number): number {
     const [first, last] = this.entry.zone.ids;
     if (id < first || id > last) return -1;
@@ -89,7 +93,7 @@ export class LoadedSegment {
     return -1;
   }
 
-  /** Estimated memory in bytes, including sort orders and postings lists that later reads will build. */
+  /** Estimated memory in bytes. It includes sort orders and postings lists that later reads will build. */
   get bytes(): number {
     const { geo, text, count, main } = this;
     const columns = [main.statusId, main.assignedToUserId, main.city, main.tagIds];
@@ -99,15 +103,15 @@ export class LoadedSegment {
 }
 
 /**
- * The texts of a segment. For each row, the text of the prospect comes first, and the texts of its notes follow. The first search scans the
- * texts. Later searches build a word index, which takes time once, but answers faster and needs less memory.
+ * The texts of a segment. For each row, the text of the prospect comes first, and the texts of its notes follow. The first search reads
+ * through all texts. Later searches build a word index. This takes time once, but then searches are faster and need less memory.
  */
 export class SegmentTexts {
   readonly rowOf: Uint16Array;
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   #texts: PlainTexts | Words;
-  /** The phone digits of each row. A phone number counts as one word. */
+  /** The phone digits of each row. A phone number is treated as one word. */
   #digits: PlainTexts | Words;
   #isSearched = false;
 
@@ -120,26 +124,26 @@ export class SegmentTexts {
     this.#texts = new PlainTexts(bytes, starts);
   }
 
-  /** Calls `visit` for each text that contains the word, possibly several times for the same text. */
+  /** Calls `visit` for each text that contains the word. It may call it several times for the same text. */
   visitTextsWith(word: Buffer, visit: (text: number) => void): void {
     this.#isSearched = true;
     this.#texts.visitTextsWith(word, visit);
   }
 
-  /** Calls `visit` for each row with a phone number that contains the digits, possibly several times for the same row. */
+  /** Calls `visit` for each row with a phone number that contains the digits. It may call it several times for the same row. */
   visitRowsWithDigits(digits: Buffer, visit: (row: number) => void): void {
     this.#digits.visitTextsWith(digits, visit);
   }
 
-  /** Returns the position of a note in `noteIds`, or -1 if the text is that of the prospect. */
+  /** Returns the position of a note in `noteIds`. Returns -1 if the text belongs to the prospect itself. */
   noteOf(text: number): number {
     const row = this.rowOf[text] ?? 0;
     return text > 0 && this.rowOf[text - 1] === row ? text - row - 1 : -1;
   }
 
   /**
-   * Number of bytes of text that a word index could replace. 0 before the first search, because a cold search must answer soon and builds
-   * no word index.
+   * Bytes of text for which a word index could be built. It is 0 before the first search, because the first search must answer soon and
+   * builds no word index.
    */
   get unindexedBytes(): number {
     return this.#isSearched && this.#texts instanceof PlainTexts ? this.#texts.bytes.length : 0;
@@ -156,12 +160,15 @@ export class SegmentTexts {
   }
 }
 
-/** Doubles represent whole numbers of up to 53 bits exactly. */
+/** A double represents whole numbers of up to 53 bits exactly. */
 const EXACT_BITS = 53;
 
 export const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, rowNumbers(ids.length));
 
-/** Row numbers in list order: newest first, and the higher id first among equal creation times. 16-bit numbers save memory. */
+/**
+ * Returns row numbers in list order: the newest row first, and the higher id first if the creation times are equal. They are 16-bit
+ * numbers to save memory.
+ */
 export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Float64Array }): Uint16Array {
   const byId = idOrder(ids);
   const ranks = new Uint16Array(ids.length);
@@ -172,8 +179,8 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
 }
 
 /**
- * Each row has a value and a second value `low`. Returns the `low` of all rows, sorted by the value and then by `low`. If both fit into 53
- * bits, they are packed into one number, because sorting plain numbers takes half the time.
+ * Each row has a value in `values` and a second value in `low`. Returns the second values of all rows, sorted by the value and then by
+ * the second value. If both fit into 53 bits, they are packed into one number, because sorting plain numbers takes half the time.
  */
 function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));
@@ -210,9 +217,9 @@ function rowNumbers(count: number): Uint16Array {
 
 export interface SegmentInView {
   readonly segment: LoadedSegment;
-  /** Position of the sorted run that contains the segment. Higher means newer. */
+  /** Position of the segment's run in the list of runs. A higher number means a newer run. */
   readonly age: number;
-  /** 1 for each row that a newer sorted run or an unflushed entry replaces or deletes. Undefined if there is no such row. */
+  /** Contains 1 for each row that a newer run or an unflushed entry replaces or deletes. Undefined if there is no such row. */
   readonly dead: Uint8Array | undefined;
 }
 
@@ -228,7 +235,7 @@ export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }
 
-/** Marks the rows that newer sorted runs replace. Returns undefined if there are none. */
+/** Marks the rows that newer runs replace. Returns undefined if there are none. */
 export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;

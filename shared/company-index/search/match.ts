@@ -1,4 +1,7 @@
-/** Finds all prospects that pass the criteria, in the segments of the index and among its unflushed entries. */
+/**
+ * Finds all prospects that pass the criteria, in the segments of a search index (stored pieces of up to 4 096 rows) and among its
+ * unflushed entries.
+ */
 import { type Criteria, canMeet, passes, withinBox } from "#shared/company-index/criteria.ts";
 import { type GeohashRange, geohashRanges } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
@@ -22,9 +25,9 @@ import { buildSomeWords, findWords, type WordHits } from "#shared/company-index/
 
 export interface SegmentMatches {
   readonly inView: SegmentInView;
-  /** Row numbers. Callers must not change the array, because segments share it. */
+  /** Row numbers. Callers must not change the array, because several segments share it. */
   readonly rows: Uint16Array;
-  /** If false, the order of the rows is undefined. */
+  /** False if the order of the rows is undefined. */
   readonly inListOrder: boolean;
 }
 
@@ -32,13 +35,13 @@ export interface Matches {
   readonly segments: readonly SegmentMatches[];
   readonly unflushed: readonly IndexRow[];
   readonly total: number;
-  /** Number of rows that a search with a bounding box examined. Benchmarks report it. */
+  /** Number of rows that a search with a bounding box has compared. Benchmarks report it. */
   readonly looked: number;
 }
 
 /**
- * The view must contain every segment whose zone map allows a match, with the columns that the criteria use. For criteria with words, it
- * must contain every segment.
+ * The view must contain every segment whose zone map (summary of its values) allows a match, with the columns that the criteria use. If
+ * the criteria contain words, it must contain every segment.
  */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   if (criteria.words.length > 0) buildSomeWords(view);
@@ -61,8 +64,8 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
 }
 
 /**
- * Maximum number of rows that one read sorts for later reads, which takes about 10 ms. To find a page of a list, a read examines only a few
- * matches of a sorted segment.
+ * Maximum number of rows that one read sorts for later reads. Sorting them takes about 10 ms. In a sorted segment, a read of one page
+ * examines only a few matches.
  */
 const SORTED_AT_ONCE = 100_000;
 
@@ -92,8 +95,8 @@ class Search {
   }
 
   /**
-   * Applies the filter with the fewest rows first, so that the other filters test only its rows. `at` is the position of the segment in the
-   * view.
+   * Applies the filter with the fewest rows first, so that the other filters test only these rows. `at` is the position of the segment in
+   * the view.
    */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;
@@ -122,7 +125,7 @@ class Search {
   }
 }
 
-/** Returns the filters by status, assignee, tags and city. Omits filters that every row of the segment passes. */
+/** Returns the filters by status, assignee, tags and city. A filter that every row of the segment passes is left out. */
 function codedFilters(segment: LoadedSegment, criteria: Criteria): RowFilter[] {
   const filters: RowFilter[] = [];
   const add = (column: PostedColumn, wanted: ReadonlySet<Wanted> | undefined): void => {

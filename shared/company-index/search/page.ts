@@ -1,11 +1,13 @@
-/** Returns one page of matches, or all matches, in list order: newest first, and the higher id first among equal creation times. */
+/**
+ * Returns one page of matches, or all matches, in list order: the newest first, and the higher id first if the creation times are equal.
+ */
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 
 export interface ProspectRef {
   readonly id: number;
   /**
-   * The version of the prospect in the index. A caller compares it with the version of the prospect's row, to notice that one of them is
-   * outdated.
+   * The version of the prospect in the index. A caller compares it with the version of the prospect's row and thereby notices that one of
+   * them is outdated.
    */
   readonly version: number;
   readonly createdAt: number;
@@ -13,35 +15,32 @@ export interface ProspectRef {
 
 const inListOrder = (a: ProspectRef, b: ProspectRef): number => b.createdAt - a.createdAt || b.id - a.id;
 
-/** Returns at most `count` matches from `offset` on. Sorts only these matches. */
+/** Returns at most `count` matches from the position `offset` on. Only these matches are sorted. */
 export function pageOf(matches: Matches, offset: number, count: number): ProspectRef[] {
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
   const first = new FirstRefs(wanted, matches.total);
-  // Offer the rows of the newest sorted runs first, so that most older rows are rejected immediately.
+  // The rows of the newest runs are offered first, so that most older rows are rejected at once.
   for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
   return first.from(offset);
 }
 
-/**
- * Returns the rows in list order (newest first) if that order is already known. If all rows of a sorted segment match, the order of the
- * segment is used.
- */
+/** Returns the rows in list order if this order is already known. This is the case if all rows of a sorted segment match. */
 function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMatches, "rows" | "inListOrder"> {
   const { count, newest } = inView.segment;
   return newest !== undefined && rows.length === count ? { rows: newest, inListOrder: true } : { rows, inListOrder };
 }
 
 /**
- * Additional capacity of the arrays. With it, the arrays are full less often. When they are full, all rows except the newest `wanted` rows
- * are discarded.
+ * Additional capacity of the arrays. When they are full, all rows except the newest `wanted` rows are discarded. With more capacity this
+ * happens less often.
  */
 const SPARE = 512;
 
 /**
- * Keeps the newest `wanted` rows among all offered rows. The page at the end of a list needs all rows before it. Parallel typed arrays then
- * save memory.
+ * Keeps the newest `wanted` of all offered rows. A page at the end of a list needs all rows before it, so there may be many. Parallel
+ * typed arrays save memory.
  */
 class FirstRefs {
   readonly #wanted: number;
@@ -49,7 +48,7 @@ class FirstRefs {
   readonly #ids: Float64Array;
   readonly #versions: Float64Array;
   #size = 0;
-  /** Rows with an earlier creation time are rejected. Milliseconds since the epoch. */
+  /** Rows with an earlier creation time are rejected. Milliseconds since 1970. */
   #earliest = Number.NEGATIVE_INFINITY;
 
   constructor(wanted: number, offered: number) {
@@ -60,7 +59,7 @@ class FirstRefs {
     this.#versions = new Float64Array(room);
   }
 
-  /** Offers all matches of a segment. If they are sorted by creation time, stops at the first row that is too old. */
+  /** Offers all matches of a segment. If they are sorted by creation time, it stops at the first row that is too old. */
   offerAll(matches: SegmentMatches): void {
     const { main, entry } = matches.inView.segment;
     const { ids, versions, createdAt } = main;
@@ -89,7 +88,7 @@ class FirstRefs {
     this.#size++;
   }
 
-  /** Returns the kept rows, newest first, without the first `offset` rows. */
+  /** Returns the kept rows without the first `offset` ones, the newest first. */
   from(offset: number): ProspectRef[] {
     this.#keepWanted();
     this.#part(offset);
@@ -108,8 +107,8 @@ class FirstRefs {
   }
 
   /**
-   * Quickselect with Hoare's partition scheme: moves the row with rank `nth` to the index `nth`, earlier rows before it and later rows
-   * behind it.
+   * Quickselect with Hoare's partition scheme: moves the row with rank `nth` to the index `nth`. Afterwards, rows of a lower rank are
+   * before it and the others are behind it.
    */
   #part(nth: number): void {
     let low = 0;
@@ -143,7 +142,7 @@ class FirstRefs {
   }
 }
 
-/** Yields all matches, newest first. Sorts them in typed arrays, because there may be millions. */
+/** Yields all matches, the newest first. It sorts them in typed arrays, because there may be millions. */
 export function* inOrder({ segments, unflushed, total }: Matches): Generator<ProspectRef, void, undefined> {
   const ids = new Float64Array(total);
   const versions = new Float64Array(total);

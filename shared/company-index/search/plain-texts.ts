@@ -1,9 +1,12 @@
-/** Substring search in UTF-8 texts. Trigram filters exclude most of the text from the search. */
+/**
+ * Finds texts that contain a word. The texts are UTF-8. Filters by trigrams (sequences of three bytes) exclude most texts from the
+ * search.
+ */
 
-/** Texts in one buffer of UTF-8 bytes, each followed by a line break. */
+/** Texts in one buffer of UTF-8 bytes. A line break follows each text. */
 export class PlainTexts {
   readonly bytes: Buffer;
-  /** Byte position of each text, followed by the end of the last text. */
+  /** Byte position of each text, and after them the end of the last text. */
   readonly starts: Uint32Array;
 
   constructor(bytes: Buffer, starts: Uint32Array) {
@@ -27,7 +30,8 @@ export class PlainTexts {
 }
 
 /**
- * Returns the number of the text at a byte position. Exponential search comes before binary search, because the next match is often near.
+ * Returns the number of the text at a byte position. It first looks near `from` (exponential search), because the next match is often
+ * near, and then uses binary search.
  */
 function textAt(starts: Uint32Array, at: number, from: number): number {
   let low = from;
@@ -48,19 +52,20 @@ function textAt(starts: Uint32Array, at: number, from: number): number {
 const BLANK = 0x20;
 const LINE_BREAK = 0x0a;
 
-/** Bytes of characters outside ASCII count as letters. */
+/** Returns true for letters. All bytes of characters outside ASCII count as letters. */
 const isLetter = (byte: number): boolean =>
   byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
 /**
- * Whether a search word consists of letters only. Such a word matches within one letter sequence of a text, for example `rita`, `cole`,
- * `example` or `com` in an e-mail address. There are far fewer distinct letter sequences than distinct words.
+ * Returns true if a search word consists of letters only. Such a word can match only within one letter sequence of a text. Examples of
+ * letter sequences are `rita`, `cole`, `example` and `com` in an e-mail address. There are far fewer different letter sequences than
+ * different words.
  */
 export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
 
 /**
- * Replaces each word by its letter sequences, separated by blanks. `starts` has the byte position of each word, followed by the end of the
- * last word.
+ * Replaces each word by its letter sequences with blanks between them. `starts` contains the byte position of each word, and after them
+ * the end of the last word.
  */
 export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   const runs = Buffer.alloc((starts.at(-1) ?? 0) - (starts[0] ?? 0));
@@ -80,22 +85,22 @@ export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   return new PlainTexts(runs.subarray(0, end), runStarts);
 }
 
-/** Number of parts into which a filter divides its text. A set of parts is a bit mask of two 32-bit numbers. */
+/** Number of parts into which a trigram filter divides its text. A set of parts is a bit mask of two 32-bit numbers. */
 export const PARTS = 64;
 const GRAM = 3;
 
 /**
- * A trigram filter: which parts of a text contain which sequences of three bytes. A part can contain a word only if it has all trigrams of
- * the word. Like a Bloom filter, it has false positives, because several trigrams share a bucket.
+ * A trigram filter stores which parts of a text contain which sequences of three bytes. A part can contain a word only if it contains all
+ * trigrams of the word. Like a Bloom filter it has false positives, because several trigrams share a bucket.
  */
 export class Grams {
-  /** For each bucket of trigrams, a bit mask of the parts that contain one of them, stored as two numbers. */
+  /** A bit mask for each bucket of trigrams: the parts that contain a trigram of the bucket. A mask is stored as two numbers. */
   readonly #masks: Uint32Array;
   readonly #buckets: number;
 
-  /** `starts` has the byte position of each part, followed by the end of the last part. */
+  /** `starts` contains the byte position of each part, and after them the end of the last part. */
   constructor(bytes: Uint8Array, starts: Uint32Array) {
-    // One bucket for each byte of a part, because most trigrams of a part are distinct.
+    // There is one bucket for each byte of a part, because most trigrams of a part are different.
     this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));
     this.#masks = new Uint32Array(2 * this.#buckets);
     for (let part = 0; part + 1 < starts.length; part++)

@@ -1,4 +1,7 @@
-/** Filters for the rows of one segment: by the values of a column, by a bounding box, or by the result of a text search. */
+/**
+ * Filters for the rows of one segment of the search index: by the values of a column, by a bounding box, or by the result of a text
+ * search.
+ */
 
 import type { Box } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
@@ -34,7 +37,7 @@ export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): U
   return kept.subarray(0, size);
 }
 
-/** Up to this number of rows, a linear search is cheaper than a bit mask for the whole segment. Rare search words match only few rows. */
+/** Up to this number of rows, a linear search is cheaper than a bit mask for the whole segment. Rare search words match only a few rows. */
 const FEW = 8;
 
 export class RowSet implements RowFilter {
@@ -79,27 +82,33 @@ function mark(bits: Uint32Array, row: number): void {
   bits[row >>> 5] = (bits[row >>> 5] ?? 0) | (1 << (row & 31));
 }
 
-/** An id, null for unassigned, or a city name. */
+/** A wanted value: an id, null for "unassigned", or a city name. */
 export type Wanted = number | string | null;
 
-/** Postings lists of a column: the row numbers for each value. A filter then reads only the rows of the values that it wants. */
+/**
+ * The postings lists of a column. They contain the row numbers of each value, so that a filter reads only the rows with the wanted
+ * values.
+ */
 export interface Postings {
   /**
-   * The column is dictionary-encoded, so each row has a code for its value. This map has the codes of each value. In the tags column, one
-   * code stands for a list of tags and is listed under each of these tags.
+   * The codes of each value. The column is dictionary-encoded: each row has a code instead of its value. In the tags column, a code
+   * stands for a list of tags and is listed under each of these tags.
    */
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
-  /** For each code, the position of its first row in `rows`. One more element has the end of the rows of the last code. */
+  /** For each code, the position of its first row in `rows`. A last element contains the end of the rows of the last code. */
   readonly starts: Uint32Array;
-  /** Row numbers, grouped by the code of their value. If `inListOrder` is true, each group has the newest rows first. */
+  /** Row numbers, grouped by the code of the row. If `inListOrder` is true, each group has the newest rows first. */
   readonly rows: Uint16Array;
   readonly inListOrder: boolean;
 }
 
-/** A list matches a filter if it contains any wanted value. */
+/** The value of a row. A list matches a filter if it contains a wanted value. */
 export type Value = Wanted | readonly number[];
 
-/** `order` has all row numbers, newest rows first. It is undefined if the segment is not sorted. */
+/**
+ * Builds the postings lists of a column. `order` contains all row numbers with the newest rows first. It is undefined if the segment is
+ * not sorted.
+ */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
   const starts = new Uint32Array(values.length + 1);
   for (let row = 0; row < codes.length; row++) starts[(codes[row] ?? 0) + 1] = (starts[(codes[row] ?? 0) + 1] ?? 0) + 1;
@@ -149,7 +158,7 @@ export function codedFilter(
   };
 }
 
-/** Returns the codes of the wanted values in a dictionary-encoded column. Iterates over the smaller of the two collections. */
+/** Returns the codes of the wanted values. It iterates over the smaller one of the two collections. */
 function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): readonly number[] {
   const found: (readonly number[])[] = [];
   if (wanted.size <= codes.size) for (const one of wanted) found.push(codes.get(one) ?? []);
@@ -158,7 +167,7 @@ function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): rea
   return more.length === 0 ? first : [...new Set(found.flat())];
 }
 
-/** Returns a test for rows with one of the chosen codes. Builds its lookup table at the first call. */
+/** Returns a function that tests whether a row has one of the chosen codes. It builds its lookup table at the first call. */
 function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number) => boolean {
   let isChosen: Uint8Array | undefined;
   return (row) => {
@@ -186,9 +195,9 @@ export class BboxFilter implements RowFilter {
   readonly inListOrder = false;
   readonly #geo: GeoColumns;
   readonly #box: Box;
-  /** The rows of each geohash range: first row, and first row after the range. */
+  /** The rows of each geohash range: the first row, and the first row after the range. */
   readonly #spans: readonly (readonly [first: number, end: number])[];
-  /** Number of rows in the geohash ranges. Some of them may be outside the box, near its edges. */
+  /** Number of rows in the geohash ranges. Rows near the edge of the box may be outside the box. */
   readonly size: number;
   #compared = 0;
 
@@ -212,7 +221,7 @@ export class BboxFilter implements RowFilter {
     return rows.subarray(0, size);
   }
 
-  /** Rows without coordinates never pass, because a comparison with NaN is always false. */
+  /** Returns true if the row is in the box. A row without coordinates has NaN and is never in the box. */
   has(row: number): boolean {
     this.#compared++;
     const [minLng, minLat, maxLng, maxLat] = this.#box;
@@ -229,7 +238,7 @@ function spansOf({ lat, lng }: GeoColumns, ranges: readonly GeohashRange[]): [nu
     const [y = Number.NaN, x = Number.NaN] = [lat[row], lng[row]];
     return Number.isNaN(y) || Number.isNaN(x) ? -1 : geohashAt(y, x);
   };
-  /** Returns the first row, from `from` on, whose geohash is at least `geohash`. */
+  /** Returns the first row at or after the row `from` whose geohash is at least `geohash`. */
   const rowAt = (geohash: number, from: number): number => {
     let [low, high] = [from, count];
     while (low < high) {

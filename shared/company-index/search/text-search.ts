@@ -1,4 +1,4 @@
-/** Substring search for words in the texts and notes of a company's index. */
+/** Finds the rows whose texts or notes contain the words of a search, in a company's search index. */
 import { type Criteria, canMeet, type SearchWord } from "#shared/company-index/criteria.ts";
 import type { IndexView, SegmentInView } from "#shared/company-index/search/loaded-segment.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
@@ -11,8 +11,8 @@ export interface WordHits {
 }
 
 /**
- * Maximum number of bytes of text that one search adds to word indexes, which takes about 100 ms. Two searches index all texts of 100 000
- * prospects, and fifteen searches index those of a million.
+ * Maximum bytes of text for which one search builds word indexes. This takes about 100 ms. After two searches all texts of 100 000
+ * prospects are indexed, and after fifteen those of a million.
  */
 const WORDS_AT_ONCE = 8_000_000;
 
@@ -29,9 +29,9 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * Returns the matches of each word, in the order of the criteria. Searches for the longest word first, and for each other word only among
- * the matches of the previous one. A segment with replaced rows is searched completely, because its notes may belong to rows in other
- * segments.
+ * Returns the matches of each word, in the order of the criteria. It searches for the longest word first, and for each other word only
+ * among the matches of the previous one. A segment with replaced rows is searched completely, because its notes may belong to rows in
+ * other segments.
  */
 export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   const { words } = criteria;
@@ -50,7 +50,7 @@ export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   return found;
 }
 
-/** The rows of a segment that can still match after the previous words; undefined if none can. */
+/** The rows of a segment that can still match after the previous words. Undefined if there are none. */
 type Among = RowSet | "all" | undefined;
 
 /** Finds the matches of one word. `amongIn` returns the rows of the segment with index `at` that can still match. */
@@ -83,7 +83,7 @@ interface WordBytes {
 
 /**
  * Returns the rows of the segment that contain the word and are not replaced. A matching note may be stored with a replaced row. Its
- * prospect is then added to `strays`, and the caller finds the newest row of the prospect.
+ * prospect is then added to `strays`, and the caller finds the prospect's newest row.
  */
 function hitsIn(
   view: IndexView,

@@ -1,29 +1,30 @@
 /**
- * The word index of a segment: each distinct word, with the numbers of the texts that contain it.
+ * The word index of a segment (up to 4 096 rows): each different word, and the numbers of the texts that contain it.
  *
- * Words that occur in a single text are mostly numbers and e-mail addresses, but users search mostly for words of letters. For the words of
- * a single text, such a search uses a second index, which contains only their letter sequences. The second index is small, because few
- * letter sequences are distinct.
+ * Words that occur in only one text are mostly numbers and e-mail addresses, but users mostly search for words of letters. For the words
+ * of only one text, such a search uses a second index, which contains only their letter sequences. The second index is small, because
+ * there are few different letter sequences.
  */
 import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 
 export class Words {
-  /** All words, each followed by a line break. Words that occur in several texts come first. */
+  /** All words. A line break follows each word. The words that occur in several texts come first. */
   readonly #bytes: Buffer;
-  /** Byte position of each word, followed by the end of the last word. */
+  /** Byte position of each word, and after them the end of the last word. */
   readonly #starts: Uint32Array;
-  /** For each word, the numbers (positions) of the texts that contain it. */
+  /** For each word, the numbers of the texts that contain it. */
   readonly #texts: Uint16Array | Uint32Array;
   /**
-   * For each word that occurs in several texts, the position of its first text number in `#texts`. One more element has the position where
-   * the text numbers of the other words begin.
+   * For each word that occurs in several texts, the position of its first text number in `#texts`. A last element contains the position
+   * at which the text numbers of the other words begin.
    */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
   /** Number of words in each part of the trigram filter. */
   readonly #wordsOfPart: number;
   /**
-   * The second index, which contains the letter sequences of the words that occur in a single text. Undefined in the second index itself.
+   * The second index, which contains the letter sequences of the words that occur in only one text. The second index itself has no such
+   * index, so this is undefined there.
    */
   readonly #runs: Words | undefined;
 
@@ -98,7 +99,7 @@ export class Words {
     return this.#starts[Math.min(word, this.#starts.length - 1)] ?? 0;
   }
 
-  /** Returns the number of the word at a byte position. The word must be between `from` and `end`. */
+  /** Returns the number of the word at a byte position. The word's number must be between `from` and `end`. */
   #wordAt(place: number, from: number, end: number): number {
     let low = from;
     let high = end;
@@ -121,12 +122,13 @@ function countsOf(list: WordList): Uint32Array {
   return counts;
 }
 
-/** Words are sorted by this number of leading bytes. */
+/** Number of bytes at the beginning of a word by which words are sorted. */
 const ORDERED = 3;
 
 /**
- * Puts the words that occur in several texts first, and sorts each group by leading bytes. Similar words are then in the same part of the
- * trigram filter, so that the filter excludes more parts. For example, a part that has only numbers contains no trigram of a name.
+ * Puts the words that occur in several texts first, and sorts each of the two groups by the first bytes of the words. Similar words are
+ * then in the same part of the trigram filter, so that the filter excludes more parts. For example, a part with only numbers contains no
+ * trigram of a name.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
   let order: Uint32Array = new Uint32Array(counts.length);
@@ -203,24 +205,24 @@ const FREE = 0xffffffff;
 const NO_TEXT = 0xffffffff;
 
 /**
- * Collects distinct words in the order of their first occurrence, with the texts of each word. It is a hash table with open addressing in
- * typed arrays.
+ * Collects different words in the order of their first occurrence, with the texts of each word. It is a hash table with open addressing
+ * in typed arrays.
  */
 export class WordList {
   readonly #bytes: Uint8Array;
-  /** Word number in each slot of the hash table. At least half of the slots are free. */
+  /** The word number in each slot of the hash table. At least half of the slots are free. */
   #slots: Uint32Array;
   #size = 0;
-  /** For each word: the byte position of its first occurrence, its length, and the last text that contains it. */
+  /** For each word: the byte position of its first occurrence, its length, and the last text so far that contains it. */
   #froms: Uint32Array;
   #lengths: Uint32Array;
   #lastTexts: Uint32Array;
-  /** Pairs of a word and a text that contains it, in parallel arrays, without duplicates. */
+  /** Pairs of a word and a text that contains it, in two parallel arrays and without duplicates. */
   #pairWords: Uint32Array;
   #pairTexts: Uint32Array;
   #pairs = 0;
 
-  /** `bytes` must be UTF-8 text with a blank or a line break after each word. */
+  /** `bytes` must be UTF-8 text in which a blank or a line break follows each word. */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     const room = 2 ** Math.ceil(Math.log2(bytes.length / 32 + 32));
@@ -260,7 +262,7 @@ export class WordList {
     return this.#lengths[word] ?? 0;
   }
 
-  /** Pairs of a word and a text that contains it, in the order of the texts, without duplicates. */
+  /** The pairs of a word and a text that contains it, in the order of the texts and without duplicates. */
   get pairs(): { words: Uint32Array; texts: Uint32Array } {
     return { words: this.#pairWords.subarray(0, this.#pairs), texts: this.#pairTexts.subarray(0, this.#pairs) };
   }
@@ -316,8 +318,8 @@ function isSame(bytes: Uint8Array, a: number, b: number, length: number): boolea
 const hashed = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
 
 /**
- * Mixes the high bits of the hash into the low bits, which select the slot. The multiplication in `hashed` never does this, because it
- * carries changes only to higher bits.
+ * Mixes the high bits of the hash into its low bits, which select the slot. The multiplication in `hashed` does not do this, because it
+ * changes only higher bits.
  */
 const spread = (hash: number): number => hash ^ (hash >>> 15);
 

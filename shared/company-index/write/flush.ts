@@ -1,6 +1,6 @@
 /**
- * The flush moves unflushed entries of a company's index into a new sorted run (an immutable batch of rows, as in an LSM tree). It also
- * merges runs of similar size.
+ * The flush moves the unflushed entries of a company's search index into a new run. A run is a sorted batch of rows that never changes,
+ * as in an LSM tree (a common structure of databases). The flush also merges runs of similar size.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
@@ -19,29 +19,29 @@ import type { Table } from "#shared/db/table.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /**
- * A flush starts when the unflushed entries have this total weight. An entry of up to 1 KB has weight 1. With fewer entries, a flush is not
- * worth its cost: the entries add only a few kilobytes to each read, but a flush writes at least six items.
+ * A flush starts when the unflushed entries have this total weight. An entry of up to 1 KB has the weight 1. Fewer entries are not worth
+ * a flush: they add only a few kilobytes to each read, but a flush writes at least six items.
  */
 export const FLUSH_ENTRIES = 128;
 
 const TEXT_TRIES = 5;
 
 /**
- * Pause, in milliseconds, before flushed entries are removed. A Query that began before the flush changed the head row of the index may
- * still need them.
+ * Milliseconds until flushed entries are deleted. A Query that began before the flush changed the head row (the list of runs) may still
+ * need them.
  */
 const SETTLE_MS = 250;
 
 export interface Flushed {
   readonly entries: number;
-  /** Size of the entries that were not flushed, in the unit of FLUSH_ENTRIES. They are too few, or another flush handles them. */
+  /** Weight of the entries that were not flushed. They are too few for a flush, or another flush handles them. */
   readonly left: number;
   readonly merges: number;
 }
 
 /**
- * Moves the company's new index entries into a sorted run. The flush is idempotent. It may be killed at any point, repeated, or run twice at
- * the same time.
+ * Moves the company's unflushed entries into a run. The flush is idempotent: it may be killed at any point, repeated, or run twice at the
+ * same time.
  */
 export async function flush(
   context: IndexContext,
@@ -64,7 +64,7 @@ export async function flush(
   await sleep(settleMs);
   await removeUnflushed(table, companyId, unflushed);
   if (after.state !== before) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
-  // Remove the entries before a merge, because the merge may drop the deletion markers that hide older entries.
+  // The entries are deleted before a merge. The merge may drop the records of deletions, which hide older entries.
   return { entries, left: 0, merges: after.merges + (await mergeAll(context, companyId, after.state)) };
 }
 
@@ -74,8 +74,9 @@ interface Put {
 }
 
 /**
- * Adds the new entries to the index as a sorted run. If this run would make a merge due, the entries are merged with the older runs at
- * once, which saves writing a separate run. This merge never includes the oldest run. Returns undefined if another flush was faster.
+ * Adds the unflushed entries to the index as a run. If a merge would be due after that, the entries are merged with older runs
+ * immediately, which saves writing a separate run. This merge never includes the oldest run. Returns undefined if another flush was
+ * faster.
  */
 async function putNewRun(
   context: IndexContext,
@@ -98,8 +99,8 @@ async function putNewRun(
 }
 
 /**
- * While a rebuild has the compaction lock, no merge may run. Otherwise a merge could put rows that are newer than the rebuild into a run
- * that the rebuild replaces.
+ * Returns true while a rebuild has the compaction lock. No merge may run then. It could put rows that are newer than the rebuild into a
+ * run that the rebuild replaces.
  */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
@@ -146,8 +147,8 @@ async function newRun(
 }
 
 /**
- * Adds the long texts to the entries, and retries while some are missing. A Query is not isolated from transactions, so a text may become
- * visible later than its entry.
+ * Adds the long texts to the entries, and tries again while some are missing. A Query is not isolated from transactions, so a text may
+ * become visible later than its entry.
  */
 async function withSettledTexts(
   table: Table,
@@ -164,7 +165,7 @@ async function withSettledTexts(
   }
 }
 
-/** Replaces the sorted runs from position `from` on by one new run. Returns undefined if another flush was faster. */
+/** Replaces the runs from the position `from` on by one new run. Returns undefined if another flush was faster. */
 async function putRun(
   context: IndexContext,
   companyId: number,
@@ -182,16 +183,16 @@ async function putRun(
 }
 
 /**
- * A sorted run is merged with all newer runs if the newer runs together have at least this many times the rows of the run. With a higher
- * ratio, readers read more runs, but rows are rewritten less often, because each merge rewrites all rows of the run.
+ * A run is merged with all newer runs if these together have at least this many times its rows. With a higher ratio, readers read more
+ * runs, but rows are rewritten less often: each merge rewrites all rows of the run.
  */
 export const MERGE_RATIO = 5;
 
 /**
- * Returns the position of the oldest sorted run to merge with all newer runs, or undefined if no merge is due.
+ * Returns the position of the oldest run that is to be merged with all newer runs. Returns undefined if no merge is due.
  *
- * As in an LSM tree, run sizes grow sixfold from level to level, with up to five runs on each level. So there are few runs, and a row is
- * rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows as it has.
+ * The sizes of runs grow sixfold from level to level, with up to five runs on each level, as in an LSM tree. There are therefore few
+ * runs, and a row is rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows.
  */
 export function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
@@ -206,7 +207,7 @@ export function mergeable(runs: readonly Sized[]): number | undefined {
 
 type Sized = Pick<Run, "rows">;
 
-/** Size of a sorted run in rows, but at least 1. With size 0, a run of only deletions and notes would be merged by the next flush. */
+/** Returns the number of rows of a run, but at least 1. With 0, the next flush would merge a run that contains only deletions and notes. */
 const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 
 async function merge(
@@ -221,9 +222,9 @@ async function merge(
 }
 
 /**
- * Whether the sorted runs contain a newer version of the record of an unflushed entry. Such an entry remains if a flush missed it, because
- * a Query is not isolated from writes. A deletion in the runs may hide the entry, so a merge must then not drop deletions. The next flush
- * removes the entry.
+ * Returns true if the runs contain a newer version of an unflushed entry's record. Such an entry exists if a flush has missed it, because
+ * a Query is not isolated from writes. A deletion in the runs may hide the entry, so a merge must then keep deletions. The next flush
+ * deletes the entry.
  */
 async function hasRemainders(
   table: Table,
@@ -231,8 +232,8 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // If any entry has a long text, an entry counts too if the sorted runs contain the same version. A flush may have removed the text of
-  // such an entry, but not yet the entry.
+  // If any entry has a long text, an entry also counts if the runs contain the same version. A flush may have deleted its text but not
+  // yet the entry.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
@@ -241,7 +242,8 @@ async function hasRemainders(
 }
 
 /**
- * Handles a batch of stream records: adds up the weight of the new entries of each company, and flushes the companies with enough weight.
+ * Handles a batch of stream records: adds up the weights of the new entries of each company, and flushes the companies with enough
+ * weight.
  *
  * A warm function remembers the weight since the last flush. A cold function reads the table at the first record of a company. A failed
  * flush does not stop the flushes of other companies, because failures are reported at the end.
@@ -279,7 +281,7 @@ async function flushCompany(context: IndexContext, companyId: number): Promise<n
   return left;
 }
 
-/** Reads the company id from the partition key of an entry, `C#<company>#X`. */
+/** Returns the company id in the partition key of an entry, `C#<company>#X`. */
 function companyOf({ dynamodb }: DynamoDBRecord): number {
   const [, companyId] = /^C#(\d+)#X$/.exec(dynamodb?.Keys?.pk?.S ?? "") ?? [];
   if (companyId === undefined) throw new Error("the stream record is not a delta entry");

@@ -1,6 +1,6 @@
 /**
- * Removes the sorted runs of an index that newer runs have replaced, when no reader can use them any more. Each run manifest lists the runs
- * that its run replaced, so the head row of the index does not need to.
+ * Deletes the runs of a search index that newer runs have replaced, when no reader can use them any more. A run is a sorted batch of
+ * rows, and its run manifest lists the runs that it has replaced. The head row of the index therefore need not list them.
  */
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Run, type RunManifests, runOf } from "#shared/company-index/manifest.ts";
@@ -9,15 +9,15 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /**
- * Replaced sorted runs are kept for this number of milliseconds, because readers that started earlier still use them. Every request takes
- * less than half of this time.
+ * Milliseconds for which replaced runs are kept, because readers that started earlier still use them. Every request takes less than half
+ * of this time.
  */
 export const RETIRED_MS = 60_000;
 
-/** Age, in milliseconds, from which a run manifest is removed if its run was never in the index. A process that was killed has left it. */
+/** Age in milliseconds from which a run manifest is deleted if its run was never in the index. A killed process has left it. */
 const ORPHAN_MS = 24 * 3_600_000;
 
-/** Returns all sorted runs that the current runs replaced, directly or through runs in between, with the time of each replacement. */
+/** Returns all runs that the current runs have replaced, directly or through other runs, with the time of each replacement. */
 export function retiredIn(manifest: readonly string[], runManifests: RunManifests): Map<string, number> {
   const retired = new Map<string, number>();
   const successors = [...manifest];
@@ -33,9 +33,9 @@ export function retiredIn(manifest: readonly string[], runManifests: RunManifest
 }
 
 /**
- * Removes the sorted runs that are no longer needed. The caller must have read `manifest` and `runManifests` together, and must have
- * changed the head row since then. A process with an older head row then fails and cannot publish a list that contains a removed run. Run
- * manifests are removed last, so that a killed garbage collection can be repeated.
+ * Deletes the runs that are no longer needed. The caller must have read `manifest` and `runManifests` together, and must have changed the
+ * head row since then. A process with an older head row then fails and cannot store a list that contains a deleted run. Run manifests are
+ * deleted last, so that a killed garbage collection can be repeated.
  */
 export async function collectGarbage(
   table: Table,
@@ -57,7 +57,9 @@ export async function collectGarbage(
   await table.batchRemove(going.map(({ runId }) => keys.runManifest(companyId, runId)));
 }
 
-/** Returns nothing if the run manifest is unreadable. The ids of its data are then unknown, so the data stays in the table. */
+/**
+ * Returns an empty list if the run manifest cannot be read. The ids of the run's data are then unknown, so the data remains in the table.
+ */
 function readable(read: () => Run): Run[] {
   try {
     return [read()];

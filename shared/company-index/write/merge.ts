@@ -1,6 +1,6 @@
 /**
- * Merges several sorted runs of the index into one, sorted by geohash, with the newest version of each prospect and note. Only one segment
- * of each run is decoded at a time, to limit memory.
+ * Merges several runs of the search index into one. The new run is sorted by geohash and contains the newest version of each prospect and
+ * note. A run consists of segments of up to 4 096 rows. Only one segment of each run is decoded at a time, to limit the memory.
  */
 
 import type { Run } from "#shared/company-index/manifest.ts";
@@ -25,15 +25,15 @@ import type { NewRun } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface RunToMerge {
-  /** Position of the sorted run. Higher means newer. */
+  /** Position of the run in the list of runs. A higher number means a newer run. */
   readonly age: number;
-  /** Decoders of the segments, in geohash order. Each call decodes the segment again. */
+  /** Functions that decode the segments, in geohash order. Each call decodes the segment again. */
   readonly segments: readonly (() => SegmentColumns)[];
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
 }
 
-/** Returns new rows in the form of a sorted run, so that a merge can include them before they are stored. */
+/** Returns new rows in the form of a run, so that a merge can include them before they are stored. */
 export function inMemory({ rows, prospects, notes, looseNotes }: NewRun, age: number): RunToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
@@ -45,8 +45,8 @@ const sideBySide = (records: readonly Versioned[]): Versions => ({
 });
 
 /**
- * `isOldest` is true if no older sorted run exists. The merge then drops deletions and version overrides, because there are no older
- * versions to hide. The rows of the result are a generator and can be read only once.
+ * Merges the runs. `isOldest` is true if the index has no older run. The merge then drops deletions and version overrides, because there
+ * are no older versions to hide. The rows of the result can be read only once.
  */
 export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRun {
   const prospects = new NewestVersions();
@@ -66,7 +66,7 @@ export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRu
 
 /**
  * Returns the notes that are stored apart from the newest row of their prospect, by prospect id. Also returns the ids of the prospects
- * whose newest row is in these sorted runs.
+ * whose newest row is in these runs.
  */
 function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
@@ -115,7 +115,7 @@ function* liveRowsOf(
   return undefined;
 }
 
-/** Reads stored sorted runs for a merge. `runs` must be sorted from oldest to newest. */
+/** Reads stored runs for a merge. `runs` must be sorted from the oldest to the newest. */
 export async function runsToMerge(table: Table, companyId: number, runs: readonly Run[]): Promise<RunToMerge[]> {
   const runOverrides = await readRunOverrides(table, companyId, runs);
   const toMerge: RunToMerge[] = [];

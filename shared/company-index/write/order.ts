@@ -1,23 +1,25 @@
-/** Sorts rows into geohash order, merges sorted streams of rows, and cuts rows into segments. */
+/**
+ * Sorts rows by geohash, merges sorted streams of rows, and divides rows into segments (the units in which the search index stores rows).
+ */
 
 import { GEOHASH_BITS, geohashAt } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
 
-/** Maximum number of rows in a segment. Row numbers then fit into 16 bits, and a column group usually fits into one table item. */
+/** Maximum number of rows in a segment. Row numbers then have 16 bits, and a group of columns usually fits into one table item. */
 export const SEGMENT_ROWS = 4_096;
-/** Maximum number of characters of all texts in a segment, to limit memory. A segment with long texts has fewer rows. */
+/** Maximum number of characters of all texts in a segment. It limits the memory. A segment with long texts has fewer rows. */
 const SEGMENT_TEXT = 2_000_000;
 
-/** Returns -1 for a row without coordinates, so that such rows come first. */
+/** Returns the geohash of a row. Returns -1 for a row without coordinates, so that such rows come first. */
 export const geohashOf = ({ lat, lng }: IndexRow): number => geohashAt(lat, lng);
 
 export const byGeohash = (a: { geohash: number; id: number }, b: { geohash: number; id: number }): number =>
   a.geohash - b.geohash || a.id - b.id;
 
 /**
- * Cuts sorted rows into segments where consecutive geohashes differ most. A segment then ends at the edge of a large geohash cell and
- * covers a compact area, so that a bounding box meets few segments.
+ * Divides sorted rows into segments at the positions where consecutive geohashes differ most. A segment then ends at the edge of a large
+ * geohash cell and covers a compact area, so that a bounding box meets few segments.
  */
 export function* cutIntoSegments(
   sorted: Iterable<RowWithNotes>,
@@ -38,11 +40,11 @@ export function* cutIntoSegments(
   if (waiting.length > 0) yield waiting;
 }
 
-/** Minimum size of a segment, as a share of the maximum. Many small segments would make the manifest long. */
+/** Minimum number of rows in a segment, as a share of the maximum. Many small segments would make the run manifest long. */
 const LEAST_PART = 1 / 4;
 
 /**
- * Returns the number of rows before the position where consecutive geohashes differ most. If several positions are equal, the last one
+ * Returns the number of rows before the position where consecutive geohashes differ most. Of several equal positions, the last one
  * counts. `next` is the first row after `rows`.
  */
 function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number {
@@ -67,8 +69,8 @@ const geohashAtRow = (rows: readonly RowWithNotes[], at: number): number => {
 const LOW = 2 ** 26;
 
 /**
- * The distance of two geohashes: the number of bits after the leading bits that both have in common. The number is large if only a large
- * geohash cell contains both.
+ * Returns a measure of the distance between two geohashes: the number of bits that follow their common first bits. It is large if only a
+ * large geohash cell contains both.
  */
 function stepBetween(geohash: number, following: number): number {
   if (geohash < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
@@ -117,14 +119,17 @@ export const atGeohash = (entry: RowWithNotes): RowAtGeohash => ({
   entry,
 });
 
-/** Number of rows that are sorted in memory together. They need some tens of megabytes. */
+/** Number of rows that are sorted together in memory. They need some tens of megabytes. */
 const CHUNK_ROWS = 32_768;
-/** Maximum number of characters of all texts that are sorted in memory together. */
+/** Maximum number of characters of all texts of rows that are sorted together in memory. */
 const CHUNK_TEXT = 16_000_000;
 
 type Packed = Record<Group, Uint8Array>;
 
-/** External sort for any number of rows. It sorts chunks of rows, keeps each chunk compressed, and merges the chunks. */
+/**
+ * Sorts any number of rows by geohash. It sorts chunks of rows, keeps each chunk in compressed form, and merges the chunks (external
+ * sort).
+ */
 export class RowSorter {
   #waiting: RowWithNotes[] = [];
   #length = 0;

@@ -1,6 +1,6 @@
 /**
- * Adds sorted runs to a company's index. The data of a run is stored first. One update of the head row, which lists the runs, then makes it
- * visible.
+ * Adds runs (sorted batches of rows) to a company's search index. The data of a run is stored first. One update of the head row, which
+ * lists the runs, then makes the data visible.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -28,29 +28,29 @@ import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
 /**
- * Maximum size, in bytes, of version overrides (versions that hide older ones) inside the run manifest. A separate item would cost another
- * write and later a delete.
+ * Maximum bytes of version overrides inside the run manifest. Overrides tell which rows of older runs are outdated. A separate item for
+ * them would cost another write, and a delete later.
  */
 const INLINE_BYTES = 2_048;
 
 export type IndexContext = Pick<AppContext, "table" | "clock">;
 
 export interface NewRun {
-  /** Sorted by geohash. */
+  /** The rows, sorted by geohash. */
   readonly rows: Iterable<RowWithNotes>;
   readonly looseNotes: readonly NoteText[];
-  /** Versions of prospects that hide lower versions in older sorted runs. */
+  /** Versions of prospects. Readers ignore lower versions in older runs. */
   readonly prospects: readonly Versioned[];
   readonly notes: readonly Versioned[];
 }
 
-/** Stores the data of a sorted run without adding the run to the index. `newId` creates the ids of the run and of its segments. */
+/** Stores the data of a run without adding the run to the index. `newId` creates the ids of the run and of its segments. */
 export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
   completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
 /**
- * Stores the rows as segments. `rows` must be sorted by geohash. Awaits `between` before it stores each segment, so that a caller can renew
- * its lease.
+ * Stores the rows as segments. `rows` must be sorted by geohash. `between` is awaited before each segment is stored, so that a caller can
+ * renew its lease.
  */
 export async function storeSegments(
   table: Table,
@@ -75,7 +75,7 @@ export async function storeSegments(
 }
 
 /**
- * Stores the version overrides and the notes whose prospects are in other runs. Returns the sorted run that consists of them and of the
+ * Stores the version overrides, and the notes whose prospects are in other runs. Returns the run that consists of them and of the
  * segments.
  */
 export async function completeRun(
@@ -110,9 +110,9 @@ async function storePiece(
 }
 
 /**
- * Replaces the list of sorted runs in the head row by `manifest`, which contains the new run. Returns the new head row, or undefined if
- * another process changed the head row first. Also stores a separate row, the run manifest, which lists the runs that the new run replaces.
- * The garbage collection deletes those runs later.
+ * Replaces the list of runs in the head row by `manifest`, which contains the new run. Returns the new head row, or undefined if another
+ * process has changed the head row first. Also stores the run manifest, a separate row that lists the runs that the new run replaces.
+ * Garbage collection deletes those runs later.
  */
 export async function publish(
   { table, clock }: IndexContext,
@@ -130,7 +130,7 @@ export async function publish(
   return undefined;
 }
 
-/** Whether the sorted run is in the index, or was in the index and has been replaced. */
+/** Returns true if the run is in the index, or was in the index and has been replaced. */
 async function wasPublished(table: Table, companyId: number, { manifest }: Head, runId: string): Promise<boolean> {
   if (manifest.includes(runId)) return true;
   return retiredIn(manifest, await readRunManifests(table, companyId, "strong")).has(runId);
@@ -147,7 +147,7 @@ export interface BuiltSegment {
   readonly groups: Record<Group, Uint8Array>;
 }
 
-/** Builds segments from sorted rows. Only one segment is in memory at a time, so a sorted run may be larger than memory. */
+/** Yields segments of sorted rows. Only one segment is in memory at a time, so a run may be larger than the memory. */
 export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_ROWS): Generator<BuiltSegment> {
   for (const entries of cutIntoSegments(rows, maxRows)) {
     yield { rows: entries.length, zone: zoneOf(entries.map(({ row }) => row)), groups: encodeSegment(entries) };
@@ -166,13 +166,16 @@ export const encodeRunOverrides = (
 const TRIES = 20;
 
 export interface ImportedOptions {
-  /** Creates the ids of the stored data. The caller can then find and remove the data even if the sorted run is never published. */
+  /**
+   * Creates the ids of the stored data. A caller that chooses the ids can find and delete the data even if the run is never added to the
+   * index.
+   */
   readonly newId?: () => string;
-  /** Makes the write that adds the run to the index, together with other writes of the caller. By default it is made alone. */
+  /** Makes the write that adds the run to the index, together with other writes of the caller. By default, it is the only write. */
   readonly commit?: Commit;
 }
 
-/** Adds new prospects with their notes as one sorted run, without delta entries. All rows become visible at the same time. */
+/** Adds new prospects with their notes as one run, without unflushed entries. All rows become visible at the same time. */
 export async function addImported(
   context: IndexContext,
   companyId: number,
@@ -183,7 +186,7 @@ export async function addImported(
   await addRun(context, companyId, await storeRun(context.table, companyId, built, newId), commit);
 }
 
-/** Adds a sorted run whose data is already stored. Removes the data if the run cannot be added. Throws TableBusy. */
+/** Adds a run whose data is already stored. If the run cannot be added, its data is deleted. Throws TableBusy. */
 export async function addRun(context: IndexContext, companyId: number, run: Run, commit?: Commit): Promise<void> {
   const { table } = context;
   for (let attempt = 1; attempt <= TRIES; attempt++) {

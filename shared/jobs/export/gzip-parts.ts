@@ -1,11 +1,11 @@
 /**
- * Compresses a gzip file in parts, because an export may take several Lambda invocations. All parts form one gzip member (RFC 1952),
- * because some programs read only the first member of a file.
+ * Compresses a gzip file in parts, because writing an export may take several Lambda invocations. All parts form one gzip member (RFC
+ * 1952), because some programs read only the first member of a file.
  */
 import { constants, crc32, createDeflateRaw, type DeflateRaw } from "node:zlib";
 import { GZIP_HEADER, gzipEnd } from "#shared/http/gzip.ts";
 
-/** The checksum and the length of the text in all parts so far. The gzip trailer contains both. */
+/** The checksum and the length of the text in all parts so far. The end of the gzip file must contain both. */
 export interface GzipState {
   readonly crc: number;
   readonly textBytes: number;
@@ -18,7 +18,7 @@ export class GzipPart {
   readonly #chunks: Buffer[] = [];
   #crc: number;
   #textBytes: number;
-  /** The number of compressed bytes so far. `finish` adds the bytes that the compressor still buffers. */
+  /** Number of compressed bytes so far. `finish` adds the bytes that the compressor still holds. */
   bytes = 0;
 
   constructor({ crc, textBytes }: GzipState) {
@@ -42,8 +42,8 @@ export class GzipPart {
   }
 
   /**
-   * Returns the bytes of the part. A full flush ends the part at a byte boundary and clears the compressor's history, so that the next part
-   * can begin with a new compressor.
+   * Ends the part and returns its bytes. A full flush makes the part end at a byte boundary and clears the compressor's history, so that
+   * the next part can begin with a new compressor.
    */
   async finish(isLast: boolean): Promise<Buffer> {
     await new Promise<void>((resolve) => this.#deflate.flush(constants.Z_FULL_FLUSH, resolve));

@@ -1,6 +1,6 @@
 /**
- * Works on an export job for one Lambda invocation: selects the prospects, or continues where an earlier invocation stopped, and writes the
- * file in parts.
+ * Executes an export job for one Lambda invocation: it selects the prospects, or continues where an earlier invocation stopped, and
+ * writes the file in parts.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -24,10 +24,13 @@ import {
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 
-/** A message of the export queue. The senders are the API request, an invocation that runs out of time, and the sweeper. */
+/**
+ * A message of the export queue. It comes from the API request, from an invocation that runs out of time, or from the sweeper, which runs
+ * every minute and sends lost messages again.
+ */
 export const ExportMessage = oneJob("export");
 
-/** A part is uploaded at this size. S3 requires 5 MB for each part except the last one. */
+/** A part is uploaded when it has this many bytes. S3 requires at least 5 MB for each part except the last one. */
 const PART_BYTES = 5_300_000;
 
 const headers: FileHeaders = {
@@ -36,7 +39,7 @@ const headers: FileHeaders = {
   contentDisposition: 'attachment; filename="prospects.csv"',
 };
 
-/** Works on an export job. The function may be killed at any point, and called again or twice at the same time. Throws LeaseLost. */
+/** Executes an export job. The function may be killed at any point, called again, or called twice at the same time. Throws LeaseLost. */
 export async function runExport(
   context: JobContext,
   { companyId, id }: JobId,
@@ -60,15 +63,14 @@ export async function runExport(
     await work(context, lease, caller, partBytes);
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
-    // Release the lease, so that a retry does not have to wait until the lease expires.
+    // The lease is released, so that a retry need not wait until it expires.
     await lease.release({ runs: fruitlessRuns(lease.stored.runs, error) }).catch(() => undefined);
     throw error;
   }
 }
 
 /**
- * Returns the user who began the export, with the rights that the user has now. Returns undefined if the user may no longer see these
- * prospects.
+ * Returns the user who began the export, with the user's current rights. Returns undefined if the user may no longer see these prospects.
  */
 async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Caller | undefined> {
   const { companyId, createdBy, assignee } = stored;
@@ -76,7 +78,8 @@ async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Ca
   const caller = { companyId, userId: user.id, role: user.role, permissions: user.permissions };
   const visible = visibleAssignee(caller) ?? null;
   if (!user.isActive || (visible !== null && visible !== assignee)) return undefined;
-  // At the time of the request, the user could see only assigned prospects. Export only these, even if the user may see more by now.
+  // At the time of the request, the user could see only assigned prospects. The file contains only these, even if the user may see more
+  // by now.
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 
@@ -94,7 +97,9 @@ async function work(context: JobContext, lease: Lease, caller: Caller, partBytes
   await context.jobs.send({ kind: "export", companyId: caller.companyId, id: lease.stored.id });
 }
 
-/** Selects the prospects and stores their ids, in order, in the bucket. A later invocation of the job reads the stored ids. */
+/**
+ * Selects the prospects and stores their ids in the bucket, in the order of the file. A later invocation of the job reads the stored ids.
+ */
 async function select(context: JobContext, lease: Lease, caller: Caller): Promise<Selection> {
   const { companyId, id, total, filter } = lease.stored;
   const key = exportKeys.order(companyId, id);
@@ -116,7 +121,7 @@ async function beginFile({ objects }: JobContext, lease: Lease): Promise<Parts> 
   return parts;
 }
 
-/** Writes the parts of the file. Returns false if the invocation runs out of time before the file is complete. */
+/** Writes the parts of the file. Returns false if the invocation has too little time for the rest. */
 async function writeParts(
   context: JobContext,
   lease: Lease,
@@ -161,7 +166,10 @@ async function putPart(
   return { upload, tags: [...tags, tag], ...part.state, fileBytes: fileBytes + bytes.length };
 }
 
-/** Ends the job, then removes the file of selected ids. If the removal fails, the bucket's lifecycle rule removes that file later. */
+/**
+ * Ends the job and then deletes the file with the selected ids. If the deletion fails, the bucket's lifecycle rule deletes the file
+ * later.
+ */
 async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExport>): Promise<void> {
   const { companyId, id } = lease.stored;
   await lease.end(set);
@@ -171,8 +179,8 @@ async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExp
 }
 
 /**
- * Handles a missing multipart upload or a missing file of selected ids. If the exported file exists, an earlier invocation completed it but
- * was killed before it marked the job as completed, so only this mark is missing. Otherwise the export starts again.
+ * Handles a missing multipart upload or a missing file of selected ids. If the exported file exists, an earlier invocation completed it
+ * and was killed before it had marked the job as completed. Only the mark is then missing. Otherwise the export begins again.
  */
 async function recover(context: JobContext, lease: Lease, error: FileGone): Promise<void> {
   const { companyId, id, total, parts } = lease.stored;

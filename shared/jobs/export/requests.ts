@@ -1,4 +1,4 @@
-/** The API requests of exports into a file: begin an export, and read its progress with the link to the file. */
+/** The API requests for exports into a file: begin an export, and read its progress with the link to the file. */
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import type { Link, Links } from "#shared/aws/links.ts";
@@ -18,7 +18,6 @@ import { ProspectFilter, RepresentativeFilter } from "#shared/prospects/filter.t
 
 const Texts = z.record(z.string(), z.string());
 
-/** Begins an export. Throws `validation_failed` for an invalid filter. */
 export async function beginExport(
   context: ApiContext,
   queue: JobQueue,
@@ -32,7 +31,7 @@ export async function beginExport(
   const due = { dueShard: keys.jobShard, dueAt: stored.createdAt };
   const answer = presentExport(stored, null);
   await context.commit([{ put: { ...keys.export(companyId, id), ...stored, ...due }, when: absent }], answer);
-  // Ignore a failed send, because the sweeper sends the message within two minutes.
+  // A failed send is ignored, because the sweeper (a function that runs every minute) sends the message within two minutes.
   await queue.send({ kind: "export", companyId, id }).catch((error: unknown) => {
     log.warn("export not queued", { id, ...errorFields(error) });
   });
@@ -60,7 +59,7 @@ function newExport({ clock }: ApiContext, caller: Caller, id: number, filter: Ne
   };
 }
 
-/** Returns an export. Throws `not_found` if it does not exist or contains prospects that the caller may not see. */
+/** Returns an export. Throws `not_found` if it does not exist, or if it contains prospects that the caller may not see. */
 export async function readExport(context: ApiContext, links: Links, caller: Caller, id: number): Promise<Export> {
   const item = await context.table.get(keys.export(caller.companyId, id));
   const stored = item === undefined ? undefined : StoredExport.parse(item);
@@ -78,7 +77,10 @@ function maySee(caller: Caller, { createdBy, assignee }: StoredExport): boolean 
 
 const DAY_MS = 86_400_000;
 
-/** No links to the file are returned after this time, in milliseconds since 1970. The bucket's lifecycle rule removes the file. */
+/**
+ * Returns the time until which the API returns links to the file, in milliseconds since 1970. Later, the bucket's lifecycle rule deletes
+ * the file.
+ */
 const keptUntil = ({ updatedAt }: StoredExport): number => Date.parse(updatedAt) + limits.exportKeptDays * DAY_MS;
 
 export function presentExport(stored: StoredExport, file: Link | null): Export {

@@ -40,7 +40,7 @@ export type Export = z.infer<typeof Export>;
 
 const Parameter = z.optional(z.string().check(z.maxLength(limits.queryParameter)));
 
-/** The filters of the prospect list, as texts of a query string. They are stored in this form and parsed when the job starts. */
+/** The filters of the prospect list, as the texts of a query string. They are stored in this form and parsed when the job starts. */
 export const NewExport = named(
   "NewExport",
   z.object({

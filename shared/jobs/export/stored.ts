@@ -4,11 +4,11 @@ import { Id, Timestamp } from "#shared/schema.ts";
 
 export const ExportState = z.enum(["running", "completed", "failed"]);
 
-/** The uploaded parts of the file, and the state of the gzip stream after the last of them. */
+/** The uploaded parts of the file, and the state of the compression after the last part. */
 const Parts = z.object({
   upload: z.string(),
   tags: z.array(z.string()),
-  /** The checksum and the length of the text so far. The gzip trailer contains both. */
+  /** The checksum and the length of the text so far. The end of the gzip file must contain both. */
   crc: z.number(),
   textBytes: z.number(),
   fileBytes: z.int(),
@@ -22,22 +22,22 @@ export const StoredExport = z.object({
   state: ExportState,
   filter: z.record(z.string(), z.string()),
   createdBy: Id,
-  /** If set, the file contains only prospects that are assigned to this user. Null means all prospects of the company. */
+  /** The file contains only prospects that are assigned to this user. Null means all prospects of the company. */
   assignee: z.nullable(Id),
-  /** The number of selected prospects. It is null until the job has selected them. */
+  /** Number of selected prospects. Null until the job has selected them. */
   total: z.nullable(z.int()),
-  /** The number of prospects in uploaded parts. The next invocation continues after them. */
+  /** Number of prospects in uploaded parts. The next invocation continues after them. */
   processed: z.int(),
-  /** The number of prospects read so far, which clients see as progress. It may exceed `processed`. */
+  /** Number of prospects that were read so far. Clients see it as progress. It may be higher than `processed`. */
   read: z.optional(z.int()),
   parts: z.nullable(Parts),
   failure: z.optional(z.string()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   version: z.int(),
-  /** The end of the lease, in milliseconds since 1970. */
+  /** The end of the job's lease, in milliseconds since 1970. */
   runsUntil: z.int(),
-  /** The number of invocations since the last uploaded part. The job fails if this number becomes too high. */
+  /** Number of invocations since the last uploaded part. If it becomes too high, the job fails. */
   runs: z.int(),
 });
 export type StoredExport = z.infer<typeof StoredExport>;

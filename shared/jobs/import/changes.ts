@@ -1,4 +1,4 @@
-/** Changes the existing prospects that the rows of an import match. Several changes run concurrently. */
+/** Changes the existing prospects that the rows of an import match. Several prospects are changed concurrently. */
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -6,16 +6,14 @@ import type { ChangedRow } from "#shared/jobs/import/read-file.ts";
 import type { RowFault } from "#shared/jobs/import/stored.ts";
 import { changeByRow, type ImportOfChanges } from "#shared/prospects/csv/change.ts";
 
-/**
- * The number of concurrent transactions. A transaction takes some milliseconds, so an import changes about a thousand prospects a second.
- */
+/** Number of concurrent transactions. A transaction takes some milliseconds, so an import changes about a thousand prospects per second. */
 const PARALLEL = 12;
-/** The number of rows between two calls of `onProgress`. */
+/** Number of rows between two calls of `onProgress`. */
 const ROWS_TOGETHER = 96;
 
 /**
- * Changes the prospects. Returns a fault for each row whose prospect can no longer be changed. When this function ends, no change is
- * running. A repeated call does not change a prospect again.
+ * Changes the prospects. Returns a fault for each row whose prospect can no longer be changed. No change is running when the function has
+ * ended. A repeated call does not change a prospect a second time.
  */
 export async function changeProspects(
   context: ApiContext,

@@ -1,4 +1,4 @@
-/** Checks an uploaded file before any row is written: finds every error, counts the records, and writes the error report. */
+/** Checks an uploaded file before any row is written: it finds every error, counts the new records, and writes the error report. */
 import * as z from "zod/mini";
 import type { JobContext } from "#shared/context.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
@@ -10,15 +10,15 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
-/** Checks the file. Returns false if the invocation runs out of time before the end of the file. Throws BadFile. */
+/** Checks the file. Returns false if the invocation has too little time for the rest of the file. Throws BadFile. */
 export async function checkFile({ objects }: JobContext, lease: ImportLease, file: FileReading): Promise<boolean> {
   const { companyId, id } = lease.stored;
   const { job } = lease;
   const tags = new NewTags(file.dictionary, job.progress.newTags);
   const report = await ErrorReport.open(objects, { companyId, id }, job.progress.report);
   const shown = unpacked(z.array(RowFault), lease.stored.errors);
-  // Start from the counts of the checkpoint. The counts that clients see as progress may be higher, because each renewal of the lease
-  // updates them, also between checkpoints.
+  // The counts begin at the checkpoint. The progress that clients see may be higher, because each renewal of the lease stores it, also
+  // between checkpoints.
   let { done, row, updated, skipped } = job.progress;
   let processed = done.prospect + updated + skipped;
   const bytes = objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");

@@ -1,11 +1,11 @@
-/** The CSV file that lists all errors of an import by upload. */
+/** The CSV file with all errors of an uploaded file. */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
 import type { Progress, RowFault } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 
-/** A part of the report is uploaded at this size. S3 requires at least 5 MB for each part except the last one. */
+/** A part of the report is uploaded when it has this many bytes. S3 requires at least 5 MB for each part except the last one. */
 const PART_BYTES = 6_000_000;
 
 type ReportState = NonNullable<Progress["report"]>;
@@ -15,7 +15,7 @@ const headers = {
   contentDisposition: 'attachment; filename="errors.csv"',
 };
 
-/** A CSV file of all errors. It is uploaded in parts, because the errors of a large file may not fit into memory. */
+/** The report of all errors. It is uploaded in parts, because the errors of a large file may not fit into the memory. */
 export class ErrorReport {
   readonly #objects: Objects;
   readonly #job: JobId;
@@ -33,7 +33,7 @@ export class ErrorReport {
     this.#tags = [...tags];
   }
 
-  /** Begins a report, or continues the report that `checkpoint` stored in an earlier invocation. */
+  /** Begins a report, or continues one from the state that `checkpoint` has returned in an earlier invocation. */
   static async open(objects: Objects, job: JobId, state: ReportState | null): Promise<ErrorReport> {
     const report = new ErrorReport(objects, job, state ?? { upload: null, tags: [] });
     if (state === null) report.#push(csvText([["row", "message"]]));
@@ -47,7 +47,7 @@ export class ErrorReport {
     if (this.#bytes >= PART_BYTES) await this.#putPart();
   }
 
-  /** Stores the lines that are not yet in an uploaded part, so that another invocation can continue the report after this row. */
+  /** Stores the lines that are not in an uploaded part yet. Another invocation can then continue the report after this row. */
   async checkpoint(row: number): Promise<ReportState> {
     const { companyId, id } = this.#job;
     const rest = importKeys.faults(companyId, id, row);

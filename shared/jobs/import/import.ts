@@ -1,7 +1,7 @@
 /**
- * Imports a file within one request. The prospects are invisible at first: the row of their id range carries the import's id, and reads
- * skip such a range. One transaction then removes the import's id from this row and adds the prospects to the company index, so that all
- * become visible together.
+ * Imports a file within one request. The new prospects are invisible at first: the row of their id range contains the import's id, and
+ * reads skip such a range. One transaction then removes the import's id and adds the prospects to the company's search index. All of them
+ * become visible at the same time.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/s3.ts";
@@ -46,18 +46,18 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { ensureTags } from "#shared/reference/tags.ts";
 
-/** The bucket receives a copy of each imported file. */
+/** The context of an import. The bucket gets a copy of each imported file. */
 export type ImportContext = ApiContext & { readonly objects: Pick<Objects, "put"> };
 
 export interface ImportOptions {
   readonly mapping?: Mapping | undefined;
-  /** If true, the file is checked and nothing is written. */
+  /** If true, the file is only checked and nothing is written. */
   readonly dryRun?: boolean | undefined;
   readonly matchBy?: MatchBy | undefined;
   readonly onMatch?: OnMatch | undefined;
 }
 
-/** Imports the file. Throws `payload_too_large` or `validation_failed` before anything is written. */
+/** Imports the file. If it throws `payload_too_large` or `validation_failed`, nothing was written. */
 export async function importFile(
   context: ImportContext,
   caller: Caller,
@@ -91,7 +91,10 @@ interface FileOptions {
   readonly match?: (encoding: Encoding) => Promise<Matching | undefined>;
 }
 
-/** Reads and checks the whole file. Throws `payload_too_large` for too many rows, and `validation_failed` for a file that is not CSV. */
+/**
+ * Reads and checks the whole file. Throws `payload_too_large` if there are too many rows. Throws `validation_failed` if the file is not
+ * CSV.
+ */
 export async function readFile(
   bytes: Uint8Array,
   dictionary: Dictionary,
@@ -152,8 +155,8 @@ async function writeFile(
   const id = await context.ids.next();
   await context.objects.put(importKeys.sent(companyId, id), bytes, "text/csv");
   const names = importNames(dictionary, await ensureTags(context, companyId, read.newTags));
-  // These changes need not be in one transaction with the new rows: a repeated request finds that the prospects are already changed, and
-  // leaves them as they are.
+  // These changes need not be in the transaction of the new rows. A repeated request finds that the prospects are already changed and
+  // does not change them again.
   const late = await changeProspects(context, caller, { importId: String(id), by, ...names }, read.changes);
   const file = withLateFaults(read, late);
   const total = plus(none, file);
@@ -172,15 +175,15 @@ async function writeFile(
     const commit = (move: Write) => context.commit([move, ...completion(stored, {}, context.clock.now())], result);
     await addImported(context, companyId, indexed, { newId: pieceNames(id), commit });
   } catch (error) {
-    // The transaction may have succeeded although its answer was lost. If it has not, remove the written rows as far as possible. Invisible
-    // rows that remain are removed by the next import.
+    // The transaction may have succeeded although its answer was lost. If it has failed, the written rows are deleted as far as possible.
+    // Rows that remain are invisible, and the next import deletes them.
     const isCompleted = await abandon(context, stored).catch(() => false);
     if (!isCompleted) throw error;
   }
   return result;
 }
 
-/** Removes the rows whose prospects could no longer be changed from the changes, and adds their faults. */
+/** Moves the rows whose prospects could not be changed any more from the changes to the faults. */
 function withLateFaults(file: ReadFile, late: readonly RowFault[]): ReadFile {
   const failed = new Set(late.map(({ row }) => row));
   return {

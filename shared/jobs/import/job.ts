@@ -1,6 +1,6 @@
 /**
- * Works on an import by upload for one Lambda invocation: finds the uploaded file, checks it, writes its rows and makes them visible. For a
- * failed import, removes the rows instead.
+ * Executes an import of an uploaded file for one Lambda invocation: it finds the file, checks it, writes its rows and makes them visible.
+ * If the import fails, it deletes the rows instead.
  */
 import * as z from "zod/mini";
 import { type Caller, may } from "#shared/auth/caller.ts";
@@ -35,23 +35,26 @@ const Uploaded = z.pipe(
   z.transform(({ Records }) => Records.flatMap(({ s3 }) => jobOfUpload(s3.object.key))),
 );
 
-/** The test message that S3 sends when the notification is configured. It names no job. */
+/** The message that S3 sends to test a new notification. It names no job. */
 const TestEvent = z.pipe(
   z.object({ Event: z.literal("s3:TestEvent") }),
   z.transform((): JobId[] => []),
 );
 
-/** A message of the import queue. The senders are S3 after an upload, an invocation that runs out of time, and the sweeper. */
+/**
+ * A message of the import queue. It comes from S3 after an upload, from an invocation that runs out of time, or from the sweeper, which
+ * runs every minute and sends lost messages again.
+ */
 export const ImportMessage = z.union([oneJob("import"), Uploaded, TestEvent]);
 
 function jobOfUpload(key: string): JobId[] {
-  // S3 encodes keys in notifications like form values, in which a plus sign means a blank.
+  // S3 encodes the keys in its messages like form values, in which a plus sign means a blank.
   const found = importKeys.uploadAt(decodeURIComponent(key.replaceAll("+", " ")));
   if (found === undefined) log.warn("upload without an import");
   return found === undefined ? [] : [found];
 }
 
-/** Works on an import job. The function may be killed at any point, and called again or twice at the same time. Throws LeaseLost. */
+/** Executes an import job. The function may be killed at any point, called again, or called twice at the same time. Throws LeaseLost. */
 export async function runImport(
   context: JobContext,
   { companyId, id }: JobId,
@@ -70,7 +73,7 @@ export async function runImport(
   await work(context, lease);
 }
 
-/** Looks for the uploaded file. Returns false if the file is missing but may still arrive. */
+/** Looks for the uploaded file. Returns false if the file is missing but can still arrive. */
 async function takeUpload({ objects, clock }: JobContext, lease: ImportLease, job: StoredJob): Promise<boolean> {
   const { companyId, id } = lease.stored;
   const file = await objects.info(importKeys.uploaded(companyId, id));
@@ -103,7 +106,7 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     if (!(error instanceof BadFile || error instanceof FileGone)) {
-      // Release the lease, so that a retry does not have to wait until the lease expires.
+      // The lease is released, so that a retry need not wait until it expires.
       await lease.release({ job: { ...lease.job, runs: fruitlessRuns(lease.job.runs, error) } }).catch(() => undefined);
       throw error;
     }
@@ -113,8 +116,8 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
 }
 
 /**
- * Returns the user who began the import, with the rights that the user has now. The rights may have changed, because the upload link is
- * valid for an hour.
+ * Returns the user who began the import, with the user's current rights. They may have changed, because the upload link is valid for an
+ * hour.
  */
 async function currentCaller({ table }: JobContext, { companyId, createdBy }: StoredImport): Promise<Caller> {
   const { isActive, role, permissions } = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
@@ -122,7 +125,7 @@ async function currentCaller({ table }: JobContext, { companyId, createdBy }: St
   return { companyId, userId: createdBy, ...(isActive ? { role, permissions } : none) };
 }
 
-/** Runs the remaining steps of the import. If the invocation has too little time left, queues a message for a new invocation instead. */
+/** Runs the remaining steps of the import. If the invocation has too little time left, it sends a message for a new invocation instead. */
 async function runSteps(context: JobContext, lease: ImportLease, caller: Caller): Promise<void> {
   const encoding = await fileEncoding(context, lease);
   const matching = await fileMatching(context, lease, caller, encoding);
@@ -151,18 +154,21 @@ async function runSteps(context: JobContext, lease: ImportLease, caller: Caller)
   await removeWorkFiles(context, lease.stored);
 }
 
-/** Sends a message that continues the job in a new invocation. The sweeper replaces the message if it is lost. */
+/** Sends a message that continues the job in a new invocation. If the message is lost, the sweeper sends it again. */
 async function handOver({ jobs }: JobContext, { stored: { companyId, id } }: ImportLease): Promise<void> {
   await jobs.send({ kind: "import", companyId, id });
 }
 
 /**
- * An upper bound for the time of the last step, which makes an import of a million rows visible. An invocation with less time left leaves
- * this step to a new one.
+ * Upper bound for the duration of the last step, which makes an import of a million rows visible. An invocation with less time left does
+ * not begin this step and leaves it to a new invocation.
  */
 const PUBLISH_MS = 300_000;
 
-/** Merges the sorted chunks of index rows, stores the result in the company index, and makes all prospects visible with one transaction. */
+/**
+ * Merges the sorted chunks of index rows, stores them in the company's search index, and makes all prospects visible with one
+ * transaction.
+ */
 async function publishRows(context: JobContext, lease: ImportLease): Promise<void> {
   const { companyId, id } = lease.stored;
   const { total, progress } = lease.job;
@@ -172,8 +178,8 @@ async function publishRows(context: JobContext, lease: ImportLease): Promise<voi
   const segments = await storeSegments(context.table, companyId, rows, newId, () => lease.heartbeat({}));
   const noOverrides = { prospects: [], notes: [], looseNotes: [] };
   const run = await completeRun(context.table, companyId, segments, noOverrides, newId);
-  // Renew the lease, which throws if another invocation has taken over. That invocation stores the same index rows under the same names, so
-  // nothing has to be undone.
+  // Renewing the lease throws if another invocation has taken the job. That invocation stores the same index rows under the same names,
+  // so nothing has to be undone.
   await lease.heartbeat({});
   const commit = (move: Write) => context.table.transact([move, ...completed(context, lease, total.prospect)]);
   await addRun(context, companyId, run, commit);
@@ -184,7 +190,7 @@ function completed({ clock }: JobContext, { stored, job }: ImportLease, imported
   return completion(stored, { imported, job: { ...job, progress } }, clock.now());
 }
 
-/** Removes the intermediate files of the job. If that fails, the bucket's lifecycle rule removes them after a month. */
+/** Deletes the intermediate files of the job. If this fails, the bucket's lifecycle rule deletes them after a month. */
 async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: StoredImport): Promise<void> {
   const chunks = Array.from({ length: job?.progress.stretches ?? 0 }, (_, n) => importKeys.chunk(companyId, id, n));
   try {
@@ -195,7 +201,7 @@ async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: 
   }
 }
 
-/** Removes everything that a failed or cancelled import has written, and ends the job. */
+/** Deletes everything that a failed or cancelled import has written, and ends the job. */
 async function clearJob(context: JobContext, lease: ImportLease): Promise<void> {
   const { companyId, id, job } = lease.stored;
   await clear(context.table, lease.stored);

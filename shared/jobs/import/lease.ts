@@ -1,4 +1,7 @@
-/** The lease that one invocation holds on an import by upload, with shortcuts to the job's attributes. */
+/**
+ * The lease on an import job. While an invocation holds it, no other invocation works on the job. This file adds shortcuts to the job's
+ * attributes.
+ */
 import type { JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { StoredImport, type StoredJob } from "#shared/jobs/import/stored.ts";

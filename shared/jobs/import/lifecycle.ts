@@ -1,4 +1,4 @@
-/** The writes that open and complete an import, and the removal of the rows of a failed import. */
+/** The writes that open and complete an import, and the deletion of the rows of a failed import. */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -15,8 +15,8 @@ import { ending } from "#shared/jobs/lease.ts";
 import { Id } from "#shared/schema.ts";
 
 /**
- * The writes that open an import: its row, its entry in the list of imports, and its entry in the list of open imports. The sweeper, which
- * runs every minute, looks at the import at `dueMs`.
+ * Returns the writes that open an import: its row, its entry in the list of imports, and its entry in the list of open imports. The
+ * sweeper, which runs every minute, looks at the import at `dueMs`.
  */
 export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   const { companyId, id } = stored;
@@ -28,7 +28,7 @@ export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   ];
 };
 
-/** The writes of an import whose file has no valid row. The import is stored as completed. */
+/** Returns the writes of an import whose file has no valid row. The import is stored as completed. */
 export const openingCompleted = (stored: StoredImport): Write[] => [
   { put: { ...keys.import(stored.companyId, stored.id), ...stored, state: "completed" }, when: absent },
   listEntry(stored),
@@ -39,8 +39,8 @@ const listEntry = ({ companyId, id }: StoredImport): Write => ({
 });
 
 /**
- * The writes that complete an import. They remove the import's id from the rows of its id ranges, so that reads no longer skip these
- * ranges. Add them to the transaction that adds the prospects to the company index.
+ * Returns the writes that complete an import. They remove the import's id from the rows of its id ranges, so that reads no longer skip
+ * these ranges. Add them to the transaction that adds the prospects to the company's search index.
  */
 export function completion(stored: StoredImport, set: Partial<StoredImport> & Item, nowMs: number): Write[] {
   const { companyId, id, prospectBlocks, addressBlocks } = stored;
@@ -56,8 +56,8 @@ export function completion(stored: StoredImport, set: Partial<StoredImport> & It
 }
 
 /**
- * Returns a function that makes ids for an import's segments in the company index. The ids are numbered, so that `clear` can find the
- * segments of a failed import.
+ * Returns a function that makes ids for the import's segments (pieces of the search index). The ids are numbered, so that `clear` can
+ * find the segments of a failed import.
  */
 export function pieceNames(importId: number): () => string {
   let pieces = 0;
@@ -72,22 +72,22 @@ type Source = Pick<ApiContext, "table" | "clock">;
 const OpenEntry = z.object({ id: Id });
 
 /**
- * Removes the rows that earlier imports left behind, because the request was killed or its cleanup failed. Each new import calls this
- * first.
+ * Deletes the rows that earlier imports have left because their request was killed or their cleanup failed. Each new import calls this
+ * function first.
  */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {
   for await (const item of source.table.query(keys.openImports(companyId))) {
     const found = await source.table.get(keys.import(companyId, OpenEntry.parse(item).id));
     const stored = StoredImport.parse(found);
-    // An import by upload has a job, and the job removes its rows.
+    // An import with a job deletes its own rows.
     if (stored.job !== undefined) continue;
     if (stored.state === "failed" || stored.runsUntil < source.clock.now()) await abandon(source, stored);
   }
 }
 
 /**
- * Marks the import as failed, so that it can no longer complete, then removes its rows. Returns true, without a change, if the import is
- * already completed. May be killed at any point and repeated, because the remaining rows are invisible.
+ * Marks the import as failed, so that it can no longer complete, and then deletes its rows. If the import is already completed, it
+ * returns true and changes nothing. It may be killed at any point and repeated, because the remaining rows are invisible.
  */
 export async function abandon({ table, clock }: Source, stored: StoredImport): Promise<boolean> {
   const { companyId, id } = stored;
@@ -113,8 +113,8 @@ export async function abandon({ table, clock }: Source, stored: StoredImport): P
 const PARALLEL = 8;
 
 /**
- * Removes everything that an import has written. Removes the rows of its id ranges last: they carry the import's id, and reads skip such
- * ranges, so nobody sees the half-removed prospects.
+ * Deletes everything that an import has written. The rows of its id ranges come last. They contain the import's id and reads skip such
+ * ranges, so nobody sees a part of the prospects meanwhile.
  */
 export async function clear(
   table: Table,
@@ -128,7 +128,7 @@ export async function clear(
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
   await removeAll(table, { ...keys.runManifests(companyId), begins: piecePrefix(id) });
-  // The stored segments are numbered without a gap, so the first number without rows ends the loop.
+  // The segments are numbered without a gap, so the first number without rows ends the loop.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([
     ...(prospectBlocks === null ? [] : [keys.prospectRange(companyId, prospectBlocks.from)]),
@@ -142,7 +142,7 @@ const blocksIn = (blocks: Blocks | null): number[] =>
 
 const Keyed = z.object({ pk: z.string(), sk: z.string() });
 
-/** Removes all items of the query. Returns false if there were none. */
+/** Deletes all items of the query. Returns false if there were none. */
 async function removeAll(table: Table, partition: QuerySpec): Promise<boolean> {
   const found: Key[] = [];
   for await (const item of table.query(partition)) found.push(Keyed.parse(item));

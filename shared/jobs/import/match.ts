@@ -1,6 +1,6 @@
 /**
- * Finds the existing prospects to which the rows of a file refer by a key: id, source id or e-mail address. The keys of the whole file are
- * collected first. One pass over the prospects then finds all matches, so that the prospects are not read again for each row.
+ * Finds the existing prospects to which the rows of a file refer by a key: an id, a source id or an e-mail address. All keys of the file
+ * are collected first. The prospects are then read once for the whole file, instead of once for each row.
  */
 import { hash } from "node:crypto";
 import * as z from "zod/mini";
@@ -15,7 +15,7 @@ import { keyOf, type MatchBy } from "#shared/prospects/csv/key.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import { type StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
 
-/** What a row matches. `repeated` means that an earlier row of the file has the same key. */
+/** The result for a row: no prospect, one, several, or `repeated`, which means that an earlier row of the file has the same key. */
 export type Match =
   | { readonly kind: "none" }
   | { readonly kind: "one"; readonly id: number }
@@ -24,11 +24,11 @@ export type Match =
 
 const SEVERAL = -1;
 
-/** The matches of all rows. Each row takes eight bytes, so that a million rows fit into memory. */
+/** The results for all rows. Each row needs eight bytes, so that a million rows fit into the memory. */
 export class Matches {
   /**
-   * The match of each row, by row number. 0 means no prospect, -1 several prospects, and a positive number the id of the only one. A number
-   * below -1 is the negative number of the earlier row with the same key.
+   * The result of each row, by row number. 0 means no prospect, -1 means several prospects, and a positive number is the id of the only
+   * one. A number below -1 is the negative number of the earlier row with the same key.
    */
   readonly #codes: Float64Array;
 
@@ -53,18 +53,18 @@ export class Matches {
 }
 
 /**
- * The keys of a file in a hash table. The table has the first 64 bits of the SHA-1 of each key and not the key. Among a million keys, two
- * have the same 64 bits with a probability below one in ten million.
+ * The keys of a file in a hash table. Instead of the key, the table contains the first 64 bits of its SHA-1. Among a million keys, the
+ * probability that two have the same 64 bits is below one in ten million.
  */
 export class FileKeys {
   readonly #by: MatchBy;
-  /** The 64 bits of the key in each slot, as two numbers. A slot is free if its row in `#rows` is 0, because row numbers begin at 1. */
+  /** The 64 bits of each slot's key, as two numbers. A slot is free if its row in `#rows` is 0. Row numbers begin at 1. */
   #digests = new Uint32Array(2 * 1_024);
   #rows = new Int32Array(1_024);
   #found = new Float64Array(1_024);
   #size = 0;
   #ids: number[] = [];
-  /** The result by row number, in the form of `Matches`. Until all prospects are read, it has only the repeated rows. */
+  /** The results by row number, as in `Matches`. Before all prospects are read, it contains only the repeated rows. */
   #codes = new Float64Array(1_024);
   #lastRow = 1;
 
@@ -76,12 +76,12 @@ export class FileKeys {
     return this.#by;
   }
 
-  /** The ids in ascending order, if the rows are matched by id. */
+  /** Returns the ids in the file in ascending order, if the rows are matched by id. */
   get ids(): number[] {
     return this.#ids.sort((a, b) => a - b);
   }
 
-  /** Adds the key of a row. Rows must come in the order of the file. */
+  /** Adds the key of a row. The rows must come in the order of the file. */
   add(row: number, key: string): void {
     this.#lastRow = row;
     if (row >= this.#codes.length) this.#codes = longer(this.#codes, row);
@@ -98,7 +98,7 @@ export class FileKeys {
     if (this.#by === "id") this.#ids.push(Number(key));
   }
 
-  /** Adds a prospect with this key to the matches, if a row has the key. */
+  /** Adds a prospect with this key to the results, if a row has the key. */
   meet(id: number, key: string): void {
     const [high, low] = digestOf(key);
     const slot = this.#slotOf(high, low);
@@ -117,7 +117,8 @@ export class FileKeys {
   }
 
   /**
-   * Returns the slot of the key. If the key has none yet, returns a free slot, which exists because at most half of the slots are in use.
+   * Returns the slot of the key, or a free slot if the key has none. A free slot always exists, because at most half of the slots are in
+   * use.
    */
   #slotOf(high: number, low: number): number {
     const mask = this.#rows.length - 1;
@@ -158,9 +159,9 @@ interface Looking {
 }
 
 /**
- * Finds the matches among the prospects that the caller may see. If rows are matched by id, reads only prospects near the ids in the file.
- * Otherwise reads all prospects of the company, because no index of the table has the other keys. In that case, throws `payload_too_large`
- * if the company has more than `blockLimit` blocks of 128 ids.
+ * Finds the matching prospects among those that the caller may see. If rows are matched by id, only prospects near the ids in the file
+ * are read. For the other keys the table has no index, so all prospects of the company are read. In this case it throws
+ * `payload_too_large` if the company has more than `blockLimit` blocks of 128 ids.
  */
 export async function findMatches(
   table: Table,
@@ -190,14 +191,14 @@ export async function findMatches(
   return fileKeys.matches();
 }
 
-/** The number of concurrent Queries. */
+/** Number of concurrent Queries. */
 const PARALLEL = 12;
-/** The number of ids or blocks whose prospects are in memory at the same time. */
+/** Number of ids, and of blocks of 128 ids, whose prospects are in memory at the same time. */
 const IDS_TOGETHER = 2_048;
 const BLOCKS_TOGETHER = 24;
 /**
- * A Query reads at least this many rows for one read unit, while a read of a single row costs one unit. A Query is therefore cheaper if
- * more than a quarter of the rows in its range are needed.
+ * A Query reads at least four rows for one read unit, but a read of a single row costs a whole unit. A Query is therefore cheaper if more
+ * than a quarter of the rows in its range are needed.
  */
 const ROWS_PER_UNIT = 4;
 
@@ -223,14 +224,14 @@ async function* readsOfIds(table: Table, companyId: number, ids: readonly number
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 /**
- * Reads all prospects of the company. Takes their ids from the rows of the id ranges. Such a row is written before the first prospect of
- * its range, so no prospect is missed that exists at the start.
+ * Reads all prospects of the company. The rows of the id ranges contain their ids. The row of a range is written before the first
+ * prospect of the range, so no prospect that exists at the beginning is missed.
  */
 async function* readsOfCompany(table: Table, companyId: number, blockLimit: number): AsyncGenerator<Item[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const { from, to, importId } = Range.parse(item);
-    // The rows of an unfinished import are not visible.
+    // Prospects of an unfinished import are not visible.
     if (importId === undefined) for (let block = from; block <= to; block++) blocks.push(block);
   }
   if (blocks.length > blockLimit) {
@@ -245,7 +246,7 @@ async function* readsOfCompany(table: Table, companyId: number, blockLimit: numb
   });
 }
 
-/** Reads a few entries at a time, so that memory does not grow with their number. */
+/** Reads a few entries at a time, so that the memory does not grow with their number. */
 async function* inTurns<T>(entries: readonly T[], read: (entry: T) => Promise<Item[]>): AsyncGenerator<Item[]> {
   for (let at = 0; at < entries.length; at += BLOCKS_TOGETHER) {
     yield (await mapConcurrently(entries.slice(at, at + BLOCKS_TOGETHER), PARALLEL, read)).flat();

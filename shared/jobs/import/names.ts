@@ -1,6 +1,6 @@
 /**
- * The company's statuses, users and tags, by which an import resolves names in cells. A job stores them in the bucket, so that all its
- * invocations resolve a name to the same id.
+ * The company's statuses, users and tags, with which an import converts names in cells to ids. A job stores them in the bucket. All its
+ * invocations therefore convert a name to the same id.
  */
 import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -16,11 +16,11 @@ import { ensureTags } from "#shared/reference/tags.ts";
 
 export interface ImportNames {
   readonly dictionary: Dictionary;
-  /** Tag ids by case-folded value, including tags that the import created. */
+  /** Tag ids by the case-folded text of the tag. Tags that the import has created are included. */
   readonly tagIds: ReadonlyMap<string, number>;
 }
 
-/** `created` has the case-folded values and ids of new tags. */
+/** Returns the names for an import. `created` contains the case-folded texts and the ids of new tags. */
 export function importNames(dictionary: Dictionary, created: Iterable<readonly [string, number]> = []): ImportNames {
   const known = [...dictionary.tags.values()].map(({ id, value }) => [folded(value), id] as const);
   return { dictionary, tagIds: new Map([...known, ...created]) };
@@ -35,7 +35,7 @@ const StoredNames = z.object({
 });
 
 /**
- * Returns the company's statuses, users and tags as they were when the job began. The first invocation stores them in the bucket, and later
+ * Returns the company's statuses, users and tags at the beginning of the job. The first invocation stores them in the bucket, and later
  * invocations read them there.
  */
 export async function jobNames(context: JobContext, { companyId, id }: JobId): Promise<ImportNames> {
@@ -51,7 +51,7 @@ export async function jobNames(context: JobContext, { companyId, id }: JobId): P
   return storeNames(context, { companyId, id }, await freshDictionary(context, companyId), []);
 }
 
-/** Creates the tags that the company does not have yet, and stores their ids in the bucket for later invocations of the job. */
+/** Creates the tags that the company does not have yet. Stores their ids in the bucket for later invocations of the job. */
 export async function addTags(
   context: JobContext,
   job: JobId,

@@ -1,6 +1,6 @@
 /**
- * Finds two facts that are needed to read an uploaded file: its encoding, and the prospects that its rows match. The first invocation of
- * the job stores both, so that later invocations use the same ones.
+ * Finds out two things that are needed to read an uploaded file: its encoding, and the prospects that its rows match. The first
+ * invocation of the job stores both, so that later invocations use the same results.
  */
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -13,11 +13,12 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 
-/** The lease is renewed at this interval. The lease expires after two minutes. */
+/** Interval of renewals of the lease. The lease expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
 
 /**
- * Reads the uploaded file and renews the lease meanwhile. Over a slow connection, reading a large file takes longer than the lease lasts.
+ * Yields the bytes of the uploaded file, and renews the lease meanwhile. Over a slow connection, reading a large file takes longer than
+ * the lease lasts.
  */
 async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGenerator<Uint8Array> {
   const { companyId, id } = lease.stored;
@@ -27,7 +28,7 @@ async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGener
   }
 }
 
-/** Returns the encoding of the uploaded file. Throws BadFile for a workbook of a spreadsheet program. */
+/** Returns the encoding of the uploaded file. Throws BadFile if the file is a spreadsheet program's own format (a workbook). */
 export async function fileEncoding(context: JobContext, lease: ImportLease): Promise<Encoding> {
   const { encoding: known } = lease.stored;
   if (known !== undefined) return known;
@@ -37,8 +38,8 @@ export async function fileEncoding(context: JobContext, lease: ImportLease): Pro
 }
 
 /**
- * Returns which prospects the rows match, or undefined if the import only creates prospects. Throws BadFile if the file is not CSV or has
- * no column with the keys.
+ * Returns which prospects the rows match. Returns undefined if the import only creates prospects. Throws BadFile if the file is not CSV
+ * or has no column with the keys.
  */
 export async function fileMatching(
   context: JobContext,

@@ -1,6 +1,6 @@
 /**
- * Reads the file of an import and turns each data row into a draft of a prospect or into a fault. Imports by upload and imports within one
- * request both use it.
+ * Reads the file of an import, and converts each row with data to a draft of a prospect, to a change of a prospect, or to a fault. Both
+ * kinds of import (by upload, and within one request) use it.
  */
 import { folded } from "#shared/caseless.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
@@ -23,13 +23,13 @@ import { isId, keyColumns, keyIn, type MatchBy, type OnMatch } from "#shared/pro
 import { openCsv } from "#shared/prospects/csv/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-/** A data row creates a prospect, changes one, or has a fault. */
+/** The result of a row: it creates a prospect, changes one, or has a fault. */
 type ReadRow =
   | { readonly row: number; readonly draft: Draft }
   | { readonly row: number; readonly change: RowChange }
   | { readonly row: number; readonly fault: string };
 
-/** How rows are matched with existing prospects. Without it, each row creates a prospect. */
+/** How the rows are matched with existing prospects. If it is missing, each row creates a prospect. */
 export interface Matching {
   readonly by: MatchBy;
   readonly onMatch: Exclude<OnMatch, "create">;
@@ -41,28 +41,28 @@ export interface Reading {
   readonly dictionary: Dictionary;
   readonly tags: NewTags;
   readonly mapping?: Mapping | undefined;
-  /** Rows up to this number are skipped, because an earlier invocation has processed them. */
+  /** Rows up to this number are skipped, because an earlier invocation has handled them. */
   readonly after?: number;
   readonly findings?: Findings;
   readonly matching?: Matching | undefined;
 }
 
-/** What all readings of one file have in common. A job reads its file several times. */
+/** The options that are the same each time a job reads its file. */
 export type FileReading = Pick<Reading, "encoding" | "dictionary" | "mapping" | "matching">;
 
-/** What is known about the file after all rows are read. */
+/** What is known about the file after all its rows were read. */
 export interface Findings {
-  /** The headers of the columns that the import does not read. An empty text stands for columns that have values but no header. */
+  /** The headers of the columns that the import does not read. An empty text means columns that have values but no header. */
   ignoredColumns: readonly string[];
-  /** Whether any row has a name, phone, e-mail, address or coordinates. If none has, the file is probably of another kind. */
+  /** True if any row has a name, phone, e-mail, address or coordinates. If none has, the file is probably not a list of prospects. */
   isFilled: boolean;
 }
 
 export const noFindings = (): Findings => ({ ignoredColumns: [], isFilled: false });
 
 /**
- * Yields the data rows in the order of the file. Throws BadFile at the first place where the file is not CSV, and at the end if no row has
- * a name, phone, e-mail, address or coordinates.
+ * Yields the rows with data in the order of the file. Throws BadFile at the first position that is not CSV. Also throws it at the end, if
+ * no row has a name, phone, e-mail, address or coordinates.
  */
 export async function* readRows(
   bytes: Bytes,
@@ -110,7 +110,7 @@ function targetOf(
   if (match.kind === "one") {
     return onMatch === "update" ? match.id : { fault: `${column}: prospect ${match.id} has this value already` };
   }
-  // A row with an unknown id cannot create a prospect, because the service assigns all ids.
+  // A row with an unknown id cannot create a prospect, because only the service assigns ids.
   return by === "id" ? { fault: "id: must be the id of a prospect that you can see" } : undefined;
 }
 
@@ -131,7 +131,7 @@ function readRow(
     const draft = draftOf(cells, header, active);
     return "fault" in draft ? { row, ...draft } : { row, draft };
   }
-  // The row may name an inactive status or user, because the prospect may already have it.
+  // The row may contain an inactive status or user, because the prospect may already have it.
   const filled = filledCellsOf(cells, header, all);
   return "fault" in filled ? { row, ...filled } : { row, change: { id: target, filled } };
 }
@@ -141,7 +141,7 @@ function withTags(read: ReadRow, tags: NewTags): ReadRow {
   return { row: read.row, fault: `tags: the company can have at most ${limits.tagsPerCompany} tags` };
 }
 
-/** Collects the keys by which the rows refer to existing prospects. Throws BadFile. */
+/** Collects the keys with which the rows refer to existing prospects. Throws BadFile. */
 export async function keysOfFile(
   bytes: Bytes,
   { encoding, mapping, by, rowLimit }: Pick<Reading, "encoding" | "mapping"> & { by: MatchBy; rowLimit: number },
@@ -153,7 +153,7 @@ export async function keysOfFile(
   let count = 0;
   for await (const { row, cells } of rows) {
     if (header === undefined) header = readHeader(cells, { mapping, delimiter, keyColumn });
-    // Stop here. The check of the file, which follows, reports that it has too many rows.
+    // The rest of the file is not read here. The check of the file comes later and reports that there are too many rows.
     else if (++count > rowLimit) break;
     else if (cells.length === header.width) {
       const key = keyIn(by, cellsOf(cells, header)(keyColumn));
@@ -163,7 +163,7 @@ export async function keysOfFile(
   return fileKeys;
 }
 
-/** If several entries have the same name, an active one takes precedence. */
+/** Returns the ids by name. If several entries have the same name, an active one is preferred. */
 function namesOf({ statuses, users }: Dictionary, onlyActive: boolean): Names {
   const chosen = <T extends { isActive: boolean }>(entries: Iterable<T>): T[] =>
     [...entries]
@@ -175,12 +175,12 @@ function namesOf({ statuses, users }: Dictionary, onlyActive: boolean): Names {
   };
 }
 
-/** Collects the tags in the file that the company does not have yet, up to the company's limit. */
+/** Collects the tags in the file that the company does not have yet, up to the company's maximum number of tags. */
 export class NewTags {
   readonly #known: Set<string>;
   readonly #added: Map<string, string>;
 
-  /** `added` has the tags that an earlier invocation collected. */
+  /** `added` contains the tags that an earlier invocation has collected. */
   constructor({ tags }: Dictionary, added: readonly string[] = []) {
     this.#known = new Set([...tags.values()].map(({ value }) => folded(value)));
     this.#added = new Map(added.map((value) => [folded(value), value]));
@@ -190,7 +190,7 @@ export class NewTags {
     return [...this.#added.values()];
   }
 
-  /** Adds all of the tags, or none of them if that would exceed the company's limit. Returns whether they were added. */
+  /** Adds all of the tags. Adds none and returns false if they would exceed the company's maximum. */
   take(tags: readonly string[]): boolean {
     const fresh = tags.filter((value) => !this.#known.has(folded(value)) && !this.#added.has(folded(value)));
     if (fresh.length > 0 && this.#known.size + this.#added.size + fresh.length > limits.tagsPerCompany) return false;
@@ -199,11 +199,11 @@ export class NewTags {
   }
 }
 
-/** A batch ends at this many rows, or earlier at this many characters in its notes, which limits the memory for a batch. */
+/** Maximum number of rows, and of characters in notes, of a batch. They limit the memory for a batch. */
 const BATCH_ROWS = 2_048;
 const BATCH_TEXT = 1_000_000;
 
-/** A change with the number of its row. */
+/** A row that changes a prospect. */
 export type ChangedRow = Extract<ReadRow, { change: unknown }>;
 
 export interface Batch {
@@ -213,7 +213,7 @@ export interface Batch {
   readonly row: number;
 }
 
-/** Cuts the rows into batches. Where a batch ends depends only on the file, so that a repeated invocation produces the same batches. */
+/** Divides the rows into batches. The end of a batch depends only on the file, so that a repeated invocation makes the same batches. */
 export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<Batch, void, undefined> {
   let drafts: Draft[] = [];
   let changes: ChangedRow[] = [];
@@ -239,7 +239,7 @@ export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<B
 
 /**
  * Adds the records of the batch to the counts. Addresses and notes are counted in whole blocks of 128 ids, because the table stores one
- * item for each block. Each batch thus begins a new block, and a batch that is written twice overwrites only its own items.
+ * item for each block. Each batch therefore begins with a new block. A batch that is written twice overwrites only its own items.
  */
 export function plus(done: Counts, { drafts }: Pick<Batch, "drafts">): Counts {
   const count = (has: (draft: Draft) => boolean): number => drafts.filter(has).length;

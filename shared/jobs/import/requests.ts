@@ -1,4 +1,4 @@
-/** The API requests of imports: begin, read, list and cancel. */
+/** The API requests for imports of uploaded files: begin, read, list and cancel. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Links, UploadHeaders } from "#shared/aws/links.ts";
@@ -57,13 +57,16 @@ export type NewImport = z.infer<typeof NewImport>;
 }));
 
 /**
- * After this time, when most uploads are complete, the sweeper first looks for the uploaded file. It looks again until the upload link
- * expires. This is necessary because S3 sends its notification only once, and the notified invocation may be killed before it has saved
- * anything.
+ * Time after which the sweeper (a function that runs every minute) first looks for the uploaded file. Most uploads are complete by then.
+ * It looks again until the upload link expires. This is necessary because S3 sends its message only once, and the invocation that gets
+ * the message may be killed before it has stored anything.
  */
 export const LOOK_MS = 5 * 60_000;
 
-/** Begins an import. Throws `payload_too_large` for the announced size, and `conflict` if the company has too many open imports. */
+/**
+ * Begins an import. Throws `payload_too_large` if the announced size is too large. Throws `conflict` if the company has too many open
+ * imports.
+ */
 export async function beginImport(
   context: ApiContext,
   links: Links,
@@ -150,7 +153,9 @@ export async function readImport(context: ApiContext, links: Links, caller: Call
   return presentImport(context, links, caller, await findImport(context, caller.companyId, id));
 }
 
-/** Only the user who began the import gets the upload link, because the file is imported with the rights of that user. */
+/**
+ * Returns the import for the API. Only the user who began it gets the upload link, because the file is imported with this user's rights.
+ */
 async function presentImport(
   { clock }: Pick<ApiContext, "clock">,
   links: Links,
@@ -171,7 +176,7 @@ async function presentImport(
   };
 }
 
-/** Returns the upload link, or null if it has expired. */
+/** Returns the upload link. Returns null if it has expired. */
 async function uploadOf(
   links: Links,
   { companyId, id }: StoredImport,
@@ -187,7 +192,7 @@ async function uploadOf(
 const defined = (headers: UploadHeaders): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 
-/** The import as the list shows it. `imported` is 0 until the import is completed, because its prospects are not visible before. */
+/** Returns the import as the list shows it. `imported` is 0 until the import is completed, because its prospects are not visible before. */
 export function summaryOf(stored: StoredImport): ImportSummary {
   const { id, state, processed, skipped, failure = null, createdAt, updatedAt } = stored;
   const dryRun = stored.dryRun === true;
@@ -198,8 +203,8 @@ export function summaryOf(stored: StoredImport): ImportSummary {
 }
 
 /**
- * The number of rows whose prospects are already written or changed. New prospects may still be invisible. Clients see the number as
- * progress.
+ * Returns the number of rows that are written or that have changed their prospect. Clients see it as progress. New prospects may still be
+ * invisible.
  */
 function writtenRows({ state, imported, updated, written = 0, job }: StoredImport): number {
   if (state === "completed") return imported + updated;
@@ -228,8 +233,8 @@ export async function listImports(
 }
 
 /**
- * Cancels an import, so that it can no longer complete. An invocation that still works on it may write rows until its lease expires, so the
- * job removes the rows only after that.
+ * Cancels an import, so that it can no longer complete. An invocation that is working on it may still write rows until its lease expires.
+ * The job therefore deletes the rows only after that time.
  */
 export const cancelImport = (context: ApiContext, companyId: number, id: number): Promise<ImportSummary> =>
   optimistic(async () => {

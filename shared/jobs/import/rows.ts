@@ -1,4 +1,4 @@
-/** Turns the drafts of an import into table items and rows of the company index. */
+/** Converts the drafts of an import to table items and to rows of the company's search index. */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -23,7 +23,7 @@ export interface ImportPlan {
   readonly importId: number;
   readonly names: ImportNames;
   readonly now: string;
-  /** The first id of each kind of record. `total` has the number of ids of each kind. */
+  /** The first id of each kind of record. `total` contains the number of ids of each kind. */
   readonly first: Counts;
   readonly total: Counts;
 }
@@ -57,8 +57,8 @@ export interface ImportRows {
 }
 
 /**
- * Makes the items and index rows of a batch. Their ids continue those of the earlier batches, which `done` counts. Prospect ids descend,
- * because lists show the highest id first and therefore keep the order of the file.
+ * Makes the items and the index rows of a batch. Their ids follow those of the earlier batches, which `done` counts. The ids of prospects
+ * descend. Lists show the highest id first and therefore have the order of the file.
  */
 export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]): ImportRows {
   const { companyId } = caller;
@@ -101,7 +101,7 @@ function prospectFrom(
   addressId: number,
 ): StoredProspect {
   const { companyId, userId } = caller;
-  // If the importing user may see only own prospects, assign the prospect to this user, who could not see it otherwise.
+  // If the importing user may see only assigned prospects, the prospect is assigned to this user, who could not see it otherwise.
   const assignedToUserId = draft.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   return {
     type: "prospect",

@@ -1,4 +1,7 @@
-/** The schemas of imports: API requests and answers. The stored row is in stored.ts, so that jobs do not bundle these schemas. */
+/**
+ * The schemas of the API for imports. The schema of the stored row is in stored.ts, so that the bundles of jobs do not contain the API's
+ * schemas.
+ */
 
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";

@@ -25,35 +25,33 @@ export const importCounts = { imported: z.int(), updated: z.int(), skipped: z.in
 export const ImportState = z.enum(["awaiting_upload", "running", "completed", "failed", "cancelled"]);
 export type ImportState = z.infer<typeof ImportState>;
 
-/** A range of blocks of 128 ids. Both ends belong to the range. */
+/** A range of blocks of 128 ids, both ends included. */
 const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
-/** A number for each kind of record that an import creates: a count or a first id. */
+/** A number for each kind of record that an import creates. It is a count or a first id. */
 const Counts = z.object({ prospect: z.int(), address: z.int(), note: z.int(), change: z.int() });
 export type Counts = z.infer<typeof Counts>;
 export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
 
-/** The checkpoint of an import by upload, from which the next invocation continues. */
+/** The checkpoint of a job, from which the next invocation continues. */
 const Progress = z.object({
   /**
-   * The current step of the job. Each step except the last reads the whole file: to check its rows, to change existing prospects, or to
-   * write new ones.
+   * The current step of the job. Each step except the last one reads the whole file: to check its rows, to change existing prospects, or
+   * to write new ones.
    */
   step: z.enum(["check", "update", "write", "publish"]),
-  /** The number of the last row that this step has finished. */
+  /** The last row that this step has finished. */
   row: z.int(),
-  /** For each kind of record, the number of ids that the valid rows up to `row` need. */
+  /** Number of ids that the valid rows up to `row` need, for each kind of record. */
   done: Counts,
-  /** The number of faulty rows up to `row` in the step `check`. The attribute is absent in rows that an older version stored. */
+  /** Number of faulty rows up to `row`, counted by the step `check`. Rows that an older version has stored do not have this attribute. */
   skipped: z._default(z.int(), 0),
-  /** The number of chunks of sorted index rows that are stored in the bucket. */
+  /** Number of chunks with sorted index rows in the bucket. */
   stretches: z.int(),
-  /** The number of existing prospects that the rows up to `row` change. */
+  /** Number of existing prospects that the rows up to `row` change. */
   updated: z._default(z.int(), 0),
-  /**
-   * The error report: its uploaded parts, and the S3 key of the file with the lines after these parts. It is null before the first error.
-   */
+  /** The error report: its uploaded parts, and the S3 key of a file with the lines after these parts. Null before the first error. */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
   /** The tags in the rows up to `row` that the company does not have yet. */
   newTags: z.array(z.string()),
@@ -71,13 +69,13 @@ export const beginningOf = (step: Progress["step"]): Progress => ({
   newTags: [],
 });
 
-/** The attributes that only an import by upload has. */
+/** The attributes that only an import of an uploaded file has. */
 export const StoredJob = z.object({
   mapping: z.nullable(z.record(z.string(), z.nullable(z.string()))),
-  /** How rows are matched with existing prospects. Absent if the import only creates prospects. */
+  /** How rows are matched with existing prospects. It is absent if the import only creates prospects. */
   matching: z.optional(z.object({ by: MatchBy, onMatch: z.enum(["update", "skip"]) })),
   caller: z.object({ role: Role, permissions: z.array(Permission) }),
-  /** The headers that the upload request must have. They are part of the presigned URL's signature. */
+  /** The headers that the upload request must have, because the presigned URL's signature includes them. */
   headers: z.object({
     "content-type": z.string(),
     "if-none-match": z.string(),
@@ -86,16 +84,16 @@ export const StoredJob = z.object({
   }),
   /** The time at which the upload link expires, in milliseconds since 1970. */
   uploadUntil: z.int(),
-  /** The ETag of the uploaded file. It shows whether the file was replaced. */
+  /** The ETag of the uploaded file. If the file is replaced, its ETag changes. */
   etag: z.nullable(z.string()),
   progress: Progress,
-  /** For each kind of record, the number of ids that all valid rows need. It is null until the whole file is checked. */
+  /** Number of ids that all valid rows need, for each kind of record. Null until the whole file is checked. */
   total: z.nullable(Counts),
-  /** The first id of each kind of record. It is null until the ids are reserved. */
+  /** The first id of each kind of record. Null until the ids are reserved. */
   first: z.nullable(Counts),
-  /** The creation time of all records. It is null until the ids are reserved. */
+  /** The creation time of all records. Null until the ids are reserved. */
   startedAt: z.nullable(Timestamp),
-  /** The number of invocations since the last checkpoint. The job fails if this number becomes too high. */
+  /** Number of invocations since the last checkpoint. If it becomes too high, the job fails. */
   runs: z.int(),
   hasReport: z.boolean(),
 });
@@ -108,11 +106,11 @@ export const StoredImport = z.object({
   state: ImportState,
   processed: z.int(),
   ...importCounts,
-  /** The number of changed prospects. Absent in rows that an older version stored. */
+  /** Number of changed prospects. Rows that an older version has stored do not have this attribute. */
   updated: z._default(z.int(), 0),
-  /** The faults of rows, compressed. */
+  /** The faults of rows, in compressed form. */
   errors: z.instanceof(Uint8Array),
-  /** The reserved id blocks, by which the rows of a failed import are found and removed. Null if the file needs no such ids. */
+  /** The reserved blocks of ids, with which the rows of a failed import are found and deleted. Null if the file needs no such ids. */
   prospectBlocks: z.nullable(Blocks),
   addressBlocks: z.nullable(Blocks),
   noteBlocks: z.nullable(Blocks),
@@ -120,14 +118,14 @@ export const StoredImport = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   version: z.int(),
-  /** The end of the lease, in milliseconds since 1970. */
+  /** The end of the job's lease, in milliseconds since 1970. */
   runsUntil: z.int(),
   dryRun: z.optional(z.boolean()),
   failure: z.optional(z.string()),
-  /** Absent in an import by upload until an invocation has read the file. */
+  /** The encoding of the file. It is absent until an invocation of the job has read the file. */
   encoding: z.optional(Encoding),
   ignoredColumns: z.optional(z.array(z.string())),
-  /** The number of rows in the table, which clients see as progress. It may be ahead of the checkpoint. */
+  /** Number of rows in the table. Clients see it as progress. It may be higher than the checkpoint's. */
   written: z.optional(z.int()),
   job: z.optional(StoredJob),
 });

@@ -13,14 +13,15 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 
 /**
- * A checkpoint is stored after this many rows. After a crash, the rows since the last checkpoint are handled again. That takes some
- * seconds, because each row that changes a prospect then costs one read.
+ * Number of rows between two checkpoints. After a crash, the rows since the last checkpoint are handled again. This takes some seconds,
+ * because each row that has already changed its prospect costs one read.
  */
 const CHECKPOINT_ROWS = 16_384;
 
 /**
- * Changes the prospects. The errors of the file are collected again, because a prospect may have been deleted since the check. Returns false
- * if the invocation runs out of time. The next invocation begins at the last checkpoint, and does not change a prospect twice.
+ * Changes the prospects. The errors of the file are collected again, because a prospect may have been deleted since the check. Returns
+ * false if the invocation has too little time for the rest. The next invocation begins at the last checkpoint and does not change a
+ * prospect a second time.
  */
 export async function updateRows(
   context: JobContext,

@@ -1,6 +1,6 @@
 /**
- * Reads an uploaded file again after its check. Writes its rows to the table, still invisible, and its index rows in sorted chunks to the
- * bucket.
+ * Reads an uploaded file again after its check. Writes its rows to the table, where they are still invisible. Writes its rows for the
+ * search index to the bucket, in sorted chunks.
  */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
@@ -18,22 +18,19 @@ import type { Progress } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 
 /**
- * After this many items the lease is renewed if necessary. A throttled table may accept only four items a second, so this takes at most 50
- * seconds.
+ * Number of items between two checks whether the lease must be renewed. A throttled table may accept only four items per second, so
+ * writing them takes at most 50 seconds.
  */
 const ITEMS_PER_RENEWAL = 200;
-/** The lease is renewed at this interval within a batch. The lease expires after two minutes. */
+/** Interval of renewals of the lease within a batch. The lease expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
-/**
- * The index rows of an import are sorted and stored in chunks. A chunk ends at this many rows, or earlier at this many characters of their
- * search text, so that it fits into memory.
- */
+/** Maximum number of rows in a chunk, and of characters in their search texts. A chunk must fit into the memory. */
 const CHUNK_ROWS = 16_384;
 const CHUNK_TEXT = 8_000_000;
 
 /**
- * Reserves the ids, sets the creation time and creates the new tags. Only the first invocation of the step does this, and later ones reuse
- * the stored values.
+ * Reserves the ids, sets the creation time, and creates the new tags. Only the first invocation of the step does this. Later ones use the
+ * stored values.
  */
 export async function planRows(context: JobContext, lease: ImportLease, names: ImportNames): Promise<ImportPlan> {
   const { companyId, id: importId } = lease.stored;
@@ -50,7 +47,7 @@ export async function planRows(context: JobContext, lease: ImportLease, names: I
   return { importId, names: known, now, first, total };
 }
 
-/** Writes each batch while the next one is read. Returns false if the invocation runs out of time before the end of the file. */
+/** Writes each batch while the next one is being read. Returns false if the invocation has too little time for the rest of the file. */
 export async function writeRows(
   context: JobContext,
   lease: ImportLease,
@@ -64,7 +61,7 @@ export async function writeRows(
   let writing: Promise<void> = Promise.resolve();
   const chunk = new Chunk(context, lease);
   let { done, row } = job.progress;
-  /** The longest time that a batch took, in milliseconds. The invocation stops early if it has no time for one more batch. */
+  /** The longest duration of a batch, in milliseconds. The invocation stops early if it has no time for another batch of this duration. */
   let longestMs = 0;
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
   const reading = { ...file, dictionary, tags, after: row };
@@ -82,7 +79,7 @@ export async function writeRows(
       writing = writeItems(context, lease, items, written).then(() => {
         longestMs = Math.max(longestMs, context.clock.now() - begunAt);
       });
-      // Prevent an unhandled rejection here. The next `await writing` throws the error.
+      // This handler prevents an unhandled rejection. The next `await writing` throws the error.
       writing.catch(() => undefined);
       done = plus(done, batch);
       row = batch.row;
@@ -96,12 +93,12 @@ export async function writeRows(
     if (!chunk.isEmpty) await checkpoint();
     return true;
   } finally {
-    // Wait for the current batch, because nothing may write after the invocation has ended.
+    // The current batch must end first, because nothing may write after the end of the invocation.
     await writing.catch(() => undefined);
   }
 }
 
-/** Writes the items of a batch and keeps the lease alive, because a throttled table makes the writes slow. */
+/** Writes the items of a batch and renews the lease meanwhile, because a throttled table makes the writes slow. */
 async function writeItems(
   context: JobContext,
   lease: ImportLease,
@@ -114,7 +111,7 @@ async function writeItems(
   }
 }
 
-/** Collects index rows of written items until they fill a chunk, then stores the chunk in the bucket. */
+/** Collects index rows until they fill a chunk, and then stores the chunk in the bucket. */
 class Chunk {
   readonly #context: JobContext;
   readonly #lease: ImportLease;
@@ -143,7 +140,7 @@ class Chunk {
     }
   }
 
-  /** Stores the chunk first and the checkpoint second, so that the checkpoint never names a missing chunk. */
+  /** Stores the chunk before the checkpoint, so that the checkpoint never counts a missing chunk. */
   async store(at: Pick<Progress, "done" | "row" | "newTags">): Promise<void> {
     const { job } = this.#lease;
     await storeChunk(this.#context.objects, this.#lease.stored, this.#number++, this.#rows);
@@ -157,8 +154,8 @@ class Chunk {
 const LENGTH_BYTES = 4;
 
 /**
- * Stores a chunk in the bucket as compressed segments that are sorted by geohash. A segment consists of three groups of columns. The length
- * of each group is stored before the group.
+ * Stores a chunk in the bucket as compressed segments (pieces of up to 4 096 rows) that are sorted by geohash. A segment consists of
+ * three groups of columns. The length of each group is stored before the group.
  */
 async function storeChunk(
   objects: Objects,
@@ -177,8 +174,8 @@ async function storeChunk(
 }
 
 /**
- * Merges the rows of all chunks into one sequence that is sorted by geohash. Decodes only one segment of each chunk at a time. The result
- * can be iterated only once.
+ * Merges the rows of all chunks into one sequence that is sorted by geohash. Only one segment of each chunk is decoded at a time. The
+ * result can be read only once.
  */
 export async function rowsAlongCurve(
   objects: Objects,
