@@ -14,7 +14,7 @@ import { Id } from "#shared/schema.ts";
  * The row of a token subject. It has a copy of the user's rights, so that authentication reads only one row. Older rows have no copy, and
  * the rights are then read from the user's row.
  */
-const Identity = z.object({
+export const Identity = z.object({
   type: z.literal("identity"),
   companyId: Id,
   userId: Id,

@@ -44,7 +44,7 @@ export const DELTA_TYPE = "delta";
  * The fields of a prospect's entry: creation time, status, assignee, tags, city, latitude, longitude, text and phone digits. The tuple
  * has no field names, because DynamoDB charges reads by size.
  */
-const Fields = z.tuple([
+export const DeltaFields = z.tuple([
   z.number(),
   z.nullable(z.number()),
   z.nullable(z.number()),
@@ -141,7 +141,7 @@ const Weighed = z.object({
   aside: z.optional(z.number()),
 });
 
-const DeltaItem = z.object({
+export const DeltaItem = z.object({
   pk: z.string(),
   sk: z.string(),
   type: z.literal(DELTA_TYPE),
@@ -168,7 +168,7 @@ function keepEntry(item: Item, entries: IndexEntry[], notes: NoteEntry[]): Key {
 }
 
 function fieldsOf(row: string) {
-  const fields = Fields.parse(JSON.parse(row));
+  const fields = DeltaFields.parse(JSON.parse(row));
   const [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits] = fields;
   return { createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits };
 }
@@ -185,12 +185,13 @@ export interface Filled {
  */
 interface LongText {
   readonly text: string;
-  readonly phoneDigits: string;
+  /** Only the text of a prospect has it. */
+  readonly phoneDigits?: string;
 }
 
 export type LongTexts = ReadonlyMap<string, LongText>;
 
-const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z._default(z.string(), "") });
+const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z.optional(z.string()) });
 
 /** Reads all long texts with eventually consistent reads, which cost half as much. `withTexts` reads a missing text again by its key. */
 export async function readLongTexts(table: Reads, companyId: number): Promise<LongTexts> {
@@ -202,7 +203,7 @@ export async function readLongTexts(table: Reads, companyId: number): Promise<Lo
 
 function keepText(item: Item, into: Map<string, LongText>): void {
   const { sk, text, phoneDigits } = Stored.parse(item);
-  into.set(sk, { text, phoneDigits });
+  into.set(sk, { text, ...(phoneDigits !== undefined && { phoneDigits }) });
 }
 
 /**

@@ -45,7 +45,7 @@ export const SegmentEntry = z.object({
 });
 export type SegmentEntry = z.infer<typeof SegmentEntry>;
 
-const Content = z.object({
+export const RunContent = z.object({
   /** Number of rows in all segments of the run. Rows that newer runs replace are included. */
   rows: z.int(),
   overrides: Parts,
@@ -53,7 +53,7 @@ const Content = z.object({
   segments: z.array(SegmentEntry),
 });
 
-export interface Run extends z.infer<typeof Content> {
+export interface Run extends z.infer<typeof RunContent> {
   readonly id: string;
   /**
    * The version overrides of the run (see `Overrides`), if they are small. They tell readers which rows of older runs are outdated.
@@ -92,13 +92,13 @@ export function runManifestOf(run: Run, at: number, replaced: readonly string[])
 export function runOf(companyId: number, { runId, format, bytes, fewOverrides }: RunManifest): Run {
   const label = `the manifest of run ${runId} of company ${companyId}`;
   checkFormat(label, format);
-  const content = decompress(label, bytes, (json) => Content.parse(JSON.parse(Buffer.from(json).toString())));
+  const content = decompress(label, bytes, (json) => RunContent.parse(JSON.parse(Buffer.from(json).toString())));
   return { id: runId, ...content, fewOverrides };
 }
 
 export const HEAD_TYPE = "indexHead";
 
-const Head = z.object({
+export const Head = z.object({
   /** Increases with each change of the list of runs, for optimistic locking. 0 means that the company has no index yet. */
   version: z._default(z.int(), 0),
   manifest: z._default(z.array(z.string()), []),

@@ -10,7 +10,7 @@ import { NewerShape } from "#shared/errors.ts";
  * stored row, and store it in the attribute `shape` of the rows that have the new shape (docs/releasing.md). Rows up to these numbers have
  * no such attribute, because they differ in their fields.
  */
-export const shapes: Readonly<Record<string, number>> = { prospect: 2, import: 2 };
+export const shapes: Readonly<Record<string, number>> = { prospect: 2, import: 2, identity: 2 };
 
 export const shapeOf = (type: string): number => shapes[type] ?? 1;
 

@@ -19,7 +19,7 @@ import * as limits from "#shared/limits.ts";
 
 const RELEASE_TRIES = 4;
 
-const StoredClaim = z.object({
+export const StoredClaim = z.object({
   type: z.literal("idempotency"),
   /** A digest of path, query and body. It shows whether the key was used for a different request. */
   fingerprint: z.string(),

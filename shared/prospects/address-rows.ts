@@ -37,7 +37,7 @@ export type StoredAddress = z.infer<typeof StoredAddress>;
 
 export type PackedAddress = Omit<Address, "formattedAddress"> & { readonly prospectId: number };
 
-const AddressPack = z.object({
+export const AddressPack = z.object({
   type: z.literal("addressPack"),
   companyId: Id,
   importId: z.string(),
@@ -46,7 +46,15 @@ const AddressPack = z.object({
 });
 
 /** A packed address as a tuple: id, id of the prospect, address1, address2, city, state and zip. */
-const Fields = z.tuple([Id, Id, z.string(), z.nullable(z.string()), z.string(), z.string(), z.string()]);
+export const PackedAddressFields = z.tuple([
+  Id,
+  Id,
+  z.string(),
+  z.nullable(z.string()),
+  z.string(),
+  z.string(),
+  z.string(),
+]);
 
 export const isPack = (item: Item): boolean => item.type === "addressPack";
 
@@ -58,7 +66,17 @@ export function packAddresses(
 ): (Key & Item)[] {
   return [...Map.groupBy(addresses, ({ id }) => blockOf(id))].map(([block, own]) => {
     const bytes = packed(
-      own.map((a): z.infer<typeof Fields> => [a.id, a.prospectId, a.address1, a.address2, a.city, a.state, a.zip]),
+      own.map(
+        (a): z.infer<typeof PackedAddressFields> => [
+          a.id,
+          a.prospectId,
+          a.address1,
+          a.address2,
+          a.city,
+          a.state,
+          a.zip,
+        ],
+      ),
     );
     return { ...keys.addressPack(companyId, block), type: "addressPack", companyId, importId, createdAt, bytes };
   });
@@ -67,7 +85,7 @@ export function packAddresses(
 /** Returns the addresses of a packed row as if they had separate rows, and the id of their import. */
 export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
   const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
-  const addresses = unpacked(z.array(Fields), bytes).map(
+  const addresses = unpacked(z.array(PackedAddressFields), bytes).map(
     ([id, prospectId, address1, address2, city, state, zip]): StoredAddress => ({
       ...addressFrom(id, { address1, address2, city, state, zip }),
       type: "address",

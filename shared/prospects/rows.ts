@@ -83,7 +83,7 @@ export interface NoteLocator {
   readonly createdAt: string;
 }
 
-const StoredNoteLocator = z.object({ id: Id, prospectId: Id, createdAt: Timestamp });
+export const StoredNoteLocator = z.object({ id: Id, prospectId: Id, createdAt: Timestamp });
 
 export const noteLocatorWrite = ({ companyId, id, prospectId, createdAt }: StoredNote): Write => ({
   put: { ...attachedKeys.noteLocator(companyId, id), type: "place", id, prospectId, createdAt },
@@ -91,7 +91,7 @@ export const noteLocatorWrite = ({ companyId, id, prospectId, createdAt }: Store
 });
 
 const PackedLocator = z.tuple([Id, Id]);
-const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
+export const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
 /**
  * A locator is a row that finds a note by its id. A separate locator costs as much to write as a note. So the locators of imported notes

@@ -22,7 +22,7 @@ import { PURPOSE, provideSecrets, type Secrets } from "#shared/secrets/secrets.t
 export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
 
-const StoredDataKey = z.object({
+export const StoredDataKey = z.object({
   type: z.literal("data-key"),
   companyId: Id,
   wrapped: Bytes,

@@ -113,7 +113,12 @@ const isMet = (registration: StoredRegistration, prospect: Prospect): boolean =>
   matchesFilter(filterOf(registration), manualData(registration.event, prospect));
 
 /** The row with the time at which an action was last triggered for a prospect. The service uses it to ignore a double click. */
-const StoredTrigger = z.object({ type: z.literal("press"), deliveryId: z.string(), pressedAt: z.int(), expiresAt: Id });
+export const StoredTrigger = z.object({
+  type: z.literal("press"),
+  deliveryId: z.string(),
+  pressedAt: z.int(),
+  expiresAt: Id,
+});
 
 /**
  * Writes the delivery and the time at which the action was triggered. After a double click, it writes nothing and returns the id of the

@@ -1,0 +1,92 @@
+/** `npm run release -- check|cut`: checks versions and changelog, or records the current commit as a release. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { root } from "../build/bundle.ts";
+import { contractOf } from "../openapi/breaking.ts";
+import { openApiDocument } from "../openapi/generate.ts";
+import { CHANGELOG, changelogFaults, withRelease } from "../release/changelog.ts";
+import { recordRows } from "../release/record.ts";
+import { isLater, lastRelease, packageVersion, type Release, releaseFile, releases } from "../release/releases.ts";
+import { schemasOfRelease } from "../release/stored-schemas.ts";
+
+const usage = `npm run release -- check|cut
+    check  compares package.json, CHANGELOG.md and releases/
+    cut    records the current commit as the release of package.json's version, and begins the next minor version
+exit code 0: success, 1: faults, 2: wrong usage`;
+
+const git = (...args: string[]): string => execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim();
+
+function faults(): string[] {
+  const last = lastRelease();
+  const version = packageVersion();
+  const isNew = isLater(version, last);
+  return [
+    ...(isNew ? [] : [`the version ${version} of package.json is not later than release ${last.version}`]),
+    ...changelogFaults(readFileSync(CHANGELOG, "utf8"), releases()).map((fault) => `CHANGELOG.md: ${fault}`),
+  ];
+}
+
+function check(): number {
+  const found = faults();
+  for (const fault of found) console.error(fault);
+  if (found.length === 0) console.log(`${packageVersion()} comes after release ${lastRelease().version}`);
+  return found.length === 0 ? 0 : 1;
+}
+
+const listOf = (values: readonly unknown[]): string =>
+  `[\n${values.map((value) => `  ${JSON.stringify(value)}`).join(",\n")}\n ]`;
+const mapOf = (values: object): string =>
+  `{\n${Object.entries(values)
+    .map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)}`)
+    .join(",\n")}\n }`;
+
+/** Has one line for each row, so that a comparison of two releases is readable. */
+async function shapesText(): Promise<string> {
+  const { companyId, owner, rows, answers } = await recordRows(root);
+  const parts = { companyId: String(companyId), owner: JSON.stringify(owner), rows: listOf(rows) };
+  const fields = Object.entries({ ...parts, answers: mapOf(answers), schemas: mapOf(schemasOfRelease()) });
+  return `{\n${fields.map(([name, text]) => ` "${name}": ${text}`).join(",\n")}\n}\n`;
+}
+
+async function cut(): Promise<number> {
+  if (git("status", "--porcelain") !== "")
+    throw new Error("there are changes that are not committed: commit them first");
+  if (check() !== 0) return 1;
+  const version = packageVersion();
+  const release: Release = { version, date: new Date().toISOString().slice(0, 10), commit: git("rev-parse", "HEAD") };
+  const changelog = withRelease(readFileSync(CHANGELOG, "utf8"), version, release.date);
+  const files = {
+    shapes: await shapesText(),
+    openapi: `${JSON.stringify(contractOf(await openApiDocument()), null, 1)}\n`,
+    release: `${JSON.stringify(release, null, 2)}\n`,
+  };
+  mkdirSync(dirname(releaseFile(version, "release")), { recursive: true });
+  for (const name of ["shapes", "openapi", "release"] as const) writeFileSync(releaseFile(version, name), files[name]);
+  writeFileSync(CHANGELOG, changelog);
+  const next = version.replace(/\.(\d+)\.\d+$/, (_, minor: string) => `.${Number(minor) + 1}.0`);
+  for (const name of ["package.json", "package-lock.json"]) setVersion(join(root, name), version, next);
+  for (const command of ["openapi", "client"]) execFileSync("npm", ["run", "--silent", command], { cwd: root });
+  console.log(
+    `${relative(root, dirname(releaseFile(version, "release")))} records release ${version}, and ${next} begins`,
+  );
+  return 0;
+}
+
+/** The version stands near the beginning of both files: once in package.json, twice in package-lock.json. */
+function setVersion(file: string, version: string, next: string): void {
+  const text = readFileSync(file, "utf8");
+  const head = text.slice(0, 400).replaceAll(`"version": "${version}"`, `"version": "${next}"`);
+  writeFileSync(file, `${head}${text.slice(400)}`);
+}
+
+const commands: Readonly<Record<string, () => number | Promise<number>>> = { check, cut };
+const [name = "", ...more] = process.argv.slice(2);
+const command = Object.hasOwn(commands, name) && more.length === 0 ? commands[name] : undefined;
+try {
+  if (command === undefined) console.error(`usage: ${usage}`);
+  process.exitCode = command === undefined ? 2 : await command();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}
