@@ -3010,6 +3010,8 @@ export interface components {
     parameters: {
         /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
         "Idempotency-Key": string;
+        /** @description The `ETag` of the copy that the client has. If the copy is current, the answer is 304 without a body. HTTP caches of phones and browsers send it by themselves. */
+        "If-None-Match": string;
     };
     requestBodies: never;
     headers: {
@@ -3019,6 +3021,8 @@ export interface components {
         "Idempotency-Replayed": string;
         /** @description The path of the new record. */
         Location: string;
+        /** @description The tag of this answer, for `If-None-Match`. An answer has no tag if it may already be outdated, for example shortly after a change of the record. */
+        ETag: string;
         /** @description Marks the answer as a file, and names it. */
         "Content-Disposition": string;
         /** @description Seconds to wait. */
@@ -3127,9 +3131,11 @@ export type ResponseProblem502 = components['responses']['Problem502'];
 export type ResponseProblem503 = components['responses']['Problem503'];
 export type ResponseProblem504 = components['responses']['Problem504'];
 export type ParameterIdempotencyKey = components['parameters']['Idempotency-Key'];
+export type ParameterIfNoneMatch = components['parameters']['If-None-Match'];
 export type HeaderXRequestId = components['headers']['X-Request-Id'];
 export type HeaderIdempotencyReplayed = components['headers']['Idempotency-Replayed'];
 export type HeaderLocation = components['headers']['Location'];
+export type HeaderETag = components['headers']['ETag'];
 export type HeaderContentDisposition = components['headers']['Content-Disposition'];
 export type HeaderRetryAfter = components['headers']['Retry-After'];
 export type HeaderWwwAuthenticate = components['headers']['WWW-Authenticate'];
@@ -4086,7 +4092,10 @@ export interface operations {
                 /** @description A larger value counts as 500. The answer names the size used. Example: `100`. */
                 pageSize?: number;
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of the copy that the client has. If the copy is current, the answer is 304 without a body. HTTP caches of phones and browsers send it by themselves. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -4096,6 +4105,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4184,6 +4194,15 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ProspectPage"];
                 };
+            };
+            /** @description Not Modified: the copy of the client is current. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
@@ -4352,7 +4371,10 @@ export interface operations {
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
                 search?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of the copy that the client has. If the copy is current, the answer is 304 without a body. HTTP caches of phones and browsers send it by themselves. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -4362,6 +4384,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4377,6 +4400,15 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["MapPinList"];
                 };
+            };
+            /** @description Not Modified: the copy of the client is current. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
@@ -4914,7 +4946,10 @@ export interface operations {
     prospectsGet: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of the copy that the client has. If the copy is current, the answer is 304 without a body. HTTP caches of phones and browsers send it by themselves. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
             path: {
                 /**
                  * @description Id of the record.
@@ -4930,6 +4965,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5044,6 +5080,15 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ProspectDetail"];
                 };
+            };
+            /** @description Not Modified: the copy of the client is current. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];

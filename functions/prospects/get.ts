@@ -12,7 +12,8 @@ export const handler = streamEndpoint(
     allow: "everyone",
     path: IdPath,
     status: 200,
+    revalidated: true,
     response: ProspectDetail,
   },
-  ({ context, caller, path }) => readProspect(context, caller, path.id),
+  ({ context, caller, path, validator }) => readProspect(context, caller, path.id, validator),
 );

@@ -11,7 +11,8 @@ export const handler = streamEndpoint(
     allow: "everyone",
     query: ListQuery,
     status: 200,
+    revalidated: true,
     response: ProspectPage,
   },
-  ({ context, caller, query }) => listProspects(context, caller, query),
+  ({ context, caller, query, validator }) => listProspects(context, caller, query, validator),
 );

@@ -13,7 +13,8 @@ export const handler = streamText(
     allow: "everyone",
     query: ProspectFilter,
     status: 200,
+    revalidated: true,
     response: z.array(MapPin),
   },
-  ({ context, caller, query }) => mapPins(context, caller, query),
+  ({ context, caller, query, validator }) => mapPins(context, caller, query, validator),
 );

@@ -84,7 +84,7 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
     paths,
     components: {
       securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
-      parameters: { "Idempotency-Key": idempotencyKey },
+      parameters: { "Idempotency-Key": idempotencyKey, "If-None-Match": ifNoneMatch },
       headers,
       responses: problemResponses(),
       schemas: components.all(),
@@ -122,6 +122,15 @@ const idempotencyKey = {
   description:
     "A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.",
   schema: { type: "string", minLength: 1, maxLength: limits.idempotencyKey },
+} as const;
+
+const ifNoneMatch = {
+  name: "If-None-Match",
+  in: "header",
+  required: false,
+  description:
+    "The `ETag` of the copy that the client has. If the copy is current, the answer is 304 without a body. HTTP caches of phones and browsers send it by themselves.",
+  schema: { type: "string" },
 } as const;
 
 export const asText = (document: unknown): string => `${JSON.stringify(document, null, 2)}\n`;

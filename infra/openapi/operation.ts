@@ -76,7 +76,10 @@ export function operation(route: Route, contract: Contract, components: Componen
           .map((parameter) => ({ ...parameter, ...demoExample(route, parameter.name), in: "path" }));
   const inQuery =
     query === undefined ? [] : components.parameters(query).map((parameter) => ({ ...parameter, in: "query" }));
-  const inHeader = route.method === "POST" ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : [];
+  const inHeader = [
+    ...(route.method === "POST" ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : []),
+    ...(contract.revalidated ? [{ $ref: "#/components/parameters/If-None-Match" }] : []),
+  ];
   const all = [...inPath, ...inQuery, ...inHeader];
   assertPlaceholders(
     route,
@@ -96,6 +99,7 @@ export function operation(route: Route, contract: Contract, components: Componen
     }),
     responses: {
       [contract.status]: success(route, contract, components),
+      ...(contract.revalidated && { 304: notModified }),
       ...problemReferences(problemStatuses(route, contract)),
     },
   };
@@ -141,6 +145,12 @@ function uploadBody(components: Components): Fields {
   return { required: true, content: { "multipart/form-data": { schema, encoding, example: uploadExample } } };
 }
 
+const etag = { ETag: { $ref: "#/components/headers/ETag" } };
+const notModified = {
+  description: "Not Modified: the copy of the client is current.",
+  headers: { ...requestIdHeader, ...etag },
+};
+
 const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
 
 function success({ method, file }: Route, contract: Contract, components: Components): Fields {
@@ -155,7 +165,13 @@ function success({ method, file }: Route, contract: Contract, components: Compon
   const location = status === 201 ? { Location: { $ref: "#/components/headers/Location" } } : {};
   return {
     description: statusWords[status],
-    headers: { ...requestIdHeader, ...location, ...(method === "POST" && replayed), ...disposition },
+    headers: {
+      ...requestIdHeader,
+      ...location,
+      ...(method === "POST" && replayed),
+      ...disposition,
+      ...(contract.revalidated && etag),
+    },
     content: {
       [contract.file?.mediaType ?? "application/json"]: { schema, ...(example !== undefined && { example }) },
     },

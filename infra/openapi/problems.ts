@@ -10,6 +10,11 @@ export const headers = {
   "X-Request-Id": { description: "The id of this request in the service's logs.", schema: text },
   "Idempotency-Replayed": { description: "`true` if the answer repeats an earlier one.", schema: text },
   Location: { description: "The path of the new record.", schema: text },
+  ETag: {
+    description:
+      "The tag of this answer, for `If-None-Match`. An answer has no tag if it may already be outdated, for example shortly after a change of the record.",
+    schema: text,
+  },
   "Content-Disposition": { description: "Marks the answer as a file, and names it.", schema: text },
   "Retry-After": { description: "Seconds to wait.", schema: { type: "integer", format: "int64", minimum: 0 } },
   "WWW-Authenticate": {

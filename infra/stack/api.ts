@@ -20,6 +20,7 @@ import type { Rate, Route } from "../routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../routes/routes.ts";
 import type { Throttle } from "../settings/capacity.ts";
 import type { DeployConfig, Domain } from "../settings/config.ts";
+import { accessLogFormat } from "./access-log.ts";
 import { alarm } from "./alarms.ts";
 import { apiDefinition, methodsOf } from "./api-definition.ts";
 import { type LimitedMethod, throttleCompanies, throttleKeyVariables } from "./company-throttle.ts";
@@ -125,7 +126,7 @@ function createRestApi(
       ...LOGGED,
       methodOptions: ownThrottles(table, requests),
       accessLogDestination: new LogGroupLogDestination(accessLog),
-      accessLogFormat: AccessLogFormat.custom(JSON.stringify(accessLogFields)),
+      accessLogFormat: AccessLogFormat.custom(accessLogFormat),
       tracingEnabled: false,
     },
   });
@@ -185,24 +186,6 @@ const acceptedFindings = {
   "AwsSolutions-APIG3":
     "The operator of a deployment decides on a web ACL. The throttle of the stage works without a web ACL.",
   "Serverless-APIGWXrayEnabled": "The request id of an answer is in every log line of the request.",
-} as const;
-
-/**
- * The fields of the access log. It must contain no personal data. It therefore contains the pattern of the path (without ids), and no
- * query, no header and no address of the caller.
- */
-const accessLogFields = {
-  requestId: "$context.requestId",
-  time: "$context.requestTimeEpoch",
-  method: "$context.httpMethod",
-  resource: "$context.resourcePath",
-  status: "$context.status",
-  latencyMs: "$context.responseLatency",
-  functionMs: "$context.integrationLatency",
-  bytes: "$context.responseLength",
-  gatewayError: "$context.error.responseType",
-  // The log lines of the authorizer contain only this id, so it is needed to find them.
-  authorizationId: "$context.authorizer.requestId",
 } as const;
 
 /** Makes the log group of the API's execution log. API Gateway itself would create it without a retention time. */

@@ -149,7 +149,7 @@ export function preflight(methods: readonly PathMethod[], allowedOrigins: readon
 /** Headers of a preflight's answer. Browsers may cache it for ten minutes, so a removed origin can call the API for this long. */
 const methodHeaders = (methods: readonly PathMethod[]) => ({
   "Access-Control-Allow-Methods": methods.join(","),
-  "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key",
+  "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key,If-None-Match",
   "Access-Control-Max-Age": "600",
 });
 

@@ -83,7 +83,7 @@ function corsHeaders(request: Request): Record<string, string> {
   return {
     "Access-Control-Allow-Origin": origin,
     "Access-Control-Expose-Headers":
-      "Content-Disposition, Idempotency-Replayed, Link, Location, Retry-After, X-Request-Id",
+      "Content-Disposition, ETag, Idempotency-Replayed, Link, Location, Retry-After, X-Request-Id",
     Vary: "Origin",
   };
 }

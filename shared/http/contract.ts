@@ -31,6 +31,11 @@ export interface Contract<
   readonly response: Response;
   /** Whether the answer holds a secret. The copy that is stored for repeated requests is then encrypted with the company's data key. */
   readonly holdsSecret?: boolean;
+  /**
+   * Set if the answer has an ETag. Clients may keep such an answer and ask with `If-None-Match` whether it is current. The answer is then 304
+   * without a body.
+   */
+  readonly revalidated?: true;
   /** Set if the answer is a text file for download (UTF-8) and not JSON. */
   readonly file?: { readonly mediaType: string; readonly name: string };
   /**

@@ -9,6 +9,7 @@ import { type ReadContext, readContext } from "#shared/context.ts";
 import { commonHeaders } from "#shared/http/answer.ts";
 import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
 import type { Contract } from "#shared/http/contract.ts";
+import { NotModified, type Validator, validatorOf } from "#shared/http/etag.ts";
 import { copied, gzipped, type Piece } from "#shared/http/gzip.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
@@ -19,6 +20,8 @@ type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Co
 interface StreamedCall<Path, Query, Body> extends Call<Path, Query, Body, ReadContext> {
   /** Sets a response header. Call it before the first item, because the headers are sent first. */
   readonly header: (name: "Link", value: string) => void;
+  /** For endpoints whose contract is `revalidated`. */
+  readonly validator: Validator;
 }
 
 export interface StreamEndpoint {
@@ -33,7 +36,7 @@ export function streamEndpoint<
   Body extends z.ZodMiniType,
 >(
   contract: Contract<Path, Query, Body, Response>,
-  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>, ReadContext>) => Promise<z.input<Response>>,
+  work: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response>>,
 ): StreamEndpoint {
   return streaming(contract, async function* (call) {
     yield JSON.stringify(checked(contract.response, await work(call)));
@@ -60,7 +63,7 @@ export function streamItems<
 /** Streams JSON text that `work` writes itself. No schema checks the text, so the tests of `work` must. */
 export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
-  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>, ReadContext>) => Promise<Iterable<Piece>>,
+  work: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Iterable<Piece>>,
 ): StreamEndpoint {
   return streaming(contract, async function* (call) {
     yield* await work(call);
@@ -87,10 +90,21 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
     const header = (name: "Link", value: string): void => {
       added[name] = value;
     };
-    const generated = piecesOf({ ...call, header });
-    const pieces = await begun(generated);
+    const validator = validatorOf(request, (etag) => {
+      added.ETag = etag;
+    });
+    const generated = piecesOf({ ...call, header, validator });
+    const pieces = await begun(generated).catch((error: unknown) => {
+      if (error instanceof NotModified) return error;
+      throw error;
+    });
     if (request.method === "HEAD") await generated.return(undefined);
-    const headers = { ...contentHeaders(contract), ...added, ...commonHeaders(request) };
+    const common = { ...commonHeaders(request), ...(contract.revalidated && REVALIDATED) };
+    if (pieces instanceof NotModified) {
+      const headers = { ...common, ETag: pieces.etag };
+      return { statusCode: 304, headers: { ...headers, ...varyOnEncoding(headers) }, pieces: [""] };
+    }
+    const headers = { ...contentHeaders(contract), ...added, ...common };
     return {
       statusCode: contract.status,
       headers: { ...headers, ...encodingHeaders(request, headers) },
@@ -123,9 +137,16 @@ function contentHeaders({ file }: Contract): Record<string, string> {
 const streamified = (handle: StreamHandler) =>
   typeof awslambda === "object" && "streamifyResponse" in awslambda ? awslambda.streamifyResponse(handle) : handle;
 
+/** The client may keep the answer, but must ask whether it is current before each use. Shared caches may not keep it. */
+const REVALIDATED = { "Cache-Control": "private, no-cache" } as const;
+
+const varyOnEncoding = ({ Vary }: Readonly<Record<string, string>>): Record<string, string> => ({
+  Vary: Vary === undefined ? "Accept-Encoding" : `${Vary}, Accept-Encoding`,
+});
+
 /** The headers that describe the compression. The service compresses a streamed answer itself, because API Gateway does not. */
-function encodingHeaders(request: Request, { Vary }: Readonly<Record<string, string>>): Record<string, string> {
-  const vary = { Vary: Vary === undefined ? "Accept-Encoding" : `${Vary}, Accept-Encoding` };
+function encodingHeaders(request: Request, headers: Readonly<Record<string, string>>): Record<string, string> {
+  const vary = varyOnEncoding(headers);
   return request.method !== "HEAD" && acceptsGzip(request) ? { ...vary, "Content-Encoding": "gzip" } : vary;
 }
 

@@ -248,10 +248,11 @@ export function prospectAppointmentWrites(
   current: StoredProspect,
   upcoming: UpcomingFields,
   agenda: readonly AgendaEntry[],
+  nowMs: number,
 ): Write[] {
   const { agendaUntil: before, ...others } = current;
   const until = agendaUntil(agenda, before);
-  const changed = { ...others, ...upcoming, version: current.version + 1 };
+  const changed = { ...others, ...upcoming, appointmentsChangedAt: nowMs, version: current.version + 1 };
   const next = until === undefined ? changed : { ...changed, agendaUntil: until };
   return [...replaceProspect(current, next), ...agendaWrites(current, next, agenda)];
 }

@@ -139,7 +139,12 @@ async function prospectWrites(
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
   }
   const agenda = agendaAfter(entries, (before ?? after)?.id ?? 0, after);
-  return prospectAppointmentWrites(prospect, await upcomingAfter(table, prospect, change, agenda, nowMs), agenda);
+  return prospectAppointmentWrites(
+    prospect,
+    await upcomingAfter(table, prospect, change, agenda, nowMs),
+    agenda,
+    nowMs,
+  );
 }
 
 interface Found {

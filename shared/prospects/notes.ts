@@ -9,7 +9,7 @@ import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import type { NewNote, NotePatch } from "#shared/prospects/input.ts";
 import { presentNote } from "#shared/prospects/present.ts";
-import { isPublished, readVisibleProspect, requireVisible } from "#shared/prospects/read.ts";
+import { changeOfNotes, isPublished, readVisibleProspect } from "#shared/prospects/read.ts";
 import { findAttached, findNoteLocators, insertNote, removeNote, replaceNote } from "#shared/prospects/rows.ts";
 import type { Note } from "#shared/prospects/schema.ts";
 import { StoredNote } from "#shared/prospects/stored.ts";
@@ -54,7 +54,10 @@ export async function createNote(
   ]);
   const made = presentNote(note, dictionary);
   const commit = (importId?: string) =>
-    context.commit([requireVisible(caller, prospectId, importId), ...insertNote(note)], made);
+    context.commit(
+      [changeOfNotes(caller, prospectId, Date.parse(note.updatedAt), importId), ...insertNote(note)],
+      made,
+    );
   await commit().catch(async (error: unknown) => {
     const importId = importOf(error);
     const isThere = importId !== undefined && (await isPublished(context.table, companyId, importId));
@@ -97,7 +100,10 @@ export async function updateNote(context: ApiContext, caller: Caller, id: number
     const { body = current.body } = patch;
     if (body === current.body) return presentNote(current, dictionary);
     const next = { ...current, body, updatedAt: iso(context.clock.now()), version: current.version + 1 };
-    await context.table.transact([requireVisible(caller, current.prospectId, importId), ...replaceNote(current, next)]);
+    await context.table.transact([
+      changeOfNotes(caller, current.prospectId, Date.parse(next.updatedAt), importId),
+      ...replaceNote(current, next),
+    ]);
     return presentNote(next, dictionary);
   });
 }
@@ -106,7 +112,10 @@ export async function updateNote(context: ApiContext, caller: Caller, id: number
 export function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { note: current, importId } = await findNote(context, caller, id);
-    await context.table.transact([requireVisible(caller, current.prospectId, importId), ...removeNote(current)]);
+    await context.table.transact([
+      changeOfNotes(caller, current.prospectId, context.clock.now(), importId),
+      ...removeNote(current),
+    ]);
   });
 }
 

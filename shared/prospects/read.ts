@@ -11,6 +11,7 @@ import { all, type Condition, equals, missing, present } from "#shared/db/expres
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { notFound } from "#shared/errors.ts";
+import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProspectDetail } from "#shared/prospects/detail.ts";
 import { presentDetail } from "#shared/prospects/present.ts";
@@ -43,21 +44,23 @@ function visibleCondition(caller: Caller): Condition {
 }
 
 /**
- * Makes a transaction fail unless the caller may see the prospect. `importId` is the prospect's import, if that import is known to be
- * completed.
- *
- * The update removes an attribute that never exists, so it changes nothing and emits no stream record. It replaces a ConditionCheck,
- * because the local database dynoxide 1.2.1 rejects one that compares values.
+ * Makes a transaction that writes a note fail unless the caller may see the prospect. `importId` is the prospect's import, if that import is
+ * known to be completed. The write also marks the change of the notes in the prospect's row, so that the row alone shows whether a client's
+ * copy of the prospect with its notes is current. It emits no event, because it changes no field of the prospect.
  */
-export const requireVisible = (caller: Caller, prospectId: number, importId?: string | undefined): Write => ({
+export const changeOfNotes = (caller: Caller, prospectId: number, nowMs: number, importId?: string): Write => ({
   update: keys.prospect(caller.companyId, prospectId),
-  change: { remove: ["nothing"] },
+  change: { add: { notesVersion: 1 }, set: { notesChangedAt: nowMs } },
   when: all(visibleCondition(caller), importId === undefined ? missing("importId") : equals("importId", importId)),
 });
 
-/** Imports that are known to be completed. The result can be cached, because a completed import stays completed. */
-const known = new WeakMap<Reads, Set<string>>();
+/**
+ * Imports that are known to be completed, with the number of imports that were known before. The result can be cached, because a completed
+ * import stays completed.
+ */
+const known = new WeakMap<Reads, Map<string, number>>();
 const REMEMBERED = 10_000;
+let learned = 0;
 
 const State = z.object({ state: z.string() });
 
@@ -66,40 +69,68 @@ const State = z.object({ state: z.string() });
  * other id are always visible. A missing import row counts as completed.
  */
 export async function isPublished(table: Reads, companyId: number, importId: string | undefined): Promise<boolean> {
-  if (importId === undefined || !/^\d+$/.test(importId)) return true;
-  const completed = known.get(table) ?? new Set<string>();
+  if (!isOfImport(importId)) return true;
+  const completed = known.get(table) ?? new Map<string, number>();
   known.set(table, completed);
   const name = `${companyId}#${importId}`;
   if (completed.has(name)) return true;
   const item = await table.get(keys.import(companyId, Number(importId)));
   if (item !== undefined && State.parse(item).state !== "completed") return false;
   if (completed.size >= REMEMBERED) completed.clear();
-  completed.add(name);
+  completed.set(name, learned++);
   return true;
 }
 
+const isOfImport = (importId: string | undefined): importId is string =>
+  importId !== undefined && /^\d+$/.test(importId);
+
+/** Whether this process knew that the rows are visible before it had learned of `before` imports. */
+const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
+  !isOfImport(importId) || (known.get(table)?.get(`${companyId}#${importId}`) ?? before) < before;
+
 /** Throws `not_found` if the caller may not see the prospect. */
-export async function readVisibleProspect({ table }: ReadContext, caller: Caller, id: number): Promise<StoredProspect> {
+export const readVisibleProspect = async (context: ReadContext, caller: Caller, id: number): Promise<StoredProspect> =>
+  (await readVisible(context, caller, id)).prospect;
+
+interface VisibleProspect {
+  readonly prospect: StoredProspect;
+  readonly item: Item;
+}
+
+async function readVisible({ table }: ReadContext, caller: Caller, id: number): Promise<VisibleProspect> {
   const item = await table.get(keys.prospect(caller.companyId, id));
   const prospect = item === undefined ? undefined : storedProspect(item);
-  if (prospect === undefined || !isVisible(caller, prospect)) throw notFound("prospect");
+  if (item === undefined || prospect === undefined || !isVisible(caller, prospect)) throw notFound("prospect");
   if (!(await isPublished(table, caller.companyId, prospect.importId))) throw notFound("prospect");
-  return prospect;
+  return { prospect, item };
 }
 
 /**
- * Returns a prospect with notes, appointments and status history, in one round trip. Throws `not_found` if the caller may not see the
+ * Returns a prospect with notes, appointments and status history, in one round trip. If the client has sent the tag of its copy, one round
+ * trip before reads only the prospect's row, which shows whether the copy is current. Throws `not_found` if the caller may not see the
  * prospect.
  */
-export async function readProspect(context: ReadContext, caller: Caller, id: number): Promise<ProspectDetail> {
+export async function readProspect(
+  context: ReadContext,
+  caller: Caller,
+  id: number,
+  validator: Validator = unconditional,
+): Promise<ProspectDetail> {
   const { companyId } = caller;
+  const before = validator.isAsked ? await currentState(context, caller, id) : undefined;
+  if (before !== undefined) validator.check(before, context.clock.now());
+  const [beginMs, learnedBefore] = [context.clock.now(), learned];
   const newest = { ...attachedKeys.notes(companyId, id), newestFirst: true, limit: limits.notesInDetail };
-  const [prospect, notes, details, dictionary] = await Promise.all([
-    readVisibleProspect(context, caller, id),
+  const [{ prospect, item }, notes, details, dictionary] = await Promise.all([
+    readVisible(context, caller, id),
     itemsOf(context.table.query(newest)),
     itemsOf(context.table.query(attachedKeys.details(companyId, id))),
     currentDictionary(context, companyId),
   ]);
+  const state = stateOf(item, dictionary);
+  const isSettled =
+    beginMs - lastChange(prospect, item) > SETTLED_MS && wasPublished(context.table, prospect, learnedBefore);
+  if (state === before || isSettled) validator.tag(state);
   const rows = {
     prospect,
     notes: notes.map((item) => StoredNote.parse(item)),
@@ -108,6 +139,40 @@ export async function readProspect(context: ReadContext, caller: Caller, id: num
   };
   return presentDetail(rows, dictionary);
 }
+
+/**
+ * The reads of one round trip see the table at different times, so a note may be missing although the prospect's row already counts it. An
+ * answer therefore gets a tag only if the row was in the same state before the reads. This is known if the row was read before, or if its
+ * last change is older than the time in which any write commits. An imported row must also have been visible before the reads.
+ */
+const SETTLED_MS = 60_000;
+
+async function currentState(context: ReadContext, caller: Caller, id: number): Promise<string> {
+  const [{ item }, dictionary] = await Promise.all([
+    readVisible(context, caller, id),
+    currentDictionary(context, caller.companyId),
+  ]);
+  return stateOf(item, dictionary);
+}
+
+const NotesState = z.object({
+  id: z.int(),
+  companyId: z.int(),
+  version: z.int(),
+  /** Grows with each change of a note, and begins again with each new version of the row. */
+  notesVersion: z._default(z.int(), 0),
+  /** Milliseconds since the epoch. */
+  notesChangedAt: z._default(z.int(), 0),
+});
+
+/** Notes, appointments and status history change only together with these numbers of the prospect's row. */
+function stateOf(item: Item, names: { readonly version: number }): string {
+  const { companyId, id, version, notesVersion } = NotesState.parse(item);
+  return fingerprint("detail", companyId, id, version, notesVersion, names.version);
+}
+
+const lastChange = ({ updatedAt, appointmentsChangedAt = 0 }: StoredProspect, item: Item): number =>
+  Math.max(Date.parse(updatedAt), appointmentsChangedAt, NotesState.parse(item).notesChangedAt);
 
 async function itemsOf(query: AsyncIterable<Item>): Promise<Item[]> {
   const items: Item[] = [];

@@ -10,7 +10,13 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
-import { type ProspectShape, prospectItem, shapeOfProspect, storedProspect } from "#shared/prospects/stored.ts";
+import {
+  notesAttributes,
+  type ProspectShape,
+  prospectItem,
+  shapeOfProspect,
+  storedProspect,
+} from "#shared/prospects/stored.ts";
 
 export interface ReshapeContext {
   readonly table: Table;
@@ -136,12 +142,15 @@ async function reshapeBlock(table: Table, companyId: number, block: number, shap
   return counts;
 }
 
+/** Attributes that are not fields of a prospect. The ETag of a prospect depends on the state of its notes. */
+const KEPT: ReadonlySet<string> = new Set(["writeId", ...notesAttributes]);
+
 /** Every change of a prospect increases the row's version, so the condition holds only if the row is still as it was read. */
 function reshaped(item: Item, shape: ProspectShape): Update {
   const prospect = storedProspect(item);
   const next = prospectItem(prospect, shape);
   const key = keys.prospect(prospect.companyId, prospect.id);
-  const old = Object.keys(item).filter((name) => !(name in next) && !(name in key) && name !== "writeId");
+  const old = Object.keys(item).filter((name) => !(name in next) && !(name in key) && !KEPT.has(name));
   const set = Object.entries(next).filter(([name, value]) => JSON.stringify(item[name]) !== JSON.stringify(value));
   return {
     update: key,

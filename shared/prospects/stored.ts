@@ -110,6 +110,8 @@ export const StoredProspect = z.object({
    * appointments.
    */
   agendaUntil: sometimes,
+  /** The time of the last change of an appointment, in milliseconds since the epoch. Such a change does not change `updatedAt`. */
+  appointmentsChangedAt: z.optional(count),
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
   tagIds: list(Id),
@@ -152,6 +154,12 @@ const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.optional(z
 export type ProspectShape = 1 | 2;
 
 export const shapeOfProspect = (item: Item): ProspectShape => (item.fields === undefined ? 1 : 2);
+
+/**
+ * Attributes of a prospect's row that each change of a note sets, beside the fields of the prospect: a count, and a time in milliseconds
+ * since the epoch. A new version of the row has neither.
+ */
+export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 
 /** The deployment chooses the shape of new rows, so that it can run beside release 0.1.0 and return to it. Both shapes are read. */
 const writtenShape = (): ProspectShape => (process.env.PROSPECT_SHAPE === "1" ? 1 : 2);

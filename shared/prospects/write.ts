@@ -12,7 +12,7 @@ import { agendaMoves, agendaRemoval, nextAppointment, nothingUpcoming } from "#s
 import type { NewProspect, ProspectPatch } from "#shared/prospects/input.ts";
 import { failsAt, newNote, tooManyNotes } from "#shared/prospects/notes.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
-import { readVisibleProspect, requireVisible } from "#shared/prospects/read.ts";
+import { changeOfNotes, readVisibleProspect } from "#shared/prospects/read.ts";
 import {
   type AddressChoice,
   requireReferences,
@@ -139,7 +139,7 @@ async function writeChange(
   const note = change.note === undefined ? undefined : await newNote(context, caller, current.id, change.note);
   if (isSame && note === undefined) return next;
   const own = isSame
-    ? [requireVisible(caller, current.id, current.importId)]
+    ? [changeOfNotes(caller, current.id, context.clock.now(), current.importId)]
     : await changeWrites(context, current, next, links, dictionary);
   // The first write of `insertNote` checks the number of notes. It must come first, because a failure at index 0 is reported as too many
   // notes.

@@ -8,6 +8,7 @@ import { pageOf } from "#shared/company-index/search/page.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
 import { TableBusy } from "#shared/errors.ts";
+import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import * as limits from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { criteriaOf, filterParameters, filterTexts, searching } from "#shared/prospects/filter.ts";
@@ -16,7 +17,7 @@ import { indexRow } from "#shared/prospects/indexed.ts";
 import { pageRows } from "#shared/prospects/list/page-rows.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
-import type { StoredProspect } from "#shared/prospects/stored.ts";
+import type { StoredAppointment, StoredProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
 
@@ -63,7 +64,12 @@ const SNAPSHOTS = 10;
  * Makes two round trips in a warm function: one for the index and one for the rows of the page. Repeats both if a row is newer than the
  * index. Throws TableBusy if the rows of the page keep changing.
  */
-export async function listProspects(context: ReadContext, caller: Caller, query: ListQuery): Promise<ProspectPage> {
+export async function listProspects(
+  context: ReadContext,
+  caller: Caller,
+  query: ListQuery,
+  validator: Validator = unconditional,
+): Promise<ProspectPage> {
   const { page, pageSize, ...filter } = query;
   const { companyId } = caller;
   const rowsOf = pageRows(context.table, companyId);
@@ -75,13 +81,30 @@ export async function listProspects(context: ReadContext, caller: Caller, query:
       searching(filter),
     );
     const refs = pageOf(matches, (page - 1) * pageSize, pageSize);
+    const fingerprintOf = (rows: readonly Versioned[]): string =>
+      fingerprint("list", companyId, names.version, page, pageSize, matches.total, ...rows.flatMap(versionOf));
+    validator.check(fingerprintOf(refs), context.clock.now());
     const rows = await rowsOf(refs, (row) => belongs(row, criteria, names));
     if (isStale(rows)) continue;
     const now = context.clock.now();
-    const items = rows.map(async (row) => presentProspect(row, await nextAppointment(context.table, row, now), names));
-    return { items: await Promise.all(items), total: matches.total, page, pageSize };
+    const upcoming = await Promise.all(rows.map((row) => nextAppointment(context.table, row, now)));
+    // A row may be newer than the index, so the tag has the versions of the rows that the answer shows.
+    validator.tag(fingerprintOf(rows), validUntil(upcoming));
+    const items = rows.map((row, i) => presentProspect(row, upcoming[i], names));
+    return { items, total: matches.total, page, pageSize };
   }
   throw new TableBusy(`the page of company ${companyId} keeps changing`);
+}
+
+type Versioned = Pick<StoredProspect, "id" | "version">;
+const versionOf = ({ id, version }: Versioned): number[] => [id, version];
+
+/** The time at which the answer changes without a write, because the first of these appointments has then begun. */
+function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): number | undefined {
+  const starts = upcoming.flatMap((appointment) =>
+    appointment === undefined ? [] : [Date.parse(appointment.startAt)],
+  );
+  return starts.length === 0 ? undefined : Math.min(...starts);
 }
 
 /**

@@ -10,8 +10,10 @@ import type { IndexRow } from "#shared/company-index/record.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
+import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
+import { MultisetDigest } from "#shared/prospects/list/multiset-digest.ts";
 import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
 import { HexColor, Id, LAT_TEXT, LNG_TEXT, named } from "#shared/schema.ts";
 
@@ -31,6 +33,7 @@ export async function mapPins(
   context: ReadContext,
   caller: Caller,
   filter: ProspectFilter,
+  validator: Validator = unconditional,
 ): Promise<Iterable<Uint8Array | string>> {
   const { names, matches } = await findProspects(
     context,
@@ -38,10 +41,27 @@ export async function mapPins(
     (dictionary) => ({ ...criteriaOf(filter, caller, dictionary), onMap: true }),
     searching(filter),
   );
+  const current = fingerprint("pins", caller.companyId, names.version, ...digestOf(matches));
+  validator.check(current, context.clock.now());
+  validator.tag(current);
   return pinPieces(matches, (statusId) => {
     const status = statusId === null ? undefined : names.statuses.get(statusId);
     return pinEnd(JSON.stringify(status?.color ?? DEFAULT_COLOR));
   });
+}
+
+/**
+ * Returns numbers that depend on the ids and versions of all matches, but not on their order. A flush changes the order of pins, and pins
+ * have no defined order. Hashing the pins with SHA-256 in a fixed order would need a sort, which takes longer than writing the pins.
+ */
+function digestOf({ segments, unflushed, total }: Pick<Matches, "segments" | "unflushed" | "total">): number[] {
+  const digest = new MultisetDigest();
+  for (const { inView, rows } of segments) {
+    const { ids, versions } = inView.segment.main;
+    for (const row of rows) digest.add(ids[row] ?? 0, versions[row] ?? 0);
+  }
+  for (const { id, version } of unflushed) digest.add(id, version);
+  return [total, ...digest.sums];
 }
 
 /** Returns the JSON text that follows the coordinates in a pin: the colour of this status. */

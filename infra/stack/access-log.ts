@@ -1,0 +1,46 @@
+/** The format of the access log of API Gateway, with a sample of a line. */
+
+/**
+ * The fields of the access log. It must contain no personal data. It therefore contains the pattern of the path (without ids), and no
+ * query, no header and no address of the caller.
+ */
+const fields = {
+  requestId: "$context.requestId",
+  time: "$context.requestTimeEpoch",
+  method: "$context.httpMethod",
+  resource: "$context.resourcePath",
+  status: "$context.status",
+  latencyMs: "$context.responseLatency",
+  functionMs: "$context.integrationLatency",
+  bytes: "$context.responseLength",
+  gatewayError: "$context.error.responseType",
+  // The log lines of the authorizer contain only this id, so it is needed to find them.
+  authorizationId: "$context.authorizer.requestId",
+} as const;
+
+export const accessLogFormat = JSON.stringify(fields);
+
+/** Returns a line as API Gateway writes it for a request, so that its bytes can be counted. A variable without a value becomes `-`. */
+export function accessLogLine({
+  method,
+  resource,
+  bytes,
+}: {
+  method: string;
+  resource: string;
+  bytes: number;
+}): string {
+  const values: Record<string, string> = {
+    "$context.requestId": "6f5a1c8e-8c5c-4d1c-9d7b-2f1f3d1b8a55",
+    "$context.requestTimeEpoch": "1795305600000",
+    "$context.httpMethod": method,
+    "$context.resourcePath": resource,
+    "$context.status": "200",
+    "$context.responseLatency": "24",
+    "$context.integrationLatency": "21",
+    "$context.responseLength": String(bytes),
+    "$context.error.responseType": "-",
+    "$context.authorizer.requestId": "0b0b9a53-1f5d-4f0e-8a53-5b8f3f0f2c11",
+  };
+  return accessLogFormat.replaceAll(/\$[\w.]+/g, (name) => values[name] ?? "-");
+}

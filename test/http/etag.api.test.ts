@@ -1,0 +1,50 @@
+/** Tests conditional requests over HTTP: `ETag`, `If-None-Match` and 304. */
+import { describe, expect, test } from "vitest";
+import { send, tokenOf } from "../harness/client.ts";
+import { bodyOf, Identified } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+const { id } = bodyOf(await as.owner("POST", "/api/prospects", { name: "Ada", lat: 1, lng: 2 }), 201, Identified);
+
+const get = async (email: string, path: string, tag?: string) => {
+  const headers = {
+    Authorization: `Bearer ${await tokenOf(email)}`,
+    ...(tag !== undefined && { "If-None-Match": tag }),
+  };
+  return send("GET", path, { headers });
+};
+
+describe.each(["/api/prospects", "/api/prospects/pins"])("%s", (path) => {
+  test("answers 304 without a body to the tag of its answer, until a prospect changes", async () => {
+    const { owner } = as;
+    const first = await get(owner.email, path);
+    const tag = first.headers.get("etag") ?? "";
+    expect(tag).toMatch(/^W\/"[\w.-]+"$/);
+    expect(first.headers.get("cache-control")).toBe("private, no-cache");
+    const same = await get(owner.email, path, tag);
+    expect([same.status, same.text, same.headers.get("etag")]).toEqual([304, "", tag]);
+    expect(same.headers.get("vary")).toContain("Accept-Encoding");
+    await owner("PATCH", `/api/prospects/${id}`, { name: `Ada ${path}` });
+    const changed = await get(owner.email, path, tag);
+    expect(changed.status).toBe(200);
+    expect(changed.headers.get("etag")).not.toBe(tag);
+  });
+
+  test("does not answer 304 to a user who sees other prospects", async () => {
+    const tag = (await get(as.owner.email, path)).headers.get("etag") ?? "";
+    expect((await get(as.rep.email, path, tag)).status).toBe(200);
+    expect((await get(as.otherOwner.email, path, tag)).status).toBe(200);
+    expect((await get(as.viewer.email, path, tag)).status).toBe(304);
+  });
+});
+
+test("a prospect that has just changed has a tag only for a client that has asked with one", async () => {
+  const path = `/api/prospects/${id}`;
+  expect((await get(as.owner.email, path)).headers.get("etag")).toBeNull();
+  const tag = (await get(as.owner.email, path, '"old"')).headers.get("etag") ?? "";
+  expect((await get(as.owner.email, path, tag)).status).toBe(304);
+  await as.owner("POST", `${path}/notes`, { body: "new" });
+  expect((await get(as.owner.email, path, tag)).status).toBe(200);
+  expect((await get(as.rep.email, path, tag)).status).toBe(404);
+});

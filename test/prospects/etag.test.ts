@@ -1,0 +1,381 @@
+/**
+ * Tests the ETags of lists, map pins and single prospects: a 304 is never given if the caller's answer would differ from the client's copy,
+ * whichever function answers and whatever was written meanwhile.
+ */
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { metered } from "#shared/db/meter.ts";
+import { ApiError } from "#shared/errors.ts";
+import { ANSWER_FORMAT, NotModified, type Validator, validatorOf } from "#shared/http/etag.ts";
+import { updateAddress } from "#shared/prospects/addresses.ts";
+import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
+import { ProspectDetail } from "#shared/prospects/detail.ts";
+import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
+import { MultisetDigest } from "#shared/prospects/list/multiset-digest.ts";
+import { MapPin, mapPins } from "#shared/prospects/list/pins.ts";
+import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
+import { readProspect } from "#shared/prospects/read.ts";
+import { reshapeProspects } from "#shared/prospects/reshape.ts";
+import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
+import { updateUser } from "#shared/reference/change-user.ts";
+import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
+import { createTag, updateTag } from "#shared/reference/tags.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import { sized } from "../harness/tier.ts";
+import { newCompany, warmFunction } from "../harness/warm-function.ts";
+
+const db = faultyDynamoDb();
+const clock = { ms: Date.parse("2030-01-01T00:00:00.000Z"), now: () => clock.ms };
+const newFunction = (): ApiContext => warmFunction(db, clock);
+
+const MINUTE_MS = 60_000;
+
+type Question =
+  | { readonly kind: "list"; readonly query: Readonly<Record<string, string>> }
+  | { readonly kind: "pins"; readonly query: Readonly<Record<string, string>> }
+  | { readonly kind: "detail"; readonly id: number };
+
+interface Answer {
+  readonly status: 200 | 304 | 404;
+  readonly etag?: string | undefined;
+  readonly body?: unknown;
+}
+
+/** Answers as the endpoint would, to a client that sends these tags. */
+async function ask(
+  context: ApiContext,
+  caller: Caller,
+  question: Question,
+  tags: readonly string[] = [],
+): Promise<Answer> {
+  let etag: string | undefined;
+  const headers = new Map(tags.length === 0 ? [] : [["if-none-match", [tags.join(", ")]]]);
+  const validator = validatorOf({ headers }, (tag) => {
+    etag = tag;
+  });
+  try {
+    const body = await bodyOf(context, caller, question, validator);
+    return { status: 200, etag, body };
+  } catch (error) {
+    if (error instanceof NotModified) return { status: 304, etag: error.etag };
+    if (error instanceof ApiError && error.code === "not_found") return { status: 404 };
+    throw error;
+  }
+}
+
+async function bodyOf(context: ApiContext, caller: Caller, question: Question, validator: Validator): Promise<unknown> {
+  if (question.kind === "detail")
+    return ProspectDetail.parse(await readProspect(context, caller, question.id, validator));
+  if (question.kind === "list") {
+    return ProspectPage.parse(await listProspects(context, caller, ListQuery.parse(question.query), validator));
+  }
+  let text = "";
+  for (const piece of await mapPins(context, caller, ProspectFilter.parse(question.query), validator)) {
+    text += Buffer.from(piece).toString();
+  }
+  // The order of pins is undefined.
+  return z
+    .array(MapPin)
+    .parse(JSON.parse(text))
+    .sort((a, b) => a.id - b.id);
+}
+
+const PLACE = { address1: "1 Pearl St", city: "Denver", state: "CO", zip: "80203" };
+
+/** Random writes to one company. Each returns after it is committed. */
+class WritingCompany {
+  readonly context: ApiContext;
+  readonly owner: Caller;
+  readonly repId: number;
+  readonly prospectIds: number[] = [];
+  readonly #noteIds: number[] = [];
+  readonly #appointmentIds: number[] = [];
+  readonly #addressIds: number[] = [];
+  readonly #statusIds: number[] = [];
+  readonly #tagIds: number[] = [];
+  #count = 0;
+
+  constructor(context: ApiContext, owner: Caller, repId: number) {
+    this.context = context;
+    this.owner = owner;
+    this.repId = repId;
+  }
+
+  async begin(): Promise<void> {
+    const { companyId } = this.owner;
+    for (const value of ["Open", "Closed"])
+      this.#statusIds.push((await createStatus(this.context, companyId, { value })).id);
+    for (const value of ["Hail", "Solar"]) this.#tagIds.push((await createTag(this.context, companyId, { value })).id);
+    for (let i = 0; i < 3; i++) await this.create(i);
+  }
+
+  async create(seed: number): Promise<void> {
+    const { id, address } = await createProspect(this.context, this.owner, {
+      name: `n${this.#count++}`,
+      lat: 39.7,
+      lng: -105,
+      currentStatusId: of(this.#statusIds, seed),
+      assignedToUserId: seed % 2 === 0 ? this.repId : null,
+      ...(seed % 3 === 0 && { address: PLACE }),
+    });
+    this.prospectIds.push(id);
+    if (address !== null) this.#addressIds.push(address.id);
+  }
+
+  /** Does one write, chosen by the first number. Other writes of a record that is gone do nothing. */
+  async write(kind: number, seed: number): Promise<void> {
+    const { context, owner } = this;
+    const id = of(this.prospectIds, seed);
+    const text = `t${this.#count++}`;
+    const color = `#${(0x100000 + this.#count).toString(16).toUpperCase()}`;
+    const startAt = new Date(clock.ms + (1 + (seed % 50)) * MINUTE_MS).toISOString();
+    const writes: (() => Promise<unknown>)[] = [
+      () => updateProspect(context, owner, id, { name: text }),
+      () => updateProspect(context, owner, id, { currentStatusId: of(this.#statusIds, seed) }),
+      () => updateProspect(context, owner, id, { assignedToUserId: seed % 2 === 0 ? this.repId : null }),
+      () => this.create(seed),
+      async () => this.#noteIds.push((await createNote(context, owner, id, { body: text })).id),
+      () => updateNote(context, owner, of(this.#noteIds, seed), { body: text }),
+      () => deleteNote(context, owner, of(this.#noteIds, seed)),
+      async () =>
+        this.#appointmentIds.push((await createAppointment(context, owner, id, appointment(text, startAt))).id),
+      () => updateAppointment(context, owner, of(this.#appointmentIds, seed), { title: text, startAt }),
+      () => deleteAppointment(context, owner, of(this.#appointmentIds, seed)),
+      () => updateStatus(context, owner.companyId, of(this.#statusIds, seed), { color }),
+      () => updateTag(context, owner.companyId, of(this.#tagIds, seed), { value: text }),
+      () => setTags(context, owner, id, { tagIds: [of(this.#tagIds, seed)] }),
+      () => updateUser(context, owner, this.repId, { firstName: text }),
+      () => updateAddress(context, owner, of(this.#addressIds, seed), { address1: text }),
+      () => deleteProspect(context, owner, id),
+      () => flush(context, owner.companyId, { least: 1, settleMs: 0 }),
+    ];
+    try {
+      await of(writes, kind)();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+    }
+  }
+}
+
+const appointment = (title: string, startAt: string) => ({
+  title,
+  startAt,
+  endAt: null,
+  allDay: false,
+  location: null,
+  notes: null,
+});
+
+function of<T>(list: readonly T[], seed: number): T {
+  const found = list[seed % Math.max(1, list.length)];
+  // A company without such a record: an id that does not exist.
+  if (found === undefined) throw new ApiError("not_found", "none");
+  return found;
+}
+
+interface Copy extends Answer {
+  readonly etag: string;
+}
+
+/** Numbers from which a step takes what it writes, who reads what, and how much time passes. */
+const Step = fc.record({
+  write: fc.nat(99),
+  seed: fc.nat(999),
+  reader: fc.nat(999),
+  question: fc.nat(999),
+  minutes: fc.constantFrom(0, 0, 0, 1, 2, 30),
+});
+
+describe("a 304", () => {
+  test("is never given if the answer differs from the client's copy", { tags: ["sized"] }, async () => {
+    const counts = { asked: 0, unchanged: 0 };
+    await fc.assert(
+      fc.asyncProperty(fc.array(Step, { minLength: 25, maxLength: 40 }), async (steps) => {
+        const functions = [newFunction(), newFunction(), newFunction()];
+        const [one, two] = [await newWriter(), await newWriter()];
+        const callers = [one, two].flatMap(({ owner, repId }) => callersOf(owner, repId));
+        const copies: Copy[] = [];
+        for (const { write, seed, reader, question, minutes } of steps) {
+          // A third of the steps writes nothing, so that copies are still current.
+          if (write % 3 > 0) await (seed % 4 === 0 ? two : one).write(write, seed);
+          clock.ms += minutes * MINUTE_MS;
+          const caller = of(callers, reader);
+          const questions = questionsOf([...one.prospectIds, ...two.prospectIds]);
+          const asked = of(questions, question);
+          const context = of(functions, seed);
+          // Clients may send any tag, also those of other callers, other companies and other questions.
+          const answer = await ask(
+            context,
+            caller,
+            asked,
+            copies.map(({ etag }) => etag),
+          );
+          const fresh = await ask(contextOn(db.direct, clock), caller, asked);
+          counts.asked++;
+          if (answer.status === 304) {
+            counts.unchanged++;
+            const copy = copies.find(({ etag }) => etag === answer.etag);
+            expect({ status: 200, body: copy?.body }).toEqual({ status: fresh.status, body: fresh.body });
+          } else {
+            expect([answer.status, answer.body]).toEqual([fresh.status, fresh.body]);
+            if (answer.etag !== undefined) copies.push({ ...answer, etag: answer.etag });
+          }
+        }
+      }),
+      { numRuns: sized({ short: 6, wide: 100 }), seed: 55, endOnFailure: true },
+    );
+    // A law about 304 says nothing if there is none.
+    expect(counts.unchanged / counts.asked).toBeGreaterThan(0.1);
+  });
+
+  async function newWriter(): Promise<WritingCompany> {
+    const context = newFunction();
+    const { caller, repId } = await newCompany(context);
+    const company = new WritingCompany(context, caller, repId);
+    await company.begin();
+    return company;
+  }
+
+  const callersOf = (owner: Caller, userId: number): Caller[] => [
+    owner,
+    { ...owner, userId, role: "sales" },
+    { ...owner, userId, role: "sales", permissions: ["canViewAllProspects"] },
+  ];
+
+  const questionsOf = (ids: readonly number[]): Question[] => [
+    ...[{}, { status: "open" }, { pageSize: "2" }, { search: "t1" }].map((query) => ({ kind: "list" as const, query })),
+    ...[{}, { status: "open" }, { bbox: "-106,39,-104,40" }].map((query) => ({ kind: "pins" as const, query })),
+    ...ids.slice(0, 4).map((id) => ({ kind: "detail" as const, id })),
+  ];
+
+  test("costs one round and two read units for a list and a prospect, and one for pins", async () => {
+    const context = newFunction();
+    const { caller } = await newCompany(context);
+    const { id } = await createProspect(context, caller, { name: "a", lat: 1, lng: 2 });
+    clock.ms += 2 * MINUTE_MS;
+    for (const [question, most] of [
+      [{ kind: "list", query: {} }, 1],
+      [{ kind: "pins", query: {} }, 1],
+      [{ kind: "detail", id }, 2],
+    ] satisfies [Question, number][]) {
+      const { etag = "" } = await ask(context, caller, question);
+      const { result, usage } = await metered(() => ask(context, caller, question, [etag]));
+      expect([question.kind, result.status, usage.readUnits, usage.rounds]).toEqual([question.kind, 304, most, 1]);
+    }
+  });
+
+  test("ends for pins when a prospect moves, changes its status or leaves, and when a status changes its colour", async () => {
+    const context = newFunction();
+    const { caller } = await newCompany(context);
+    const { id: currentStatusId } = await createStatus(context, caller.companyId, { value: "Far" });
+    const { id } = await createProspect(context, caller, { name: "a", lat: 1, lng: 2 });
+    const question = { kind: "pins", query: {} } as const;
+    const tagged = async () => (await ask(newFunction(), caller, question)).etag ?? "";
+    for (const change of [
+      () => updateProspect(context, caller, id, { currentStatusId }),
+      () => updateProspect(context, caller, id, { lat: 3 }),
+      () => updateStatus(context, caller.companyId, currentStatusId, { color: "#010203" }),
+      () => deleteProspect(context, caller, id),
+    ]) {
+      const tag = await tagged();
+      expect((await ask(newFunction(), caller, question, [tag])).status).toBe(304);
+      await change();
+      expect((await ask(newFunction(), caller, question, [tag])).status).toBe(200);
+    }
+  });
+
+  test("ends when an appointment of the list has begun", async () => {
+    const context = newFunction();
+    const { caller } = await newCompany(context);
+    const { id } = await createProspect(context, caller, { name: "a" });
+    const startAt = new Date(clock.ms + MINUTE_MS).toISOString();
+    await createAppointment(context, caller, id, appointment("roof", startAt));
+    const question = { kind: "list", query: {} } as const;
+    const { etag = "" } = await ask(context, caller, question);
+    clock.ms += MINUTE_MS;
+    expect((await ask(context, caller, question, [etag])).status).toBe(304);
+    clock.ms += 1;
+    expect((await ask(context, caller, question, [etag])).status).toBe(200);
+  });
+
+  test("is not given for `*`, because the service does not know the client's copy", async () => {
+    const context = newFunction();
+    const { caller } = await newCompany(context);
+    const validator = validatorOf({ headers: new Map([["if-none-match", ["*"]]]) }, () => undefined);
+    expect((await listProspects(context, caller, ListQuery.parse({}), validator)).total).toBe(0);
+  });
+});
+
+test("a prospect has no tag if a note was written while its rows were read", async () => {
+  const context = newFunction();
+  const { caller } = await newCompany(context);
+  const { id } = await createProspect(context, caller, { name: "a" });
+  clock.ms += 2 * MINUTE_MS;
+  const proxied = contextOn(db.table, clock);
+  const question = { kind: "detail", id } as const;
+  await ask(proxied, caller, question);
+  let written = 0;
+  const meanwhile = async () => {
+    if (written++ === 0) await createNote(context, caller, id, { body: "late" });
+  };
+  // The row of the prospect is read after the note is written, and the notes before.
+  db.plan((operation) => (operation === "GetItem" ? { kind: "early", meanwhile } : pass));
+  const answer = await ask(proxied, caller, question);
+  expect(z.object({ notes: z.array(z.unknown()) }).parse(answer.body).notes).toEqual([]);
+  expect(answer.etag).toBeUndefined();
+});
+
+test("a row that gets another shape keeps the state of its notes", async () => {
+  const context = newFunction();
+  const { caller } = await newCompany(context);
+  const { id } = await createProspect(context, caller, { name: "a" });
+  clock.ms += 2 * MINUTE_MS;
+  const question = { kind: "detail", id } as const;
+  const { etag = "" } = await ask(context, caller, question);
+  await createNote(context, caller, id, { body: "b" });
+  for (const shape of [1, 2] as const) {
+    const wait = async () => undefined;
+    const all = { unitsPerSecond: 1e6 };
+    const { rewritten } = await reshapeProspects({ table: db.direct, clock, wait }, caller.companyId, shape, all);
+    expect([rewritten, (await ask(context, caller, question, [etag])).status]).toEqual([1, 200]);
+  }
+});
+
+test("the digest of pins depends on every pair, but not on their order", () => {
+  const digestOf = (pairs: readonly (readonly [number, number])[]): string => {
+    const digest = new MultisetDigest();
+    for (const [a, b] of pairs) digest.add(a, b);
+    return digest.sums.join();
+  };
+  const most = Number.MAX_SAFE_INTEGER;
+  const Pairs = fc.uniqueArray(fc.tuple(fc.nat(most), fc.nat(most)), { minLength: 1, selector: String });
+  fc.assert(
+    fc.property(Pairs, fc.nat(), fc.nat(1), (pairs, at, side) => {
+      expect(digestOf(pairs.toReversed())).toBe(digestOf(pairs));
+      const changed = pairs.map(([a, b], i) => {
+        if (i !== at % pairs.length) return [a, b] as const;
+        return side === 0 ? ([(a + 1) % most, b] as const) : ([a, (b + 1) % most] as const);
+      });
+      expect(digestOf(changed)).not.toBe(digestOf(pairs));
+    }),
+  );
+});
+
+/**
+ * A release that adds a field to these answers must increase ANSWER_FORMAT in shared/http/etag.ts, and then this hash. Otherwise clients
+ * would keep the answers of the former release.
+ */
+test("the answers have the format that their tags name", () => {
+  const schemas = [ProspectPage, ProspectDetail, MapPin].map((schema) =>
+    z.toJSONSchema(schema, { io: "output", unrepresentable: "any" }),
+  );
+  const hash = createHash("sha256").update(JSON.stringify(schemas)).digest("base64url").slice(0, 12);
+  expect({ ANSWER_FORMAT, hash }).toEqual({ ANSWER_FORMAT: 1, hash: "PHLIIC6KV2Tl" });
+});
