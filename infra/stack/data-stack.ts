@@ -71,6 +71,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const active = restoredTable(stack, config);
   if (config.backup !== undefined)
     createBackups(stack, config.backup, active === undefined ? [table] : [table, active]);
+  createProtectedLast(stack, table);
   return active === undefined ? data : { ...data, table: active };
 }
 
@@ -80,6 +81,21 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
  */
 const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
   activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
+
+/**
+ * Creates the user pool after all other resources, and the table after the user pool. CloudFormation cannot delete a resource with deletion
+ * protection. If the first deployment failed after such a resource, it would leave a stack that can only be repaired by hand.
+ */
+function createProtectedLast(stack: Stack, table: Table): void {
+  const userPool = stack.node.tryFindChild("UserPool");
+  // Not the whole construct of the backups, because its selection of tables needs the table.
+  const backups = ["Backups/Vault", "Backups/Role", "Backups/Plan/Resource"];
+  for (const path of ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms", ...backups]) {
+    const other = stack.node.findAll().find(({ node }) => node.path === `${stack.node.path}/${path}`);
+    if (other !== undefined) (userPool ?? table).node.addDependency(other);
+  }
+  if (userPool !== undefined) table.node.addDependency(userPool);
+}
 
 /** @param tableName the table of an earlier deployment; if undefined, a new one is made */
 function createTable(scope: Construct, tableName: string | undefined): Table {

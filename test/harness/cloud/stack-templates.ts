@@ -1,0 +1,43 @@
+/** Deploys synthesized templates to a local account without the command `cdk`, for tests of what CloudFormation does with them. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DeployConfig } from "../../../infra/settings/config.ts";
+import { stackNameOf } from "../../../infra/settings/names.ts";
+import type { Template } from "../../infra/template.ts";
+import { ACCOUNT, type Account, REGION } from "./account.ts";
+import { type Cloud, deploy, newStack, type Plan, type Stack } from "./stacks.ts";
+import { readTemplate } from "./template.ts";
+
+export interface StackTexts {
+  readonly data: string;
+  readonly service: string;
+}
+
+/** Returns the templates as the synthesis wrote them. */
+export function textsOf({ directory }: Template, { stage }: Pick<DeployConfig, "stage">): StackTexts {
+  const read = (name: string) => readFileSync(join(directory, `${name}.template.json`), "utf8");
+  return { data: read(`${stackNameOf(stage)}-Data`), service: read(stackNameOf(stage)) };
+}
+
+/** Creates the stack, or updates it if it exists. */
+export function deployText(cloud: Cloud, name: string, text: string, options: Partial<Plan> = {}): Stack {
+  storeAssets(cloud.account, text);
+  const existing = cloud.stacks.find((stack) => stack.name === name && stack.status !== "DELETE_COMPLETE");
+  const stack = existing ?? newStack(name);
+  if (existing === undefined) cloud.stacks.push(stack);
+  deploy(cloud, stack, {
+    text,
+    template: readTemplate(text, true),
+    parameters: { BootstrapVersion: "30" },
+    importsExisting: false,
+    revertsDrift: false,
+    ...options,
+  });
+  return stack;
+}
+
+/** Puts an object into the bucket of `cdk bootstrap` for each asset, as the command `cdk` does before it deploys. */
+function storeAssets({ objects }: Account, text: string): void {
+  const bucket = objects.get(`cdk-hnb659fds-assets-${ACCOUNT}-${REGION}`);
+  for (const [, key = ""] of text.matchAll(/"S3Key": ?"([^"]+)"/g)) bucket?.set(key, Buffer.from("zip"));
+}

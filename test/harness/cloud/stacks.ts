@@ -1,0 +1,396 @@
+/** The stacks of the local CloudFormation endpoint: their states, events, exports, and the work of a deployment or a deletion. */
+import { randomUUID } from "node:crypto";
+import { type Fields, listed } from "../../infra/template.ts";
+import {
+  ACCOUNT,
+  type Account,
+  attributeOf,
+  differences,
+  find,
+  givenName,
+  type Made,
+  REGION,
+  referenceTo,
+} from "./account.ts";
+import { change, create, remove } from "./resource-handlers.ts";
+import { replacing } from "./spec.ts";
+import { condition, evaluate, inOrder, type Resource, type Scope, type Template, ValidationError } from "./template.ts";
+
+export interface StackEvent {
+  readonly EventId: string;
+  readonly StackId: string;
+  readonly StackName: string;
+  readonly LogicalResourceId: string;
+  readonly PhysicalResourceId: string;
+  readonly ResourceType: string;
+  readonly ResourceStatus: string;
+  readonly ResourceStatusReason: string | undefined;
+  readonly Timestamp: string;
+}
+
+interface Deployed {
+  readonly made: Made;
+  /** The settings as the last template gave them. */
+  readonly properties: Fields;
+  readonly resource: Resource;
+}
+
+export interface Stack {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: string;
+  updatedAt: string | undefined;
+  status: string;
+  reason: string | undefined;
+  text: string;
+  template: Template | undefined;
+  terminationProtection: boolean;
+  resources: ReadonlyMap<string, Deployed>;
+  outputs: readonly {
+    readonly OutputKey: string;
+    readonly OutputValue: string;
+    readonly ExportName: string | undefined;
+  }[];
+  imports: ReadonlySet<string>;
+  readonly events: StackEvent[];
+}
+
+export interface Cloud {
+  readonly account: Account;
+  readonly stacks: Stack[];
+}
+
+export interface Plan {
+  readonly text: string;
+  readonly template: Template;
+  readonly parameters: Fields;
+  readonly importsExisting: boolean;
+  readonly revertsDrift: boolean;
+}
+
+let ticks = Date.now();
+/** Every event has another time, so that clients see them in order. */
+export const now = (): string => {
+  ticks = Math.max(ticks + 1, Date.now());
+  return new Date(ticks).toISOString();
+};
+
+export function newStack(name: string): Stack {
+  return {
+    id: `arn:aws:cloudformation:${REGION}:${ACCOUNT}:stack/${name}/${randomUUID()}`,
+    name,
+    createdAt: now(),
+    updatedAt: undefined,
+    status: "REVIEW_IN_PROGRESS",
+    reason: undefined,
+    text: "{}",
+    template: undefined,
+    terminationProtection: false,
+    resources: new Map(),
+    outputs: [],
+    imports: new Set(),
+    events: [],
+  };
+}
+
+function record(stack: Stack, id: string, type: string, physical: string, status: string, reason?: string): void {
+  stack.events.unshift({
+    EventId: randomUUID(),
+    StackId: stack.id,
+    StackName: stack.name,
+    LogicalResourceId: id,
+    PhysicalResourceId: physical,
+    ResourceType: type,
+    ResourceStatus: status,
+    ResourceStatusReason: reason,
+    Timestamp: now(),
+  });
+}
+
+function setStatus(stack: Stack, status: string, reason?: string): void {
+  stack.status = status;
+  stack.reason = reason;
+  record(stack, stack.name, "AWS::CloudFormation::Stack", stack.id, status, reason);
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Returns the existing resource that the plan would import, or undefined. */
+export function importable({ account }: Cloud, plan: Plan, id: string): Made | undefined {
+  const resource = plan.template.Resources[id];
+  if (!plan.importsExisting || resource === undefined) return undefined;
+  const { Type, Properties, DeletionPolicy = "Delete" } = resource;
+  // Only a name that the template gives literally counts.
+  const name = givenName(Type, Properties);
+  const found = name === undefined ? undefined : find(account, Type, name);
+  if (found === undefined || found.owner !== undefined || !DeletionPolicy.startsWith("Retain")) return undefined;
+  return found;
+}
+
+/** Executes a plan. A fault undoes everything, as CloudFormation does; the stack's status says how it ended. */
+export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
+  const isNew = stack.template === undefined;
+  const verb = isNew ? "CREATE" : "UPDATE";
+  setStatus(stack, `${verb}_IN_PROGRESS`, "User Initiated");
+  const undo: (() => void)[] = [];
+  const next = new Map<string, Deployed>();
+  const scope = scopeOf(cloud, stack, plan, next);
+  try {
+    checkRules(plan.template, scope);
+    for (const id of inOrder(plan.template)) {
+      const resource = plan.template.Resources[id];
+      if (resource === undefined) continue;
+      if (resource.Condition !== undefined && !condition(resource.Condition, scope)) continue;
+      next.set(id, place(cloud, stack, plan, { id, resource, scope, undo }));
+    }
+    const outputs = outputsOf(plan.template, scope);
+    checkExports(cloud, stack, outputs);
+    stack.outputs = outputs;
+  } catch (error) {
+    const failed = isNew ? "ROLLBACK" : "UPDATE_ROLLBACK";
+    setStatus(stack, `${failed}_IN_PROGRESS`, messageOf(error));
+    const left = undo.toReversed().filter((step) => !isDone(step));
+    // After a failed update, a new resource that cannot be deleted is only left behind.
+    setStatus(stack, isNew && left.length > 0 ? `${failed}_FAILED` : `${failed}_COMPLETE`);
+    if (isNew) stack.text = plan.text;
+    return;
+  }
+  const before = stack.resources;
+  Object.assign(stack, { resources: next, text: plan.text, template: plan.template, imports: importsOf(plan, scope) });
+  if (!isNew) stack.updatedAt = now();
+  cleanUp(cloud, stack, before, next);
+  setStatus(stack, `${verb}_COMPLETE`);
+}
+
+function isDone(step: () => void): boolean {
+  try {
+    step();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+interface Place {
+  readonly id: string;
+  readonly resource: Resource;
+  readonly scope: Scope;
+  readonly undo: (() => void)[];
+}
+
+/** Creates, imports, replaces or changes one resource, or leaves it as it is. */
+function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, undo }: Place): Deployed {
+  const { Type } = resource;
+  const resolved = evaluate(resource.Properties, scope);
+  const properties: Fields = typeof resolved === "object" && resolved !== null ? { ...resolved } : {};
+  const log = (made: Made | undefined, status: string, reason?: string) =>
+    record(stack, id, Type, made?.id ?? "", status, reason);
+  const current = stack.resources.get(id);
+  const existing = current === undefined ? importable(cloud, plan, id) : undefined;
+  if (existing !== undefined) {
+    // An import leaves the settings of the resource unchanged.
+    existing.owner = { stackId: stack.id, logicalId: id };
+    undo.push(() => {
+      existing.owner = undefined;
+    });
+    log(existing, "IMPORT_COMPLETE");
+    return { made: existing, properties, resource };
+  }
+  const before = plan.revertsDrift ? current?.made.properties : current?.properties;
+  const changed = differences(before ?? {}, properties);
+  if (current !== undefined && current.resource.Type === Type && changed.length === 0) {
+    return { ...current, properties, resource };
+  }
+  const replaced = current === undefined ? [] : replacing(Type, changed);
+  try {
+    if (current !== undefined && current.resource.Type === Type && replaced.length === 0) {
+      const { made } = current;
+      const old = made.properties;
+      log(made, "UPDATE_IN_PROGRESS");
+      change(cloud.account, made, properties);
+      undo.push(() => {
+        made.properties = old;
+      });
+      log(made, "UPDATE_COMPLETE");
+      return { made, properties, resource };
+    }
+    refuseNamedReplacement(current, Type, properties);
+    if (current !== undefined) {
+      log(
+        current.made,
+        "UPDATE_IN_PROGRESS",
+        `Requested update requires the creation of a new physical resource (${replaced.join(", ")})`,
+      );
+    }
+    log(undefined, "CREATE_IN_PROGRESS");
+    const owner = { stackId: stack.id, logicalId: id };
+    const made = create(cloud.account, { type: Type, properties, stackName: stack.name, ...owner });
+    undo.push(() => undoCreation(cloud, stack, made, resource));
+    log(made, "CREATE_COMPLETE");
+    return { made, properties, resource };
+  } catch (error) {
+    log(current?.made, current === undefined ? "CREATE_FAILED" : "UPDATE_FAILED", messageOf(error));
+    throw new Error(`The following resource(s) failed: [${id}]: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** A resource with a name of its own cannot be replaced, because the new one would need the name of the old one. */
+function refuseNamedReplacement(current: Deployed | undefined, type: string, properties: Fields): void {
+  const name = givenName(type, properties);
+  if (current === undefined || name === undefined || current.resource.Type !== type || current.made.id !== name) return;
+  throw new Error(
+    `CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename ${name} and update the stack again.`,
+  );
+}
+
+/** CloudFormation deletes what a failed deployment created, unless the deletion policy is `Retain`. */
+function undoCreation({ account }: Cloud, stack: Stack, made: Made, { DeletionPolicy }: Resource): void {
+  const log = (status: string, reason?: string) =>
+    record(stack, made.owner?.logicalId ?? "", made.type, made.id, status, reason);
+  if (DeletionPolicy === "Retain") {
+    log("DELETE_SKIPPED");
+    made.owner = undefined;
+    return;
+  }
+  try {
+    remove(account, made);
+    log("DELETE_COMPLETE");
+  } catch (error) {
+    log("DELETE_FAILED", messageOf(error));
+    throw error;
+  }
+}
+
+/** Deletes or retains what the new template does not have, and what it replaced. */
+function cleanUp(cloud: Cloud, stack: Stack, before: Stack["resources"], after: Stack["resources"]): void {
+  const gone = [...before].filter(([id, { made }]) => after.get(id)?.made !== made);
+  if (gone.length > 0) setStatus(stack, "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS");
+  for (const [id, deployed] of gone.toReversed()) {
+    const { UpdateReplacePolicy, DeletionPolicy } = deployed.resource;
+    discard(cloud, stack, id, deployed, after.has(id) ? UpdateReplacePolicy : DeletionPolicy);
+  }
+}
+
+/** @returns whether the resource no longer belongs to the stack */
+function discard(cloud: Cloud, stack: Stack, id: string, { made }: Deployed, policy: string | undefined): boolean {
+  const log = (status: string, reason?: string) => record(stack, id, made.type, made.id, status, reason);
+  if (policy?.startsWith("Retain")) {
+    made.owner = undefined;
+    log("DELETE_SKIPPED");
+    return true;
+  }
+  try {
+    remove(cloud.account, made);
+    log("DELETE_COMPLETE");
+    return true;
+  } catch (error) {
+    log("DELETE_FAILED", messageOf(error));
+    return false;
+  }
+}
+
+export function destroy(cloud: Cloud, stack: Stack): void {
+  setStatus(stack, "DELETE_IN_PROGRESS", "User Initiated");
+  const used = stack.outputs.map(({ ExportName }) => userOf(cloud, stack, ExportName)).find((use) => use !== undefined);
+  if (used !== undefined) {
+    setStatus(stack, "DELETE_FAILED", `Cannot delete export ${used.name} as it is in use by ${used.by}`);
+    return;
+  }
+  const order = stack.template === undefined ? [] : inOrder(stack.template).toReversed();
+  const left = order.filter((id) => {
+    const deployed = stack.resources.get(id);
+    return deployed !== undefined && !discard(cloud, stack, id, deployed, deployed.resource.DeletionPolicy);
+  });
+  if (left.length > 0) {
+    setStatus(stack, "DELETE_FAILED", `The following resource(s) failed to delete: [${left.join(", ")}].`);
+    return;
+  }
+  stack.resources = new Map();
+  stack.outputs = [];
+  stack.imports = new Set();
+  setStatus(stack, "DELETE_COMPLETE");
+}
+
+const isLive = ({ status }: Stack): boolean => status !== "DELETE_COMPLETE";
+
+function userOf({ stacks }: Cloud, stack: Stack, name: string | undefined): { name: string; by: string } | undefined {
+  const user = stacks.find(
+    (other) => other !== stack && isLive(other) && name !== undefined && other.imports.has(name),
+  );
+  return user === undefined || name === undefined ? undefined : { name, by: user.name };
+}
+
+/** Refuses to change or remove an export that another stack imports, and to export a name twice. */
+function checkExports(cloud: Cloud, stack: Stack, outputs: Stack["outputs"]): void {
+  for (const { ExportName, OutputValue } of stack.outputs) {
+    const same = outputs.find((output) => output.ExportName === ExportName);
+    const use = same?.OutputValue === OutputValue ? undefined : userOf(cloud, stack, ExportName);
+    if (use !== undefined) {
+      const what = same === undefined ? "deleted" : "updated";
+      throw new ValidationError(`Export ${use.name} cannot be ${what} as it is in use by ${use.by}`);
+    }
+  }
+  const taken = exportsOf(cloud, (other) => other !== stack);
+  const twice = outputs.find(({ ExportName }) => ExportName !== undefined && taken.has(ExportName));
+  if (twice !== undefined)
+    throw new ValidationError(`Export with name ${twice.ExportName} is already exported by another stack`);
+}
+
+function exportsOf({ stacks }: Cloud, test: (stack: Stack) => boolean = () => true): Map<string, string> {
+  const outputs = stacks.filter((stack) => isLive(stack) && test(stack)).flatMap((stack) => stack.outputs);
+  return new Map(
+    outputs.flatMap(({ ExportName, OutputValue }) => (ExportName === undefined ? [] : [[ExportName, OutputValue]])),
+  );
+}
+
+function importsOf(plan: Plan, scope: Scope): Set<string> {
+  const names = new Set<string>();
+  const importValue = (name: string) => {
+    names.add(name);
+    return scope.importValue(name);
+  };
+  for (const { Properties } of Object.values(plan.template.Resources)) evaluate(Properties, { ...scope, importValue });
+  evaluate(plan.template.Outputs, { ...scope, importValue });
+  return names;
+}
+
+function scopeOf(cloud: Cloud, stack: Stack, plan: Plan, next: ReadonlyMap<string, Deployed>): Scope {
+  const pseudo = {
+    "AWS::AccountId": ACCOUNT,
+    "AWS::Partition": "aws",
+    "AWS::Region": REGION,
+    "AWS::StackId": stack.id,
+    "AWS::StackName": stack.name,
+    "AWS::URLSuffix": "amazonaws.com",
+  };
+  return {
+    template: plan.template,
+    parameters: { ...plan.parameters, ...pseudo },
+    resource: (id, attribute) => {
+      const made = next.get(id)?.made;
+      if (made === undefined) throw new ValidationError(`${id} does not exist, because its condition is false`);
+      return attribute === undefined ? referenceTo(made) : attributeOf(made, attribute);
+    },
+    importValue: (name) => {
+      const value = exportsOf(cloud).get(name);
+      if (value === undefined) throw new ValidationError(`No export named ${name} found.`);
+      return value;
+    },
+  };
+}
+
+function outputsOf({ Outputs }: Template, scope: Scope): Stack["outputs"] {
+  return Object.entries(Outputs).flatMap(([OutputKey, output]) => {
+    if (output.Condition !== undefined && !condition(output.Condition, scope)) return [];
+    const ExportName = output.Export === undefined ? undefined : String(evaluate(output.Export.Name, scope));
+    return [{ OutputKey, OutputValue: String(evaluate(output.Value, scope)), ExportName }];
+  });
+}
+
+function checkRules({ Rules }: Template, scope: Scope): void {
+  for (const { Assertions } of Object.values(Rules)) {
+    const broken =
+      listed(Assertions).length === 0 ? undefined : Assertions.find(({ Assert }) => evaluate(Assert, scope) !== true);
+    if (broken !== undefined) throw new ValidationError(`Template validation error: ${broken.AssertDescription}`);
+  }
+}

@@ -1,0 +1,256 @@
+/** Checks CloudFormation templates as CloudFormation does before a deployment, orders their resources, and resolves their functions. */
+import { isDeepStrictEqual } from "node:util";
+import * as z from "zod/mini";
+import { type Fields, isFields, listed } from "../../infra/template.ts";
+import { specOf } from "./spec.ts";
+
+const Policy = z.optional(z.enum(["Delete", "Retain", "RetainExceptOnCreate", "Snapshot"]));
+/** Strict, because CloudFormation refuses unknown attributes of a resource. */
+const Resource = z.strictObject({
+  Type: z.string(),
+  Properties: z._default(z.record(z.string(), z.unknown()), {}),
+  DependsOn: z._default(z.union([z.string(), z.array(z.string())]), []),
+  Condition: z.optional(z.string()),
+  Metadata: z.optional(z.unknown()),
+  DeletionPolicy: Policy,
+  UpdateReplacePolicy: Policy,
+});
+export type Resource = z.infer<typeof Resource>;
+
+const Output = z.strictObject({
+  Value: z.unknown(),
+  Description: z.optional(z.string()),
+  Condition: z.optional(z.string()),
+  Export: z.optional(z.strictObject({ Name: z.unknown() })),
+});
+
+const Template = z.strictObject({
+  AWSTemplateFormatVersion: z.optional(z.string()),
+  Description: z.optional(z.string().check(z.maxLength(1_024))),
+  Metadata: z.optional(z.unknown()),
+  Parameters: z._default(
+    z.record(z.string(), z.looseObject({ Type: z.string(), Default: z.optional(z.unknown()) })),
+    {},
+  ),
+  Rules: z._default(
+    z.record(
+      z.string(),
+      z.looseObject({ Assertions: z.array(z.looseObject({ Assert: z.unknown(), AssertDescription: z.string() })) }),
+    ),
+    {},
+  ),
+  Mappings: z._default(z.record(z.string(), z.unknown()), {}),
+  Conditions: z._default(z.record(z.string(), z.unknown()), {}),
+  Resources: z.record(z.string().check(z.regex(/^[A-Za-z0-9]{1,255}$/)), Resource),
+  Outputs: z._default(z.record(z.string().check(z.regex(/^[A-Za-z0-9]{1,255}$/)), Output), {}),
+});
+export type Template = z.infer<typeof Template>;
+
+/** https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html */
+const limits = { inlineBytes: 51_200, storedBytes: 1_000_000, resources: 500, outputs: 200, parameters: 200 } as const;
+
+/** An error that the client of CloudFormation sees, with the code of the AWS API. */
+export class ValidationError extends Error {
+  readonly code: string;
+
+  constructor(message: string, code = "ValidationError") {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** @param isStored whether the template came from S3, where it may be larger than in a request */
+export function readTemplate(text: string, isStored: boolean): Template {
+  const bytes = Buffer.byteLength(text);
+  const most = isStored ? limits.storedBytes : limits.inlineBytes;
+  if (bytes > most) throw new ValidationError(`Template of ${bytes} bytes exceeds the maximum of ${most}`);
+  const template = z.safeParse(Template, JSON.parse(text));
+  if (!template.success) throw new ValidationError(`Template format error: ${z.prettifyError(template.error)}`);
+  const { Resources, Outputs, Parameters } = template.data;
+  for (const [name, section] of Object.entries({ resources: Resources, outputs: Outputs, parameters: Parameters })) {
+    const size = Object.keys(section).length;
+    const limit = limits[z.parse(z.enum(["resources", "outputs", "parameters"]), name)];
+    if (size > limit)
+      throw new ValidationError(`Template format error: Number of ${name}, ${size}, is greater than ${limit}`);
+  }
+  checkReferences(template.data);
+  inOrder(template.data);
+  return template.data;
+}
+
+/** The pseudo parameters. Their values are those of the stack. */
+const PSEUDO = /^AWS::(?:AccountId|NotificationARNs|NoValue|Partition|Region|StackId|StackName|URLSuffix)$/;
+
+interface Reference {
+  readonly to: string;
+  readonly attribute?: string;
+}
+
+/** Returns every reference within a value: Ref, Fn::GetAtt, and both within Fn::Sub. */
+function references(value: unknown): Reference[] {
+  if (Array.isArray(value)) return value.flatMap(references);
+  if (!isFields(value)) return [];
+  const [[name, argument] = ["", undefined], ...more] = Object.entries(value);
+  if (more.length === 0) {
+    if (name === "Ref") return [{ to: String(argument) }];
+    if (name === "Fn::GetAtt") return [getAtt(argument)];
+    if (name === "Fn::Sub") return subReferences(argument);
+  }
+  return Object.values(value).flatMap(references);
+}
+
+function getAtt(argument: unknown): { to: string; attribute: string } {
+  const [to = "", ...attribute] = typeof argument === "string" ? argument.split(".") : listed(argument).map(String);
+  return { to, attribute: attribute.join(".") };
+}
+
+function subReferences(argument: unknown): Reference[] {
+  const [text, own] = Array.isArray(argument) ? argument : [argument, {}];
+  const names = [...String(text).matchAll(/\$\{([^!}][^}]*)\}/g)].map(([, name = ""]) => name);
+  const free = names.filter((name) => !isFields(own) || !(name in own));
+  return [...free.map((name) => (name.includes(".") ? getAtt(name) : { to: name })), ...references(own)];
+}
+
+function checkReferences({ Resources, Parameters, Conditions, Outputs, Rules }: Template): void {
+  const known = (to: string) => to in Resources || to in Parameters || PSEUDO.test(to);
+  const all = [Resources, Outputs, Conditions, Rules].flatMap(references);
+  const depended = Object.values(Resources).flatMap(({ DependsOn }) => listed(DependsOn).map(String));
+  const unresolved = [
+    ...all.map(({ to }) => to).filter((to) => !known(to)),
+    ...depended.filter((id) => !(id in Resources)),
+  ];
+  if (unresolved.length > 0) {
+    const names = [...new Set(unresolved)].join(", ");
+    throw new ValidationError(`Template format error: Unresolved resource dependencies [${names}] in the template`);
+  }
+  for (const { to, attribute } of all) {
+    const type = Resources[to]?.Type;
+    if (type !== undefined && attribute !== undefined && !(attribute in specOf(type).attributes)) {
+      throw new ValidationError(
+        `Template error: resource ${to} does not support attribute type ${attribute} in Fn::GetAtt`,
+      );
+    }
+  }
+  for (const { Type } of Object.values(Resources)) specOf(Type);
+  const conditions = [...Object.values(Resources), ...Object.values(Outputs)].flatMap(
+    ({ Condition }) => Condition ?? [],
+  );
+  const missing = conditions.find((name) => !(name in Conditions));
+  if (missing !== undefined) throw new ValidationError(`Template format error: Unresolved condition ${missing}`);
+}
+
+/** Returns the other resources that a resource names, which CloudFormation creates before it. */
+export function neededBy(Resources: Template["Resources"], id: string): Set<string> {
+  const { Properties, DependsOn } = Resources[id] ?? { Properties: {}, DependsOn: [] };
+  const needed = [...references(Properties).map(({ to }) => to), ...listed(DependsOn).map(String)];
+  return new Set(needed.filter((other) => other in Resources && other !== id));
+}
+
+/** Returns the logical ids in the order of creation. Throws if resources depend on each other in a circle. */
+export function inOrder({ Resources }: Pick<Template, "Resources">): string[] {
+  const order: string[] = [];
+  const open = new Set<string>();
+  function visit(id: string): void {
+    if (order.includes(id)) return;
+    if (open.has(id)) {
+      throw new ValidationError(`Circular dependency between resources: [${[...open].join(", ")}]`);
+    }
+    open.add(id);
+    for (const other of neededBy(Resources, id)) visit(other);
+    open.delete(id);
+    order.push(id);
+  }
+  for (const id of Object.keys(Resources)) visit(id);
+  return order;
+}
+
+export interface Scope {
+  readonly template: Template;
+  /** The values of parameters and pseudo parameters. */
+  readonly parameters: Fields;
+  /** Returns the value of `Ref` or, with an attribute, of `Fn::GetAtt`. */
+  readonly resource: (logicalId: string, attribute?: string) => unknown;
+  readonly importValue: (name: string) => string;
+}
+
+const NOTHING = Symbol("AWS::NoValue");
+
+/** Resolves all functions within a value. */
+export function evaluate(value: unknown, scope: Scope): unknown {
+  const resolved = resolve(value, scope);
+  return resolved === NOTHING ? undefined : resolved;
+}
+
+function resolve(value: unknown, scope: Scope): unknown {
+  if (Array.isArray(value)) return value.map((part) => resolve(part, scope)).filter((part) => part !== NOTHING);
+  if (!isFields(value)) return value;
+  const entries = Object.entries(value);
+  const [name, argument] = entries[0] ?? [];
+  if (
+    entries.length === 1 &&
+    name !== undefined &&
+    (name === "Ref" || name === "Condition" || name.startsWith("Fn::"))
+  ) {
+    // A property may have the name `Condition`, such as the condition of a policy's statement.
+    if (name !== "Condition") return call(name, argument, scope);
+    if (typeof argument === "string") return condition(argument, scope);
+  }
+  const resolved = entries.map(([key, part]) => [key, resolve(part, scope)] as const);
+  return Object.fromEntries(resolved.filter(([, part]) => part !== NOTHING));
+}
+
+function call(name: string, argument: unknown, scope: Scope): unknown {
+  if (name === "Ref") return refer({ to: String(argument) }, scope);
+  if (name === "Fn::GetAtt") return refer(getAtt(argument), scope);
+  if (name === "Fn::Sub") return substitute(argument, scope);
+  if (name === "Fn::If") {
+    const [test, yes, no] = listed(argument);
+    return resolve(condition(String(test), scope) ? yes : no, scope);
+  }
+  const value = resolve(argument, scope);
+  const parts = listed(value);
+  const [first, second] = parts;
+  switch (name) {
+    case "Fn::Join":
+      return listed(second).map(String).join(String(first));
+    case "Fn::Select":
+      return listed(second)[Number(first)];
+    case "Fn::Split":
+      return String(second).split(String(first));
+    case "Fn::ImportValue":
+      return scope.importValue(String(value));
+    case "Fn::Equals":
+      return isDeepStrictEqual(String(first), String(second));
+    case "Fn::Not":
+      return first !== true;
+    case "Fn::And":
+      return parts.every((part) => part === true);
+    case "Fn::Or":
+      return parts.includes(true);
+    case "Fn::Contains":
+      return listed(first).includes(second);
+    case "Fn::Base64":
+      return Buffer.from(String(value)).toString("base64");
+    default:
+      throw new ValidationError(`Template error: ${name} is not supported by this endpoint`);
+  }
+}
+
+export function condition(name: string, scope: Scope): boolean {
+  return resolve(scope.template.Conditions[name], scope) === true;
+}
+
+function refer({ to, attribute }: Reference, scope: Scope): unknown {
+  if (to === "AWS::NoValue") return NOTHING;
+  if (to in scope.parameters) return scope.parameters[to];
+  return scope.resource(to, attribute);
+}
+
+function substitute(argument: unknown, scope: Scope): string {
+  const [text, own] = Array.isArray(argument) ? argument : [argument, {}];
+  return String(text).replace(/\$\{(!?)([^}]+)\}/g, (_, literal: string, name: string) => {
+    if (literal !== "") return `\${${name}}`;
+    if (isFields(own) && name in own) return String(resolve(own[name], scope));
+    return String(refer(name.includes(".") ? getAtt(name) : { to: name }, scope));
+  });
+}

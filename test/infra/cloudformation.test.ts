@@ -1,0 +1,202 @@
+/**
+ * Tests what CloudFormation does with the templates: several deployments in one account, failed deployments, changes that would lose data,
+ * and a domain that moves to another API. The account is simulated by the rules of AWS's documentation (test/harness/cloud).
+ */
+import { beforeAll, describe, expect, it } from "vitest";
+import { readConfig } from "../../infra/settings/config.ts";
+import { type Account, bootstrappedAccount, type Made } from "../harness/cloud/account.ts";
+import { type CloudFormation, openCloudFormation } from "../harness/cloud/cloudformation.ts";
+import { deployText, type StackTexts, textsOf } from "../harness/cloud/stack-templates.ts";
+import { destroy, type Stack } from "../harness/cloud/stacks.ts";
+import { neededBy, readTemplate } from "../harness/cloud/template.ts";
+import { synthesized } from "./template.ts";
+
+const certificate = "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd";
+const owned = { alarmEmail: "operator@example.com", domain: "api.example.com", certificate };
+
+async function texts(context: Readonly<Record<string, unknown>>): Promise<StackTexts> {
+  const config = readConfig(context);
+  return textsOf(await synthesized(config), config);
+}
+
+let first: StackTexts;
+beforeAll(async () => {
+  first = await texts(owned);
+});
+
+let cloud: CloudFormation;
+const fresh = (): Account => {
+  cloud = openCloudFormation(bootstrappedAccount());
+  return cloud.account;
+};
+
+const statuses = () => Object.fromEntries(cloud.stacks.map(({ name, status }) => [name, status]));
+/** Returns what exists besides the resources of `cdk bootstrap`. */
+const existing = ({ resources }: Account): Made[] => resources.filter(({ owner }) => owner?.stackId !== "CDKToolkit");
+const idsOf = (stack: Stack) => new Map([...stack.resources].map(([id, { made }]) => [id, made.id]));
+
+function deployed({ data, service }: StackTexts, name = "Canvassing"): { data: Stack; service: Stack } {
+  return { data: deployText(cloud, `${name}-Data`, data), service: deployText(cloud, name, service) };
+}
+
+describe("deployments with and without a stage", () => {
+  it("exist side by side in one account, also with reserved concurrency", async () => {
+    fresh();
+    deployed(first);
+    for (const stage of ["test", "demo"]) {
+      const preset = { stage, preset: "production", alarmEmail: owned.alarmEmail };
+      deployed(await texts(preset), `Canvassing-${stage}`);
+    }
+    expect(Object.values(statuses())).toEqual(Array.from({ length: 6 }, () => "CREATE_COMPLETE"));
+  });
+});
+
+describe("a failed first deployment", () => {
+  const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
+  const inAccount = ["AWS::ApiGateway::Account", "AWS::IAM::Role"];
+
+  it("leaves only the account's role for logs, if SES does not know the sender", async () => {
+    const account = fresh();
+    const { data } = await texts({ ...owned, mailFrom: "no-reply@example.com", sesIdentity });
+    const stack = deployText(cloud, "Canvassing-Data", data);
+    expect(stack.status).toBe("ROLLBACK_COMPLETE");
+    expect(stack.events.find(({ ResourceStatus }) => ResourceStatus === "CREATE_FAILED")).toMatchObject({
+      ResourceType: "AWS::Cognito::UserPool",
+      ResourceStatusReason: "Email address is not verified: example.com",
+    });
+    expect(existing(account).filter(({ type }) => !inAccount.includes(type))).toEqual([]);
+  });
+
+  it("leaves nothing else wherever it fails, because the protected resources come last", async () => {
+    const production = await texts({ ...owned, preset: "production" });
+    const { Resources } = readTemplate(production.data, true);
+    const left = Object.keys(Resources).flatMap((id) => {
+      const account = fresh();
+      account.failing.add(id);
+      const { status } = deployText(cloud, "Canvassing-Data", production.data);
+      const kept = existing(account).filter(({ type }) => !inAccount.includes(type));
+      return status === "ROLLBACK_COMPLETE" && kept.length === 0 ? [] : [id];
+    });
+    // A protected user pool cannot be deleted. Only these resources are created after it, because they need it or the table.
+    const after = /^(?:UserPoolClient|Table|BackupsPlanTable)[0-9A-F]{8}$/;
+    expect(left.filter((id) => !after.test(id))).toEqual([]);
+    const before = new Set<string>();
+    const visit = (id: string): void => {
+      for (const other of neededBy(Resources, id)) if (!before.has(other)) visit(before.add(other) && other);
+    };
+    visit(Object.keys(Resources).find((id) => Resources[id]?.Type === "AWS::Cognito::UserPool") ?? "");
+    // CloudFormation creates resources in parallel, unless one of them depends on the other.
+    const unordered = Object.keys(Resources).filter((id) => !before.has(id) && !after.test(id));
+    expect(unordered, "name a new resource in createProtectedLast").toEqual([expect.stringMatching(/^UserPool/)]);
+  });
+});
+
+describe("a change that would lose data", () => {
+  it("is refused while the service uses the data: another table", async () => {
+    fresh();
+    const { data } = deployed(first);
+    const before = idsOf(data);
+    const other = await texts({ ...owned, table: "Other" });
+    deployText(cloud, "Canvassing-Data", other.data);
+    expect(data.status).toBe("UPDATE_ROLLBACK_COMPLETE");
+    expect(data.events.find(({ ResourceStatus }) => ResourceStatus === "UPDATE_ROLLBACK_IN_PROGRESS")).toMatchObject({
+      ResourceStatusReason: expect.stringMatching(
+        /^Export \S+Table\S+ cannot be updated as it is in use by Canvassing$/,
+      ),
+    });
+    expect(idsOf(data)).toEqual(before);
+  });
+
+  it("is refused while the service uses the data: the end of the data stack", () => {
+    const account = fresh();
+    const { data } = deployed(first);
+    const before = existing(account).length;
+    destroy(cloud, data);
+    expect(data).toMatchObject({ status: "DELETE_FAILED", reason: expect.stringContaining("in use by Canvassing") });
+    expect(existing(account)).toHaveLength(before);
+  });
+});
+
+describe("a domain", () => {
+  const mapping = (account: Account) =>
+    existing(account).find(({ type }) => type === "AWS::ApiGateway::BasePathMapping");
+
+  it("follows the API to a new id without an interruption", () => {
+    const account = fresh();
+    const { service } = deployed(first);
+    const before = mapping(account);
+    const api = before?.properties.RestApiId;
+    const mappingId = before?.id;
+    // Under another logical id, CloudFormation makes a new API and deletes the old one.
+    deployText(cloud, "Canvassing", first.service.replaceAll("ApiF70053CD", "ApiNew"));
+    expect(service.status).toBe("UPDATE_COMPLETE");
+    expect(mapping(account)?.properties.RestApiId).not.toBe(api);
+    expect(mapping(account)?.id).toBe(mappingId);
+  });
+
+  it("can be changed and given up; API Gateway keeps the old name until the operator deletes it", async () => {
+    const account = fresh();
+    deployed(first);
+    deployed(await texts({ ...owned, domain: "other.example.com" }));
+    expect(mapping(account)?.properties.DomainName).toBe("other.example.com");
+    deployed(await texts({ alarmEmail: owned.alarmEmail }));
+    expect(mapping(account)).toBeUndefined();
+    expect(statuses()).toEqual({ "Canvassing-Data": "UPDATE_COMPLETE", Canvassing: "UPDATE_COMPLETE" });
+    const names = existing(account).filter(({ type }) => type === "AWS::ApiGateway::DomainName");
+    expect(names.map(({ id, owner }) => [id, owner])).toEqual([
+      ["api.example.com", undefined],
+      ["other.example.com", undefined],
+    ]);
+  });
+});
+
+describe("the simulated CloudFormation refuses what AWS refuses", () => {
+  const queue = { Type: "AWS::SQS::Queue" };
+  const text = (Resources: object, more: object = {}) => JSON.stringify({ Resources, ...more });
+
+  it.each([
+    [{ A: { ...queue, DependsOn: "B" } }, "Unresolved resource dependencies [B]"],
+    [
+      { A: queue, B: { ...queue, Properties: { QueueName: { "Fn::GetAtt": ["A", "Name"] } } } },
+      "does not support attribute type Name",
+    ],
+    [
+      { A: { ...queue, DependsOn: "B" }, B: { ...queue, DependsOn: "A" } },
+      "Circular dependency between resources: [A, B]",
+    ],
+    [{ A: { Type: "AWS::SQS::Que" } }, "Unrecognized resource types: [AWS::SQS::Que]"],
+    [{ A: { ...queue, Deletion: "Retain" } }, "Template format error"],
+    [Object.fromEntries(Array.from({ length: 501 }, (_, i) => [`Q${i}`, queue])), "501, is greater than 500"],
+    [{ A: { ...queue, Properties: { QueueName: "x".repeat(1_000_000) } } }, "exceeds the maximum of 1000000"],
+  ])("%# as a template", (resources, fault) => {
+    expect(() => readTemplate(text(resources), true)).toThrow(fault);
+  });
+
+  it.each([
+    [{ A: { ...queue, Properties: { Color: "red" } } }, "Encountered unsupported property Color"],
+    [{ A: { ...queue, Properties: { DelaySeconds: "soon" } } }, "DelaySeconds must be of type Number"],
+    [{ A: { Type: "AWS::DynamoDB::Table" } }, "Property KeySchema is required"],
+    [{ A: queue, B: { ...queue, Properties: { QueueName: { "Fn::ImportValue": "X" } } } }, "No export named X found"],
+    [
+      { A: { ...queue, Properties: { QueueName: "a" } }, B: { ...queue, Properties: { QueueName: "a" } } },
+      "already exists",
+    ],
+  ])("%# as a deployment, which leaves nothing", (resources, fault) => {
+    const account = fresh();
+    const { status, events } = deployText(cloud, "S", text(resources));
+    expect(status).toBe("ROLLBACK_COMPLETE");
+    expect(events.some(({ ResourceStatusReason }) => ResourceStatusReason?.includes(fault))).toBe(true);
+    expect(existing(account)).toEqual([]);
+  });
+
+  it("an export that another stack exports, and a named resource that must be replaced", () => {
+    fresh();
+    const exporting = { Outputs: { A: { Value: "1", Export: { Name: "same" } } } };
+    deployText(cloud, "First", text({ A: { ...queue, Properties: { QueueName: "a" } } }, exporting));
+    expect(deployText(cloud, "Second", text({ A: queue }, exporting)).status).toBe("ROLLBACK_COMPLETE");
+    const fifo = text({ A: { ...queue, Properties: { QueueName: "a", FifoQueue: true } } }, exporting);
+    const { events, status } = deployText(cloud, "First", fifo);
+    expect(status).toBe("UPDATE_ROLLBACK_COMPLETE");
+    expect(events.some(({ ResourceStatusReason }) => ResourceStatusReason?.includes("custom-named"))).toBe(true);
+  });
+});
