@@ -1,8 +1,8 @@
 /**
  * The stored rows of addresses, and the packed rows of imported addresses.
  *
- * An import stores its addresses in one compressed row for each block of 128 ids. An address that changes later gets a separate row, which
- * takes precedence over the packed copy.
+ * An import stores its addresses in one compressed row for each block of 128 ids. If such an address changes later, it gets a separate
+ * row, which is then valid instead of the packed copy.
  */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -17,20 +17,20 @@ import { Id, Timestamp } from "#shared/schema.ts";
 export const StoredAddress = z.extend(Address, {
   type: z.literal("address"),
   companyId: Id,
-  /** Each change of the address increments the version. A write that links a prospect to the address fails if the version has changed. */
+  /** Increases with each change of the address. A write that connects a prospect with the address fails if the version has changed. */
   version: z.int(),
   /**
-   * Ids of the prospects that have a copy of the address, including deleted prospects. Old rows may also contain prospects that now have
-   * another address.
+   * Ids of the prospects that have a copy of the address, including deleted prospects. Older rows may also contain prospects that have
+   * another address now.
    */
   prospectIds: z.optional(z.set(Id)),
   /** Number of changes of `prospectIds`, for optimistic locking. */
   links: z.int(),
-  /** True while copies of the address in prospects may be outdated, because a change has not reached all of them. */
+  /** True while some prospects may still have an outdated copy of the address, because a change has not reached all of them. */
   isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** True if the address exists only in the packed row of its import. Never stored. */
+  /** True if the address exists only in the packed row of its import. This field is not stored. */
   isPacked: z.optional(z.literal(true)),
 });
 export type StoredAddress = z.infer<typeof StoredAddress>;
@@ -82,7 +82,7 @@ export function packAddresses(
   });
 }
 
-/** Returns the addresses of a packed row as if they had separate rows, and the id of their import. */
+/** Returns the addresses of a packed row as if each had a separate row. Also returns the id of their import. */
 export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
   const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
   const addresses = unpacked(z.array(PackedAddressFields), bytes).map(

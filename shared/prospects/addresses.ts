@@ -1,9 +1,9 @@
 /**
- * Creates, finds and changes addresses, and links prospects to them.
+ * Creates, finds and changes addresses, and connects prospects with them.
  *
- * A prospect has a copy of its address, and the address row lists its holders (the prospects with a copy). A user who may not see all
- * prospects sees an address if it has no holder or if one of its holders is assigned to the user. Deleted holders count only if all holders
- * are deleted.
+ * A prospect has a copy of its address. The address row lists its holders, which are the prospects with a copy. A user who may not see
+ * all prospects sees an address if it has no holder, or if one of its holders is assigned to the user. Deleted holders count only if all
+ * holders are deleted.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -23,7 +23,7 @@ import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 
-/** `prospectId` is the first prospect with a copy of the address, if any. */
+/** Returns the write of a new address. `prospectId` is the first prospect with a copy of it, if there is one. */
 export function newAddressWrite(companyId: number, address: Address, now: string, prospectId?: number): Write {
   const stored: StoredAddress = {
     ...address,
@@ -39,8 +39,8 @@ export function newAddressWrite(companyId: number, address: Address, now: string
 }
 
 /**
- * Adds a prospect to the holders of an address (the prospects with a copy of it), in the transaction that writes the copy. The condition
- * fails if the address has changed since `stored` was read.
+ * Returns the write that adds a prospect to the holders of an address. Put it into the transaction that writes the prospect's copy. Its
+ * condition fails if the address has changed since `stored` was read.
  */
 export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   const { companyId, id, version, links, prospectIds } = stored;
@@ -58,12 +58,12 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
 }
 
 /**
- * Removes a prospect from the holders of an address (the prospects with a copy of it), in the transaction that removes the copy. It
- * increments `links`, so that a concurrent change of the address reads the holders again.
+ * Returns the write that removes a prospect from the holders of an address. Put it into the transaction that removes the prospect's copy.
+ * It increments `links`, so that a concurrent change of the address reads the holders again.
  */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
-  // A packed address has only one holder, which is the prospect to remove.
+  // A packed address has only one holder, and this is the prospect to remove.
   if (stored.isPacked) return firstRow({ ...others, links: stored.links + 1 });
   return {
     update: keys.address(stored.companyId, stored.id),
@@ -72,7 +72,7 @@ export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** Creates the separate row of an imported address. The condition fails if a concurrent write has created it. */
+/** Returns the write of the first separate row of an imported address. Its condition fails if a concurrent write has created the row. */
 function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
   return { put: { ...keys.address(address.companyId, address.id), ...address }, when: absent };
 }
@@ -92,7 +92,6 @@ export async function findAddress(
   return found !== undefined && (await isPublished(table, companyId, importId)) ? found : undefined;
 }
 
-/** Throws `not_found` if the company has no such address. */
 export async function readAddress(context: ApiContext, companyId: number, id: number): Promise<StoredAddress> {
   const found = await findAddress(context, companyId, id);
   if (found === undefined) throw notFound("address");
@@ -102,7 +101,7 @@ export async function readAddress(context: ApiContext, companyId: number, id: nu
 /** Returns the address in the form that the API shows and that prospects copy. */
 export const presentAddress = (stored: StoredAddress): Address => Address.parse(stored);
 
-/** Throws `not_found` if the caller may not see the address. */
+/** Throws `not_found` if the address does not exist or the caller may not see it. */
 export async function getAddress(context: ApiContext, caller: Caller, id: number): Promise<Address> {
   const stored = await readAddress(context, caller.companyId, id);
   if (!(await seesAddress(context.table, caller, stored))) throw notFound("address");
@@ -115,7 +114,7 @@ export async function createAddress(context: ApiContext, companyId: number, inpu
   return address;
 }
 
-/** The prospects with a copy of the address. */
+/** The holders of an address: the prospects that have a copy of it. */
 interface Holders {
   readonly live: readonly StoredProspect[];
   readonly deleted: readonly StoredProspect[];
@@ -126,7 +125,7 @@ const allows = (caller: Caller, { live, deleted }: Holders): boolean =>
     ? live.some((prospect) => isVisible(caller, prospect))
     : deleted.length === 0 || deleted.some((prospect) => isInScope(caller, prospect));
 
-/** Number of prospects that are read together. The first batch usually contains one that the caller may see. */
+/** Number of holders that are read together. The first of these batches usually contains one that the caller may see. */
 const HOLDERS_AT_ONCE = 100;
 
 export async function seesAddress(table: Table, caller: Caller, stored: StoredAddress): Promise<boolean> {
@@ -160,11 +159,12 @@ async function holdersAmong(
 }
 
 /**
- * Changes the sent fields of an address and of all its copies. Throws `not_found` unless the caller sees every holder.
+ * Changes the fields that the request contains, in the address and in all its copies. Throws `not_found` unless the caller sees every
+ * holder.
  *
- * Up to `limits.prospectsChangedAtOnce` copies change in the transaction of the address. More copies change in later transactions, and the
- * address row is marked `isSpreading` until all copies are current. If the request is interrupted, the next patch of the address, even an
- * empty one, updates the remaining copies.
+ * Up to `limits.prospectsChangedAtOnce` copies change in the transaction of the address. Further copies change in later transactions, and
+ * the address row has the mark `isSpreading` until all copies are current. If the request is interrupted, the next PATCH of the address,
+ * even an empty one, changes the remaining copies.
  */
 export async function updateAddress(
   context: ApiContext,
@@ -179,7 +179,7 @@ export async function updateAddress(
 
 interface Changed {
   readonly address: Address;
-  /** True if copies of the address in some prospects may still be outdated. */
+  /** True if some prospects may still have an outdated copy of the address. */
   readonly isSpreading: boolean;
 }
 
@@ -198,7 +198,7 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
   return { address, isSpreading };
 }
 
-/** Returns the write of the address row. The new row lists only the prospects that decide who sees the address. */
+/** Returns the write of the address row. The new row lists only the prospects that determine who sees the address. */
 function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
   const { id, ...fields } = next;
   const isSpreading = live.length > limits.prospectsChangedAtOnce ? true : undefined;
@@ -217,8 +217,8 @@ function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: H
 }
 
 /**
- * Updates the outdated copies of the address. If there are none, removes `isSpreading` from the address row. Returns whether another call
- * is needed.
+ * Changes the outdated copies of the address. If there are none, it removes `isSpreading` from the address row. Returns true if another
+ * call is needed.
  */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
   const stored = await readAddress(context, caller.companyId, id);
@@ -239,7 +239,7 @@ async function spread(context: ApiContext, caller: Caller, id: number): Promise<
   return true;
 }
 
-/** The condition fails if the address or its holders have changed. */
+/** Returns the condition that the address and its holders have not changed. */
 const unchanged = ({ version, links }: StoredAddress) => all(equals("version", version), equals("links", links));
 
 function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, now: string): Write[] {
@@ -248,8 +248,8 @@ function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, 
 }
 
 /**
- * Applies the patch. `formattedAddress` is computed again if it had been computed before, or if the patch sets it to null. A value that a
- * client sent is kept.
+ * Applies the patch. `formattedAddress` is computed again if it was computed before, or if the patch sets it to null. A value that a
+ * client has sent is kept.
  */
 function patched(current: Address, patch: AddressPatch): Address {
   const wasComputed = isSame(current, addressFrom(current.id, { ...current, formattedAddress: null }));

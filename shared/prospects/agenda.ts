@@ -1,9 +1,10 @@
 /**
- * The upcoming appointments of a prospect. For lists, the prospect's row has copies of the soonest appointments. A separate agenda row has
- * the times of all appointments. The calendar of a user who sees only assigned prospects reads it.
+ * The upcoming appointments of a prospect. The prospect's row contains copies of the soonest ones, for lists. A separate row, the agenda,
+ * contains the times of all appointments. The calendar of a user who sees only assigned prospects reads the agendas.
  *
  * Both rows change in one transaction, with a condition on the version of the prospect's row, so they always agree. The key of an agenda
- * row contains a time that never decreases. If the row moves during a Query in key order, the Query may return it twice but cannot miss it.
+ * contains a time that never decreases. If the agenda gets a new key during a Query in key order, the Query may return it twice but
+ * cannot miss it.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -19,7 +20,7 @@ import { Id } from "#shared/schema.ts";
 export interface AgendaEntry {
   readonly id: number;
   readonly startMs: number;
-  /** True only if the status of the appointment is `scheduled`. */
+  /** True if the status of the appointment is `scheduled`. */
   readonly isScheduled: boolean;
 }
 
@@ -42,7 +43,7 @@ export function agendaOf(item: Item): Agenda {
   return { prospectId, entries };
 }
 
-/** Each appointment takes about ten bytes. */
+/** Encodes the times of appointments, with about ten bytes for each. */
 function encoded(entries: readonly AgendaEntry[]): Uint8Array {
   const into = new ByteWriter();
   for (const { id, startMs, isScheduled } of entries) {
@@ -56,7 +57,7 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
 type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "agendaUntil">;
 
 /**
- * Reads the times of all appointments of a prospect from its agenda row. Returns undefined if the agenda row has got another key since the
+ * Reads the agenda of a prospect: the times of all its appointments. Returns undefined if the agenda has got another key since the
  * prospect's row was read.
  */
 export async function readAgenda(table: Reads, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
@@ -66,7 +67,7 @@ export async function readAgenda(table: Reads, prospect: Owner): Promise<readonl
   return item === undefined ? undefined : agendaOf(item).entries;
 }
 
-/** Returns the agenda entries after a change of one appointment. `after` is undefined if the appointment is deleted. */
+/** Returns the entries of the agenda after the change of one appointment. `after` is undefined if the appointment is deleted. */
 export function agendaAfter(
   entries: readonly AgendaEntry[],
   id: number,
@@ -78,8 +79,8 @@ export function agendaAfter(
 }
 
 /**
- * Returns the time for the key of the agenda row: the latest start, but never earlier than `before`. Returns undefined for a prospect
- * without appointments, which needs no agenda row.
+ * Returns the time for the key of the agenda: the latest start of an appointment, but never earlier than `before`. Returns undefined for
+ * a prospect without appointments, which has no agenda.
  */
 export function agendaUntil(entries: readonly AgendaEntry[], before: string | undefined): string | undefined {
   if (entries.length === 0) return undefined;
@@ -88,7 +89,7 @@ export function agendaUntil(entries: readonly AgendaEntry[], before: string | un
   return before !== undefined && before > until ? before : until;
 }
 
-/** Returns the writes of the agenda row for the transaction that replaces the prospect's row `current` by `next`. */
+/** Returns the writes of the agenda. Put them into the transaction that replaces the prospect's row `current` by `next`. */
 export function agendaWrites(current: Owner, next: Owner, entries: readonly AgendaEntry[]): Write[] {
   const { companyId, id: prospectId, assignedToUserId, agendaUntil: until } = next;
   if (until === undefined) return agendaRemoval(current);
@@ -98,7 +99,7 @@ export function agendaWrites(current: Owner, next: Owner, entries: readonly Agen
   return hasMoved ? [put, ...agendaRemoval(current)] : [put];
 }
 
-/** Returns the write that removes the agenda row of a prospect, or no write if the prospect has no agenda row. */
+/** Returns the write that removes the agenda of a prospect. Returns no write if the prospect has no agenda. */
 export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: until }: Owner): Write[] {
   return until === undefined ? [] : [{ remove: attachedKeys.agenda(companyId, assignedToUserId, until, id) }];
 }
@@ -106,19 +107,19 @@ export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: un
 export async function agendaMoves(table: Reads, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
-  // A concurrent write has changed the key of the agenda row. It has also changed the prospect's row, so this transaction fails, and no
-  // write of the agenda row is needed here.
+  // A concurrent write has changed the key of the agenda. It has also changed the prospect's row, so this transaction will fail and needs
+  // no write of the agenda.
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
 /**
- * Maximum number of appointments that are copied into a prospect's row. There are several, because some may pass before the next write
- * renews the copies.
+ * Maximum number of appointments that are copied into a prospect's row. It is above 1, because some of them may pass before the next
+ * write updates the copies.
  */
 const COPIES = 3;
 /**
- * Maximum size, in bytes, of all appointments that are copied into a prospect's row, because they make each read of the row more expensive.
- * A single appointment may have 10 000 characters of notes.
+ * Maximum bytes of all copies of appointments in a prospect's row. They make each read of the row more expensive, and a single
+ * appointment may have 10 000 characters of notes.
  */
 const COPIES_BYTES = 2_000;
 
@@ -126,7 +127,7 @@ type UpcomingFields = Pick<StoredProspect, "upcoming" | "moreUpcomingUntil">;
 
 export const nothingUpcoming: UpcomingFields = { upcoming: [], moreUpcomingUntil: null };
 
-/** `before` is undefined for a created appointment, and `after` for a deleted appointment. */
+/** The change of an appointment. `before` is undefined for a new appointment, and `after` is undefined for a deleted one. */
 export interface AppointmentChange {
   readonly before: StoredAppointment | undefined;
   readonly after: StoredAppointment | undefined;
@@ -141,8 +142,8 @@ export function upcomingFields(appointments: readonly StoredAppointment[], nowMs
 }
 
 /**
- * Returns the appointments to copy into a prospect's row after a change. Usually the current copies and the change are enough. If no copy
- * is left but more appointments may exist, reads the soonest ones of `agenda`, which must include the change.
+ * Returns the appointments to copy into a prospect's row after a change. Usually the current copies and the change are sufficient. If no
+ * copy is left but there may be more appointments, it reads the soonest ones of `agenda`, which must include the change.
  */
 export async function upcomingAfter(
   table: Reads,
@@ -162,7 +163,7 @@ export async function upcomingAfter(
 const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntry[] =>
   agenda.filter(({ isScheduled, startMs }) => isScheduled && startMs >= nowMs).sort(soonestEntryFirst);
 
-/** Reads the appointments of these entries. `changed` is used instead of a read, because it is not stored yet. */
+/** Reads the appointments of these entries. `changed` is not read, because it is not stored yet. */
 async function readSome(
   table: Reads,
   { companyId, id: prospectId }: StoredProspect,
@@ -191,8 +192,8 @@ function changedFields(
 }
 
 /**
- * Returns the soonest appointments within the limits `COPIES` and `COPIES_BYTES`. `more` is the latest start of all other appointments,
- * which start later than these.
+ * Returns the soonest appointments, within the limits `COPIES` and `COPIES_BYTES`. `more` is the latest start of all further
+ * appointments, which start later than these.
  */
 function fitting(appointments: readonly StoredAppointment[], more: string | null): UpcomingFields {
   const all = appointments.toSorted(soonestFirst);
@@ -208,10 +209,10 @@ function fitting(appointments: readonly StoredAppointment[], more: string | null
   return { upcoming, moreUpcomingUntil: isCut ? latest(more, last.startAt) : more };
 }
 
-/** Timestamps have a fixed format, so they can be compared as texts. */
+/** Timestamps have a fixed format, so the order of their texts is their order in time. */
 const latest = (a: string | null, b: string): string => (a === null || a < b ? b : a);
 
-/** Returns the next appointment. Reads the table only if the times of all copies have passed and more appointments may exist. */
+/** Returns the next appointment. The table is read only if the times of all copies have passed and there may be more appointments. */
 export async function nextAppointment(
   table: Reads,
   prospect: StoredProspect,
@@ -225,7 +226,7 @@ export async function nextAppointment(
   const [found] = next === undefined ? [] : await readSome(table, prospect, [next], undefined);
   if (found !== undefined && isUpcoming(found, nowMs)) return found;
   if (agenda !== undefined && next === undefined) return undefined;
-  // A concurrent write has changed an appointment or the assignee of the prospect, so read all appointments.
+  // A concurrent write has changed an appointment or the prospect's assignee, so all appointments are read.
   const all = await readAppointments(table, prospect);
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
 }

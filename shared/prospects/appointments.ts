@@ -28,7 +28,8 @@ import { StoredAppointment } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
 /**
- * The assignee defaults to the assignee of the prospect, or else to the caller. An explicit null creates an appointment without assignee.
+ * Creates an appointment. If the request names no assignee, the appointment gets the assignee of the prospect, or the caller if the
+ * prospect has none. An explicit null creates an appointment without an assignee.
  */
 export async function createAppointment(
   context: ApiContext,
@@ -64,8 +65,8 @@ export async function createAppointment(
 }
 
 /**
- * Returns the writes of the three rows of an appointment. One is in the partition of its prospect, one in the calendar, and one finds the
- * appointment by id.
+ * Returns the writes of an appointment's three rows. One is in the partition of its prospect, one is in the calendar, and one is a
+ * locator, which finds the appointment by its id.
  */
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
   { put: { ...keyOf(appointment), ...appointment }, when: absent },
@@ -81,7 +82,6 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
   return presentAppointment(appointment, dictionary);
 }
 
-/** Writes nothing if the patch changes nothing. */
 export async function updateAppointment(
   context: ApiContext,
   caller: Caller,
@@ -106,7 +106,10 @@ export async function updateAppointment(
   });
 }
 
-/** Moves the row to a key that no read uses. The event `appointment.cancelled` is made from the stream record of the moved row. */
+/**
+ * Deletes an appointment: moves its row to a key that no read uses. The event `appointment.cancelled` is made from the stream record of
+ * the moved row.
+ */
 export function deleteAppointment(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { appointment: current, prospect } = await findAppointment(context, caller, id);
@@ -124,7 +127,7 @@ export function deleteAppointment(context: ApiContext, caller: Caller, id: numbe
   });
 }
 
-/** Returns the writes of the prospect's row and of its agenda for a change of an appointment. */
+/** Returns the writes of the prospect's row and of its agenda for the change of an appointment. */
 async function prospectWrites(
   { table }: ApiContext,
   prospect: StoredProspect,
@@ -133,7 +136,7 @@ async function prospectWrites(
 ): Promise<Write[]> {
   const { before, after } = change;
   const entries = await readAgenda(table, prospect);
-  // A concurrent write has changed the key of the agenda row, so `optimistic` must read the prospect again.
+  // A concurrent write has changed the key of the agenda, so `optimistic` must read the prospect again.
   if (entries === undefined) throw new ConditionFailed([]);
   if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
@@ -179,7 +182,7 @@ function requirePossible(
   requireOrder(next.startAt, next.endAt, patch.endAt === undefined ? "startAt" : "endAt");
 }
 
-/** Throws `validation_failed` if the end is before the start. `field` is the field that the caller sent. */
+/** Throws `validation_failed` if the end is before the start. `field` is the one that the caller has sent. */
 function requireOrder(startAt: string, endAt: string | null, field: "startAt" | "endAt"): void {
   if (endAt === null || startAt <= endAt) return;
   const message = "the end must not come before the start";

@@ -1,4 +1,4 @@
-/** Lists the appointments of a company in a time range. Shows only appointments of prospects that the caller may see. */
+/** Lists the appointments of a company in a time range. It contains only appointments of prospects that the caller may see. */
 
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
@@ -39,22 +39,22 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
 }));
 
 const MS_PER_DAY = 86_400_000;
-/** The earliest time of an appointment, because timestamps have years of four digits. */
+/** The earliest and the latest possible time of an appointment. Timestamps have years of four digits. */
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Milliseconds since the epoch, both inclusive. */
+/** The first and the last start of an appointment that pass, in milliseconds since 1970. */
 interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** Number of appointments that are read and sent together, to limit memory. */
+/** Number of appointments that are read and sent together. It limits the memory. */
 const BATCH = 100;
 
 /**
- * Streams the appointments whose `startAt` is in the range, soonest first. For a user who sees all prospects, reads the company's calendar
- * month by month. For any other user, reads the agendas (appointment times) of the prospects that are assigned to the user.
+ * Yields the appointments whose `startAt` is in the range, the soonest first. For a user who sees all prospects, it reads the company's
+ * calendar month by month. For any other user, it reads the agendas (appointment times) of the prospects that are assigned to the user.
  */
 export async function listAppointments(
   context: ReadContext,
@@ -118,7 +118,7 @@ async function* ofAgendas(
     const items = await table.batchGet(
       some.map(({ id, prospectId }) => attachedKeys.appointment(companyId, prospectId, id)),
     );
-    // Check the range again, because the time of an appointment may have changed after the agenda was read.
+    // The range is checked again, because the time of an appointment may have changed since the agenda was read.
     yield* items
       .map((item) => StoredAppointment.parse(item))
       .filter(isWithin)
@@ -126,7 +126,10 @@ async function* ofAgendas(
   }
 }
 
-/** Omits appointments of deleted prospects. The calendar still has rows for them, because the deletion of a prospect keeps its rows. */
+/**
+ * Yields the appointments of prospects that the caller may see. The calendar also contains appointments of deleted prospects, because
+ * deleting a prospect keeps its rows.
+ */
 async function* ofCompany(context: ReadContext, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
   for await (const some of batches(readCalendar(context, caller.companyId, range))) {
     const visible = await visibleProspects(context, caller, some);
@@ -157,7 +160,7 @@ function rangeOf(query: CalendarQuery, now: number): Range {
   return { from: Math.max(from, EARLIEST), to: Math.min(to, LATEST) };
 }
 
-/** One Query for each month, at most 13 in sequence. */
+/** Reads the calendar with one Query for each month, at most 13 in sequence. */
 async function* readCalendar(
   { table }: ReadContext,
   companyId: number,

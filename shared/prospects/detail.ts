@@ -1,4 +1,4 @@
-/** The schema of one prospect with its notes, appointments and status history. Lists show prospects without them. */
+/** The schema of a single prospect with its notes, appointments and status history. Lists show prospects without them. */
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";

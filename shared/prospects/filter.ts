@@ -1,4 +1,4 @@
-/** The filters of lists, map pins and exports, and their conversion from query parameters to criteria of the company index. */
+/** The filters of lists, map pins and exports, and their conversion from query parameters to criteria of the company's search index. */
 
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
@@ -15,23 +15,23 @@ import { fullName } from "#shared/reference/users.ts";
 import { text } from "#shared/schema.ts";
 
 /**
- * One value of a comma-separated list, with its comma. A value in double quotes may contain commas, and doubled quotes inside it, as in
+ * Matches one value of a comma-separated list, with its comma. A value in double quotes may contain commas, and doubled quotes, as in
  * CSV. Other quotes are ordinary characters.
  */
 const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 
-/** Returns the values unchanged, including empty ones. */
+/** Returns the values without trimming them. Empty values are included. */
 export const commaList = (text: string): string[] =>
   Array.from(`${text},`.matchAll(entry), ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain);
 
-/** A prospect matches if each word occurs in one of its texts or notes. There are no wildcards. */
+/** The words of a search. A prospect matches if each word occurs in one of its texts or notes. There are no wildcards. */
 export const Search = z.pipe(
   text(limits.search),
   z.transform((query): SearchWord[] =>
     query
       .split(/\s+/)
       .filter((word) => word !== "")
-      // A word without letters also matches the digits of phone numbers.
+      // A word without letters is also searched in phone numbers, with its digits only.
       .map((word) => ({ text: caseless(word), digits: /\p{L}/u.test(word) ? "" : digitsOf(word) })),
   ),
 );
@@ -41,7 +41,7 @@ const MS_PER_DAY = 86_400_000;
 
 const Parameter = z.string().check(z.maxLength(limits.queryParameter));
 
-/** Comma-separated names, case-folded. Empty names are ignored, and a list without names does not filter. */
+/** Comma-separated names in case-folded form. Empty names are ignored. A list without names does not filter. */
 const Names = z.pipe(
   Parameter,
   z.transform((value) =>
@@ -51,7 +51,7 @@ const Names = z.pipe(
   ),
 );
 
-/** A number that is not a user's id matches no prospect. */
+/** Ids of users. A number that is not a user's id matches no prospect. */
 export const Assignees = z.pipe(
   z.pipe(
     Parameter,
@@ -70,7 +70,7 @@ export const Assignees = z.pipe(
 );
 
 /**
- * Accepts a time or a UTC day, and returns milliseconds since the epoch. A day becomes its first or last millisecond, depending on `edge`.
+ * Accepts a time or a UTC day, and returns milliseconds since 1970. A day becomes its first or its last millisecond, depending on `edge`.
  */
 export const dateBound = (edge: "start" | "end") =>
   z.pipe(
@@ -89,7 +89,7 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const Lat = z.number().check(z.minimum(-90), z.maximum(90));
 const Lng = z.number().check(z.minimum(-180), z.maximum(180));
 
-/** `minLng,minLat,maxLng,maxLat`. The box crosses the antimeridian if minLng is greater than maxLng. */
+/** `minLng,minLat,maxLng,maxLat`. The box crosses the 180th meridian if minLng is greater than maxLng. */
 const Bbox = z.pipe(
   z.pipe(
     Parameter,
@@ -101,8 +101,8 @@ const Bbox = z.pipe(
 );
 
 /**
- * Parameters that only admins and owners may use. They are validated later, in `representatives`, because the service ignores even
- * malformed values of other users.
+ * Parameters that only admins and owners may use. They are validated later, in `representatives`, because the service ignores them for
+ * other users even if they are malformed.
  */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
 export const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
@@ -160,8 +160,8 @@ export const filterTexts = () => ({
 /* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
 
 /**
- * Combines the filters of a request with the caller's rights to see prospects. A name that does not exist matches no prospect. The filters
- * `assignedToUserId` and `rep` apply only to admins and owners.
+ * Combines the filters of a request with the caller's rights to see prospects. A name that does not exist matches no prospect. The
+ * filters `assignedToUserId` and `rep` apply only to admins and owners.
  */
 export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): Criteria {
   const { bbox, dateFrom, dateTo, status, tagId, city, search } = filter;
@@ -180,7 +180,10 @@ export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: D
   };
 }
 
-/** A search also needs the texts of the index, so the first read of the index must know whether the request is a search. */
+/**
+ * Returns the options of an index read. A search also needs the texts of the index, so the first read must know whether the request is a
+ * search.
+ */
 export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
 
 function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {
@@ -193,7 +196,7 @@ function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<nu
 const common = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
   some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
 
-/** Returns the ids of the statuses, tags or users with one of these names, or undefined if no names are given. */
+/** Returns the ids of the statuses, tags or users with one of these names. Returns undefined if no names are given. */
 function namedIds<T extends { id: number }>(
   names: readonly string[] | undefined,
   entries: Iterable<T>,

@@ -1,4 +1,4 @@
-/** Finds a company's prospects in its index, with names of statuses, tags and users that are at least as new as the index. */
+/** Finds a company's prospects in its search index. The names of statuses, tags and users that it uses are at least as new as the index. */
 
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
@@ -8,7 +8,10 @@ import { ApiError } from "#shared/errors.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 
-/** Throws `unavailable` if the index is damaged, because an incomplete list must not look complete. */
+/**
+ * Finds the prospects that pass the criteria. Throws `unavailable` if the index is damaged, because an incomplete list must not look
+ * complete.
+ */
 export async function findProspects(
   context: ReadContext,
   companyId: number,

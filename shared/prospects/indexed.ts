@@ -1,4 +1,4 @@
-/** Converts prospects and notes into the form that the company index stores. */
+/** Converts prospects and notes to the form that the company's search index stores. */
 
 import { caseless, folded } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
@@ -7,7 +7,7 @@ import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 
-/** The formatted address, and each part of the address that it does not contain. */
+/** Returns the formatted address, and each part of the address that is not contained in it. */
 function addressTexts(address: Address): string[] {
   const whole = caseless(orEmpty(address.formattedAddress));
   const parts = addressParts.map((part) => caseless(orEmpty(address[part])));

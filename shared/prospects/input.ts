@@ -1,4 +1,4 @@
-/** The request bodies of prospects, notes and appointments. */
+/** The schemas of request bodies for prospects, notes and appointments. */
 import * as z from "zod/mini";
 import { ASSIGNEE_TEXT } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
@@ -10,7 +10,7 @@ import { Appointment, CustomFields, Prospect } from "#shared/prospects/schema.ts
 import { AppointmentStatus } from "#shared/prospects/stored.ts";
 import { degrees, Email, Id, LAT_TEXT, LNG_TEXT, named, text } from "#shared/schema.ts";
 
-/** The field may be omitted, or null to clear it. */
+/** A field that a request may leave out, or set to null to clear it. */
 const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
 
 const NoteBody = text(limits.note, 1);
@@ -79,7 +79,7 @@ const prospectInput = {
   lat: clearable(degrees(90)),
   lng: clearable(degrees(180)),
   addressId: clearable(Id),
-  /** Creates a new address. A request may not contain both `address` and `addressId`. */
+  /** A new address that the request creates. A request must not contain both `address` and `addressId`. */
   address: clearable(NewAddress),
   currentStatusId: clearable(Id),
   assignedToUserId: clearable(Id),

@@ -15,7 +15,7 @@ import type { Note } from "#shared/prospects/schema.ts";
 import { StoredNote } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** Yields all notes, newest first. The result is streamed, because 5 000 notes exceed the size limit of a buffered answer. */
+/** Yields all notes, the newest first. The result is streamed, because 5 000 notes exceed the size limit of a buffered answer. */
 export async function* listNotes(context: ReadContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
   const [dictionary] = await Promise.all([
     currentDictionary(context, caller.companyId),
@@ -76,8 +76,8 @@ export async function createNote(
 const Imported = z.object({ importId: z.string() });
 
 /**
- * Returns the id of the import that created the prospect. If the visibility check has failed, the error contains the prospect's row, and
- * the row contains this id.
+ * Returns the id of the import that created the prospect. If the check of the caller's rights fails, the error contains the prospect's
+ * row with this id.
  */
 function importOf(error: unknown): string | undefined {
   if (!(error instanceof ConditionFailed)) return undefined;
@@ -92,7 +92,6 @@ export async function getNote(context: ApiContext, caller: Caller, id: number): 
   return presentNote(note, dictionary);
 }
 
-/** Writes nothing if the patch changes nothing. */
 export async function updateNote(context: ApiContext, caller: Caller, id: number, patch: NotePatch): Promise<Note> {
   const dictionary = await currentDictionary(context, caller.companyId);
   return optimistic(async () => {
@@ -108,7 +107,7 @@ export async function updateNote(context: ApiContext, caller: Caller, id: number
   });
 }
 
-/** Removes the row of the note and does not only hide it, because no other record refers to a note. */
+/** Deletes the row of a note. Other records are only hidden when they are deleted, but no other record refers to a note. */
 export function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { note: current, importId } = await findNote(context, caller, id);
@@ -121,7 +120,7 @@ export function deleteNote(context: ApiContext, caller: Caller, id: number): Pro
 
 interface FoundNote {
   readonly note: StoredNote;
-  /** Id of the import that created the prospect; undefined if the prospect was not imported. */
+  /** Id of the import that created the prospect. Undefined if the prospect was not imported. */
   readonly importId: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Converts stored rows into the form that the API shows, with the names of statuses, tags and users. */
+/** Converts stored rows to the form that the API shows, with the names of statuses, tags and users. */
 
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
@@ -17,10 +17,10 @@ import { userSummary } from "#shared/reference/users.ts";
 
 interface ProspectRows {
   readonly prospect: StoredProspect;
-  /** Newest first. */
+  /** The prospect's notes, the newest first. */
   readonly notes: readonly StoredNote[];
   readonly appointments: readonly StoredAppointment[];
-  /** All status changes in any order, except the last one, which is in the prospect's row. */
+  /** All status changes except the last one, in any order. The last one is in the prospect's row. */
   readonly history: readonly StoredStatusChange[];
 }
 
@@ -65,7 +65,7 @@ function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dict
   };
 }
 
-/** The write has validated the content, so only the type is checked. */
+/** Checks only that the value is an object, because the write has validated the content. */
 const CustomFieldJson = z.custom<Record<string, unknown>>((value) => typeof value === "object" && value !== null);
 
 export function statusSummary(status: StoredStatus | undefined): StatusSummary | null {

@@ -1,6 +1,6 @@
 /**
- * Reads single prospects. Also decides which prospects a caller may see, for every read and write of a prospect and its notes and
- * appointments.
+ * Reads single prospects. Also decides which prospects a caller may see. All reads and writes of prospects, notes and appointments use
+ * this decision.
  */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
@@ -25,8 +25,8 @@ import {
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 /**
- * Whether the caller may see prospects with this assignee. The company is not checked, because every key contains the company of the
- * caller.
+ * Returns true if the caller may see prospects with this assignee. The company is not checked, because every key contains the caller's
+ * company.
  */
 export function isInScope(caller: Caller, { assignedToUserId }: Pick<StoredProspect, "assignedToUserId">): boolean {
   const assignee = visibleAssignee(caller);
@@ -36,7 +36,7 @@ export function isInScope(caller: Caller, { assignedToUserId }: Pick<StoredProsp
 export const isVisible = (caller: Caller, prospect: Pick<StoredProspect, "deletedAt" | "assignedToUserId">): boolean =>
   prospect.deletedAt === undefined && isInScope(caller, prospect);
 
-/** `isVisible` as a DynamoDB condition on the prospect's row. */
+/** Returns the rule of `isVisible` as a DynamoDB condition on the prospect's row. */
 function visibleCondition(caller: Caller): Condition {
   const assignee = visibleAssignee(caller);
   const own = assignee === undefined ? [] : [equals("assignedToUserId", assignee)];
@@ -65,8 +65,8 @@ let learned = 0;
 const State = z.object({ state: z.string() });
 
 /**
- * Whether rows with this import id are visible. A numeric id names an import, whose rows are visible after it is completed. Rows with any
- * other id are always visible. A missing import row counts as completed.
+ * Returns true if rows with this import id are visible. A numeric id belongs to an import, whose rows are visible after it is completed.
+ * Rows with any other id are always visible. An import without a row counts as completed.
  */
 export async function isPublished(table: Reads, companyId: number, importId: string | undefined): Promise<boolean> {
   if (!isOfImport(importId)) return true;

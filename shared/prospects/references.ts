@@ -44,13 +44,13 @@ export function requireUser(
 
 interface Referenced {
   readonly dictionary: Dictionary;
-  /** Checks for the transaction that writes the prospect. Their conditions fail if a referenced status or user has changed. */
+  /** Checks for the transaction that writes the prospect. They fail if the status or a user has changed meanwhile. */
   readonly checks: readonly Write[];
 }
 
 /**
- * Checks the status and assignee of a new prospect, with cached names if possible. The caller as assignee needs no check, because
- * authentication has checked the caller at most a minute ago.
+ * Checks the status and assignee of a new prospect, with cached names if possible. If the caller is the assignee, no check is needed,
+ * because the gateway has checked the caller at most a minute ago.
  */
 export async function requireReferences(
   context: ApiContext,
@@ -76,8 +76,8 @@ export async function requireReferences(
 }
 
 /**
- * One check of the dictionary version (of all statuses, tags and users) replaces several checks of rows, because each check costs two write
- * units.
+ * Returns one check of the dictionary's version (statuses, tags and users). It replaces several checks of rows, because each check costs
+ * two write units.
  */
 const dictionaryUnchanged = (companyId: number, { version }: Dictionary): Write => ({
   check: keys.company(companyId),
@@ -90,15 +90,18 @@ interface AddressInput {
 }
 
 export interface AddressChoice {
-  /** Null clears the address of the prospect, and undefined keeps it. */
+  /** The new address of the prospect. Null clears the address, and undefined keeps it. */
   readonly address: Address | null | undefined;
-  /** Returns writes for the transaction that writes the prospect. They create or link the new address and unlink the previous one. */
+  /**
+   * Returns writes for the transaction that writes the prospect. They create the new address or add the prospect to its holders, and
+   * remove the prospect from the holders of its previous address.
+   */
   readonly links: (prospectId: number, now: string) => Write[];
 }
 
 const unchanged: AddressChoice = { address: undefined, links: () => [] };
 
-/** Returns the address that the input requests. Throws `validation_failed` for an address that the caller may not see. */
+/** Returns the address that the input requests. Throws `validation_failed` if the caller may not see the address. */
 export async function resolveAddress(
   context: ApiContext,
   caller: Caller,

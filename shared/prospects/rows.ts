@@ -1,4 +1,7 @@
-/** Writes the rows of prospects and notes together with their entries in the company index, and finds notes and appointments by id. */
+/**
+ * Writes the rows of prospects and notes together with their entries for the company's search index. Also finds notes and appointments by
+ * id.
+ */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
@@ -22,8 +25,8 @@ export const insertProspect = (prospect: StoredProspect): Write[] => [
 ];
 
 /**
- * The version of `next` must be the next one after the version of `current`. The condition fails if the row has changed since `current` was
- * read.
+ * Returns the writes that replace a prospect's row. The version of `next` must follow the version of `current`. The condition fails if
+ * the row has changed since `current` was read.
  */
 export const replaceProspect = (current: StoredProspect, next: StoredProspect): Write[] => [
   {
@@ -33,7 +36,7 @@ export const replaceProspect = (current: StoredProspect, next: StoredProspect): 
   ...prospectDelta(next.companyId, indexEntry(next)),
 ];
 
-/** The condition of the first write fails if the prospect has the maximum number of notes. */
+/** Returns the writes of a new note. The condition of the first write fails if the prospect has the maximum number of notes. */
 export const insertNote = (note: StoredNote): Write[] => [
   {
     update: attachedKeys.noteCount(note.companyId, note.prospectId),
@@ -50,7 +53,10 @@ export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
   ...noteDelta(next.companyId, indexNote(next)),
 ];
 
-/** The removal of an imported note does not lower the count of notes, because the count does not include imported notes. */
+/**
+ * Returns the writes that remove a note. They do not change the count of notes if the note was imported, because the count does not
+ * include imported notes.
+ */
 export const removeNote = (note: StoredNote): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   ...noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
@@ -63,10 +69,10 @@ export const removeNote = (note: StoredNote): Write[] => [
 const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
   attachedKeys.note(companyId, prospectId, createdAt, id);
 
-/** A locator is the row that finds a note or appointment by its id. The type `place` is an old name that stored rows still have. */
+/** A locator is the row that finds a note or appointment by its id. Stored rows have the older name `place` as their type. */
 const Locator = z.object({ type: z.literal("place"), prospectId: Id });
 
-/** Use it in the transaction that writes the note or appointment. */
+/** Returns the write of a locator. Put it into the transaction that writes the note or appointment. */
 export const locatorWrite = (key: Key, prospectId: number): Write => ({
   put: { ...key, type: "place", prospectId },
   when: absent,
@@ -77,7 +83,7 @@ export async function findLocator(table: Reads, key: Key): Promise<number | unde
   return found === undefined ? undefined : Locator.parse(found).prospectId;
 }
 
-/** The key of a note consists of these values and the note's id. */
+/** The parts of a note's key, apart from the note's id. */
 export interface NoteLocator {
   readonly prospectId: number;
   readonly createdAt: string;
@@ -94,8 +100,8 @@ const PackedLocator = z.tuple([Id, Id]);
 export const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
 /**
- * A locator is a row that finds a note by its id. A separate locator costs as much to write as a note. So the locators of imported notes
- * are packed into one row for each block of 128 ids.
+ * Returns the row with the locators of imported notes. A separate locator costs as much to write as a note, so the locators of a block of
+ * 128 ids are packed into one row.
  */
 export const packNoteLocators = (
   companyId: number,
@@ -108,8 +114,8 @@ export const packNoteLocators = (
   });
 
 /**
- * Returns a map from note ids to the other parts of the notes' keys: prospect id and creation time. A note from a packed row may have been
- * deleted since.
+ * Returns the other parts of the notes' keys by note id: prospect id and creation time. A note from a packed row may have been deleted
+ * since.
  */
 export async function findNoteLocators(
   table: Reads,
@@ -137,7 +143,8 @@ export async function findNoteLocators(
 }
 
 /**
- * Returns a note or appointment with its prospect. Returns undefined if one of the rows is missing or the caller may not see the prospect.
+ * Returns a note or appointment with its prospect. Returns undefined if one of the rows is missing or the caller may not see the
+ * prospect.
  */
 export async function findAttached(
   { table }: ReadContext,
@@ -148,8 +155,8 @@ export async function findAttached(
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
   const row = items.find(({ type }) => type === "prospect");
-  // The prospect's row may be missing after a failed import, whose rows are being removed: the rows of prospects are removed before the
-  // rows that find their notes.
+  // The prospect's row may be missing while the rows of a failed import are being deleted. The rows of its prospects are deleted before
+  // the locators of its notes.
   if (row === undefined) return undefined;
   const prospect = storedProspect(row);
   const exists = item !== undefined && isVisible(caller, prospect);

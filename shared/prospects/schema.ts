@@ -10,7 +10,7 @@ import { StatusSummary, Tag } from "#shared/reference/schema.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
 
 /**
- * A JSON object within limits, which the API returns exactly as it was sent. The object is never rebuilt key by key, so that a key such as
+ * A JSON object of limited size. The API returns it exactly as it was sent. It is never rebuilt key by key, so that a key such as
  * `__proto__` remains plain data.
  */
 export const CustomFields = z
@@ -32,13 +32,19 @@ export const CustomFields = z
     z.meta({ type: "object", additionalProperties: true, maxProperties: limits.customFieldKeys }),
   );
 
-/** Whether the JSON text is small enough and well-formed. JSON.stringify escapes lone surrogates, so a regular expression finds them. */
+/**
+ * Returns true if the JSON text is small enough and well-formed. JSON.stringify escapes lone surrogates (halves of characters), so a
+ * regular expression finds them.
+ */
 function fits(value: Record<string, unknown>): boolean {
   const json = JSON.stringify(value);
   return Buffer.byteLength(json) <= limits.customFieldBytes && !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json);
 }
 
-/** The check is iterative and not recursive, so that deep nesting cannot exhaust the stack. */
+/**
+ * Returns true if the object is not nested too deeply. The check uses a loop instead of recursion, so that deep nesting cannot exhaust
+ * the stack.
+ */
 function isShallow(value: Record<string, unknown>): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -72,10 +78,10 @@ export type Appointment = z.infer<typeof Appointment>;
   fields: { status: "A change to `cancelled` cancels the appointment." },
 }));
 
-/** The tag is inside an object, so that the object can get further fields about the prospect's use of the tag. */
+/** The tag is inside an object, so that later versions can add fields about the prospect's use of the tag. */
 const ProspectTag = named("ProspectTag", z.object({ tag: Tag }), "A tag of a prospect.");
 
-/** The fields of a prospect that both a list and a read of a single prospect return. */
+/** The fields of a prospect that lists and single prospects have in common. */
 export const prospectFields = {
   id: Id,
   name: z.nullable(z.string()),

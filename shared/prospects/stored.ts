@@ -16,11 +16,11 @@ const statusChange = {
   changedBy: Id,
   source: z.string(),
   createdAt: Timestamp,
-  /** The version of the prospect after this change. It determines the order of changes in the same millisecond. */
+  /** The version of the prospect after this change. It gives the order of changes in the same millisecond. */
   version: count,
 };
 
-/** The last status change is part of the prospect's row. The next status change moves it to a separate row. */
+/** The last status change is part of the prospect's row. The next change moves it to a separate row. */
 export const LastStatusChange = z.object(statusChange);
 export type LastStatusChange = z.infer<typeof LastStatusChange>;
 
@@ -37,7 +37,7 @@ export const StoredNote = z.object({
   updatedAt: Timestamp,
   createdBy: z.nullable(Id),
   version: z.int(),
-  /** The id of the import, only for imported notes. They emit no events. */
+  /** The id of the import that created the note. Imported notes make no events. */
   importId: z.optional(z.string()),
 });
 export type StoredNote = z.infer<typeof StoredNote>;
@@ -48,7 +48,7 @@ export const AppointmentStatus = named(
   "How far an appointment has come.",
 );
 
-/** Fields that both the API and the table have. */
+/** The fields that the API and the table have in common. */
 export const appointmentFields = {
   id: Id,
   prospectId: Id,
@@ -70,15 +70,15 @@ export const StoredAppointment = z.object({
   assignedToUserId: z.nullable(Id),
   createdBy: z.nullable(Id),
   version: z.int(),
-  /** The row is kept after the deletion, because the event `appointment.cancelled` is made from it. */
+  /** The time of the deletion. The row of a deleted appointment is kept, because the event `appointment.cancelled` is made from it. */
   deletedAt: z.optional(Timestamp),
   importId: z.optional(z.string()),
 });
 export type StoredAppointment = z.infer<typeof StoredAppointment>;
 
 /**
- * A field that may be missing in the row and is then read as null. Empty fields are not stored, because their names would be a seventh of a
- * row, and DynamoDB charges reads by size.
+ * A field that may be missing in the row and is then read as null. Empty fields are not stored, because their names would be a seventh of
+ * a row, and DynamoDB charges reads by size.
  */
 const unset = <S extends z.ZodMiniType>(schema: S) => z._default(z.nullable(schema), null);
 const list = <S extends z.ZodMiniType>(schema: S) => z._default(z.array(schema), []);
@@ -93,21 +93,22 @@ export const StoredProspect = z.object({
   emailAddress: unset(z.string()),
   lat: unset(z.number()),
   lng: unset(z.number()),
-  /** A copy of the address row, so that a list reads no address rows. */
+  /** A copy of the address, so that a list need not read address rows. */
   address: unset(Address),
   statusId: unset(Id),
   lastStatusChange: unset(LastStatusChange),
   /** Number of status changes before the last one. Each has a separate row. */
   pastStatusChanges: z.optional(count),
-  /** Copies of the soonest appointments. They are renewed when an appointment is written (see agenda.ts). */
+  /** Copies of the soonest appointments. They are updated when an appointment is written (see agenda.ts). */
   upcoming: list(StoredAppointment),
   /**
-   * Set if the prospect may have more upcoming appointments than the copies. They start after the copies and at the latest at this time.
+   * An upper bound for the start of upcoming appointments that are not among the copies. They start after the copies. Null if there are
+   * none.
    */
   moreUpcomingUntil: unset(Timestamp),
   /**
-   * The time in the key of the agenda row (see agenda.ts). No appointment starts later, and the time never decreases. Undefined without
-   * appointments.
+   * The time in the key of the agenda (see agenda.ts). No appointment starts later, and the time never decreases. Undefined if the
+   * prospect has had no appointments.
    */
   agendaUntil: sometimes,
   /** The time of the last change of an appointment, in milliseconds since the epoch. Such a change does not change `updatedAt`. */
@@ -118,23 +119,23 @@ export const StoredProspect = z.object({
   source: unset(z.string()),
   sourceId: unset(z.string()),
   sourceCreatedAt: unset(Timestamp),
-  /** JSON text, because DynamoDB limits nesting to 32 levels and numbers to 1e126. */
+  /** JSON text. As a DynamoDB map, nesting would be limited to 32 levels and numbers to 1e126. */
   customFieldData: unset(z.string()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   createdBy: Id,
   updatedBy: Id,
-  /** Number of writes of this row, for optimistic locking and for event ids. */
+  /** Number of writes of this row. It is used for optimistic locking and for the ids of events. */
   version: count,
   deletedAt: sometimes,
   /** Id of the last import that changed this prospect. If the import is repeated, it does not change the prospect again. */
   changedByImport: z.optional(z.string()),
-  /** The id of the import, only for imported prospects. Their insert emits no event. */
+  /** The id of the import that created the prospect. Creating an imported prospect makes no event. */
   importId: z.optional(z.string()),
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;
 
-/** The fields that conditions use, and the fields that tell what the row is. Each of them is a separate attribute of the row. */
+/** The fields that conditions use, and the fields that say what the row is. Each is a separate attribute of the row. */
 const columns = {
   type: true,
   id: true,
@@ -165,8 +166,8 @@ export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 const writtenShape = (): ProspectShape => (process.env.PROSPECT_SHAPE === "1" ? 1 : 2);
 
 /**
- * Returns the row without its key. The attribute `fields` contains all other fields as JSON text, because the SDK needs much more time for
- * twenty attributes than for one (docs/decisions/2026-11-22-packed-prospects.md). Empty fields are omitted.
+ * Returns the row without its key. The attribute `fields` contains all other fields as JSON text, because the SDK needs much more time
+ * for twenty attributes than for one (docs/decisions/2026-11-22-packed-prospects.md). Empty fields are left out.
  */
 export function prospectItem(prospect: StoredProspect, shape = writtenShape()): Item {
   if (shape === 1) return filled(prospect);
@@ -177,7 +178,7 @@ export function prospectItem(prospect: StoredProspect, shape = writtenShape()): 
   };
 }
 
-/** Omits `formattedAddress` if `formatted` computes the same text from the other fields. */
+/** Returns the address for the row. `formattedAddress` is left out if `formatted` computes the same text from the other fields. */
 function packedAddress({ formattedAddress, ...lines }: Address): Item {
   return { ...filled(lines), ...(formattedAddress !== formatted(lines) && { formattedAddress }) };
 }
@@ -188,22 +189,22 @@ const filled = (fields: object): Item =>
 const isUnset = (value: unknown): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 
-/** Parses a row and validates all of its fields. Throws if the row is missing. */
+/** Parses a row and validates all its fields. Throws if the row is missing. */
 export const storedProspect = (item: Item | undefined): StoredProspect =>
   StoredProspect.parse(item?.fields === undefined ? item : unpacked(item));
 
-/** `sampledProspect` validates one row in this number of rows. */
+/** `sampledProspect` validates one of this many rows. */
 const SAMPLE = 64;
 let sampled = 0;
 
 /**
- * Parses a row of a page. Validates only a sample of the rows, because the validation of rows that this service has written would take a
- * sixth of a list's processor time.
+ * Parses a row of a page. Only a sample of the rows is validated completely. This service has written the rows, and validating all would
+ * take a sixth of a list's processor time.
  */
 export const sampledProspect = (item: Item): StoredProspect =>
   item.fields === undefined || sampled++ % SAMPLE === 0 ? storedProspect(item) : unpacked(item);
 
-/** Validates the separate attributes. Of `fields`, validates only that it is a JSON object. */
+/** Parses a row. The separate attributes are validated. Of `fields`, only the JSON syntax is checked. */
 function unpacked(item: Item): StoredProspect {
   const { fields = "", ...separate } = Columns.parse(item);
   const { address, ...filledFields } = PackedFields.parse(JSON.parse(fields));

@@ -26,12 +26,12 @@ import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shar
 import { currentDictionary, type Dictionary, forgetDictionary } from "#shared/reference/dictionary.ts";
 import type { TagChoice } from "#shared/reference/input.ts";
 
-/** The `source` of a prospect that an HTTP request created without one. */
+/** The `source` of a prospect that the API creates, if the request contains none. */
 const DEFAULT_SOURCE = "api";
-/** The `source` of prospects and status changes of an import. */
+/** The `source` of prospects and status changes that come from an import. */
 export const IMPORT_SOURCE = "csv-import";
 
-/** Retries if a referenced status, user or address changes concurrently. */
+/** Creates a prospect. Tries again if its status, user or address changes concurrently. */
 export const createProspect = (context: ApiContext, caller: Caller, input: NewProspect): Promise<Prospect> =>
   optimistic(() =>
     create(context, caller, input).catch((error: unknown) => {
@@ -79,7 +79,6 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect): 
   return made;
 }
 
-/** Writes nothing if the patch changes nothing. */
 export function updateProspect(
   context: ApiContext,
   caller: Caller,
@@ -96,21 +95,21 @@ export function updateProspect(
   });
 }
 
-/** A change of a prospect. An undefined field is not changed. */
+/** A change of a prospect. A field that is undefined does not change. */
 export interface Change {
   readonly patch?: ProspectPatch;
-  /** All tags of the prospect after the change. Each must exist in the company. */
+  /** All tags that the prospect has after the change. Each must exist in the company. */
   readonly tagIds?: readonly number[] | undefined;
   /** The text of a new note. */
   readonly note?: string | undefined;
-  /** The import to which the change belongs. */
+  /** The id of the import that makes the change. */
   readonly importId?: string;
 }
 
 /**
- * Changes a prospect for an import, in one transaction with its new note. If this import has already changed the prospect, does nothing, so
- * that a repeated import does not undo later changes of users. Throws ApiError if the caller cannot see the prospect or the prospect has
- * reached a limit.
+ * Changes a prospect for an import, in one transaction with its new note. Does nothing if this import has already changed the prospect,
+ * so that a repeated import does not undo later changes of users. Throws ApiError if the caller cannot see the prospect or the prospect
+ * has reached a limit.
  */
 export const changeByImport = (
   context: ApiContext,
@@ -126,7 +125,7 @@ export const changeByImport = (
     await writeChange(context, caller, current, { ...(await changeOf(current)), importId }, dictionary);
   });
 
-/** Writes the change, the status history and the new note. Returns the changed prospect, or `current` if the change changes no field. */
+/** Writes the change, the status history and the new note. Returns the changed prospect, or `current` if no field changes. */
 async function writeChange(
   context: ApiContext,
   caller: Caller,
@@ -141,8 +140,8 @@ async function writeChange(
   const own = isSame
     ? [changeOfNotes(caller, current.id, context.clock.now(), current.importId)]
     : await changeWrites(context, current, next, links, dictionary);
-  // The first write of `insertNote` checks the number of notes. It must come first, because a failure at index 0 is reported as too many
-  // notes.
+  // The first write of `insertNote` checks the number of notes. It must come first in the transaction, because a failure at index 0 is
+  // reported as too many notes.
   const writes = note === undefined ? own : [...insertNote(note), ...own];
   await context.table.transact(writes).catch((error: unknown) => {
     throw note !== undefined && failsAt(error, 0) ? tooManyNotes() : error;
@@ -177,7 +176,10 @@ async function changed(
   return { next: { ...next, ...moved, ...(importId !== undefined && { changedByImport: importId }) }, links };
 }
 
-/** If the status changes, adds the change to `next` and moves the previous status change to a separate row. */
+/**
+ * Returns the writes of a change. If the status changes, the change becomes part of `next`, and the previous status change moves to a
+ * separate row.
+ */
 async function changeWrites(
   context: ApiContext,
   current: StoredProspect,
@@ -200,7 +202,7 @@ async function changeWrites(
   return [...writes, ...links(next.id, next.updatedAt)];
 }
 
-/** Hides the prospect from every read but keeps its rows. */
+/** Deletes a prospect: hides it from every read, but keeps its rows. */
 export function deleteProspect(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const current = await readVisibleProspect(context, caller, id);
@@ -265,7 +267,7 @@ function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields)
   };
 }
 
-/** Rows are plain data with a fixed order of fields, so equal JSON texts mean equal content. */
+/** Equal JSON texts mean equal content, because rows are plain data with a fixed order of fields. */
 const sameProspect = (a: StoredProspect, b: StoredProspect): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /** Replaces all tags. Writes nothing if the prospect already shows these tags in this order. */
@@ -287,7 +289,10 @@ function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
   if (unknown.length > 0) throw badReference("a tag", ...unknown);
 }
 
-/** Whether the prospect already shows the wanted tags in this order. The row may also contain ids of deleted tags, which are not shown. */
+/**
+ * Returns true if the prospect already shows the wanted tags in this order. The row may also contain ids of deleted tags, which are not
+ * shown.
+ */
 function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
   return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
 }

@@ -1,4 +1,4 @@
-/** Writes the filled cells of an imported row into an existing prospect. */
+/** Writes the cells of an imported row that are not empty into an existing prospect. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -22,11 +22,11 @@ export interface ImportOfChanges {
   readonly importId: string;
   readonly by: MatchBy;
   readonly dictionary: Dictionary;
-  /** Maps the case-folded tags of the file to tag ids. The import has created missing tags. */
+  /** Tag ids by the case-folded text of the tag. The import has already created missing tags. */
   readonly tagIds: ReadonlyMap<string, number>;
 }
 
-/** Changes the prospect. Returns a message if the prospect cannot be changed any more, and undefined otherwise. */
+/** Changes the prospect. Returns a message if the prospect can no longer be changed, and undefined otherwise. */
 export async function changeByRow(
   context: ApiContext,
   caller: Caller,
@@ -55,15 +55,15 @@ export async function changeByRow(
 const GONE = "the matching prospect was changed or deleted during the import";
 
 /**
- * Whether the prospect still has the key of the row (id, source id or e-mail address). The import has found the prospect by this key, but
- * the prospect may have changed since.
+ * Returns true if the prospect still has the key of the row (id, source id or e-mail address). The import has found the prospect by this
+ * key, but the prospect may have changed since.
  */
 const hasKeyOf = (by: MatchBy, current: StoredProspect, { sourceId, emailAddress }: FilledCells): boolean =>
   by === "id" || keyOf(by, current) === keyOf(by, { id: current.id, sourceId, emailAddress });
 
 function patchOf(current: StoredProspect, filled: FilledCells, { statuses, users }: Dictionary): ProspectPatch {
   const { name, phoneNumber, emailAddress, lat, lng, source = null, sourceId, statusId, assignedToUserId } = filled;
-  // A prospect may keep an inactive status or user, but it cannot get a new one that is inactive.
+  // A prospect may keep an inactive status or user, but must not get another one that is inactive.
   if (statusId !== null && statusId !== current.statusId && statuses.get(statusId)?.isActive !== true) {
     throw new ApiError("conflict", "status: must be the value of an active status");
   }
@@ -86,8 +86,8 @@ function patchOf(current: StoredProspect, filled: FilledCells, { statuses, users
 }
 
 /**
- * Returns the prospect's address after the filled cells have replaced its parts. Returns undefined if the cells change nothing, so that the
- * prospect keeps its `formattedAddress`, which a client may have sent.
+ * Returns the prospect's address after the cells have replaced its parts. Returns undefined if the cells change nothing. The prospect
+ * then keeps its `formattedAddress`, which a client may have sent.
  */
 function addressOf({ address }: StoredProspect, { address: parts }: FilledCells): NewAddress | undefined {
   const { address1, address2, city, state, zip } = { ...address, ...parts };
@@ -105,8 +105,8 @@ function addressOf({ address }: StoredProspect, { address: parts }: FilledCells)
 }
 
 /**
- * Returns the note of the row, or undefined if one of the newest notes has the same text. An export writes the newest note into its file.
- * An import of this file must not create the note again.
+ * Returns the note of the row. Returns undefined if one of the prospect's newest notes has the same text. An export writes the newest
+ * note into its file, and importing this file must not create the note again.
  */
 async function newNoteOf({ table }: ApiContext, { companyId, id }: StoredProspect, { note }: FilledCells) {
   if (note === null) return undefined;

@@ -1,4 +1,7 @@
-/** Converts the cells of an imported row into a draft of a prospect with its note. The result is a text instead if the row has faults. */
+/**
+ * Converts the cells of an imported row to a draft of a prospect with its note. If the row has faults, the result is a text with the
+ * faults.
+ */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
@@ -8,7 +11,7 @@ import type { Header } from "#shared/prospects/csv/header.ts";
 import { DisplayValue } from "#shared/reference/display-value.ts";
 import { degrees, Email, Id, text } from "#shared/schema.ts";
 
-/** The accepted names in a file: maps case-folded status values and e-mail addresses to ids. */
+/** The names that a file may contain: ids by the case-folded text of a status and by the case-folded e-mail address of a user. */
 export interface Names {
   readonly statuses: ReadonlyMap<string, number>;
   readonly users: ReadonlyMap<string, number>;
@@ -27,13 +30,13 @@ export const Draft = z.object({
     .array(DisplayValue)
     .check(z.maxLength(limits.tagsPerProspect, `must hold at most ${limits.tagsPerProspect} tags`)),
   note: z.nullable(text(limits.note)),
-  /** Undefined if the file has no such column. */
+  /** Undefined if the file has no column `source`. */
   source: z.optional(z.nullable(text(limits.source))),
   sourceId: z.nullable(text(limits.sourceId)),
 });
 export type Draft = z.infer<typeof Draft>;
 
-/** The cells of an imported row that changes a prospect. An empty cell is null or an empty list, and leaves its field unchanged. */
+/** The cells of an imported row that changes a prospect. An empty cell is null or an empty list, and does not change its field. */
 export const FilledCells = z.extend(Draft, { address: AddressPatch });
 export type FilledCells = z.infer<typeof FilledCells>;
 
@@ -49,7 +52,7 @@ interface Fault {
 
 /**
  * Returns the prospect as a draft, or one text with all faults of the row. The text has at most `limits.rowFault` characters and contains
- * no text of a cell.
+ * no text from a cell.
  */
 export const draftOf = (cells: readonly string[], header: Header, names: Names): Draft | Fault =>
   read(cells, header, Draft, (cell, faults) => {
@@ -59,7 +62,7 @@ export const draftOf = (cells: readonly string[], header: Header, names: Names):
     return { ...fieldsOf(cell, header, names, faults), address };
   });
 
-/** Returns the filled cells of a row that changes a prospect, or the faults of the row as `draftOf` does. */
+/** Returns the cells of a row that changes a prospect, or the faults of the row as `draftOf` does. */
 export const filledCellsOf = (cells: readonly string[], header: Header, names: Names): FilledCells | Fault =>
   read(cells, header, FilledCells, (cell, faults) => ({
     ...fieldsOf(cell, header, names, faults),
@@ -68,7 +71,7 @@ export const filledCellsOf = (cells: readonly string[], header: Header, names: N
 
 type Cell = (column: Column) => string;
 
-/** Returns a function that reads the cells of the row by column. The cell of a missing column is read as empty. */
+/** Returns a function that reads the cells of the row by column. A missing column is read as an empty cell. */
 export const cellsOf =
   (cells: readonly string[], { positions }: Header): Cell =>
   (column) =>
@@ -89,7 +92,7 @@ function read<S extends z.ZodMiniType>(
   return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
 }
 
-/** Joins as many distinct faults as the limit allows, and appends the number of the others. */
+/** Joins as many different faults as the limit allows, and appends the number of the remaining ones. */
 function joined(faults: readonly string[]): string {
   const [first = "", ...more] = new Set(faults);
   let text = first;
@@ -104,7 +107,7 @@ function joined(faults: readonly string[]): string {
 
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
-/** An empty cell means no value. Names and numbers are trimmed; other texts are not. */
+/** Reads the cells. An empty cell means no value. Names and numbers are trimmed, and other texts are not. */
 function fieldsOf(cell: Cell, { positions, hasDecimalComma }: Header, names: Names, faults: string[]) {
   const exact = (column: Column): string | null => cell(column) || null;
   const degrees = (column: Column): number | null => {
@@ -131,7 +134,7 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 function degreesOf(column: Column, given: string, faults: string[]): number | null {
   if (given === "") return null;
-  // Number() returns Infinity for a number above the largest double, and zod would report a type error for Infinity.
+  // Number() returns Infinity for a number above the largest double. For Infinity, zod would report a type error.
   if (decimal.test(given) && Number.isFinite(Number(given))) return Number(given);
   faults.push(`${column}: must be a number`);
   return null;
@@ -139,7 +142,7 @@ function degreesOf(column: Column, given: string, faults: string[]): number | nu
 
 const addressColumns = ["address1", "address2", "city", "state", "zip"] as const;
 
-/** Null if a required part is missing. A row with coordinates is valid without an address. */
+/** Returns the address. Returns null if a required part is missing, because a row with coordinates is valid without an address. */
 function addressOf(cell: Cell): NewAddress | null {
   const [address1, city, state, zip] = [cell("address1"), cell("city"), cell("state"), cell("zip")];
   if (address1 === "" || city === "" || state === "" || zip === "") return null;
@@ -147,8 +150,8 @@ function addressOf(cell: Cell): NewAddress | null {
 }
 
 /**
- * An export writes the assignee's name and e-mail address into two columns. The e-mail address takes precedence, because names may be
- * ambiguous.
+ * Returns the column that determines the assignee. An export writes the assignee's name and e-mail address into two columns. The e-mail
+ * address is preferred, because names may be ambiguous.
  */
 const assigneeColumn = (cell: Cell): Column =>
   cell("assignedToEmail").trim() === "" ? "assignedTo" : "assignedToEmail";
@@ -168,8 +171,8 @@ function idOf(
 }
 
 /**
- * Returns the distinct tags of the cell; two tags that differ only in case count as one. Returns at most one tag more than a prospect may
- * have, which is enough for the validation to fail. For each faulty tag, zod would create an object.
+ * Returns the different tags of the cell. Two tags that differ only in upper and lower case count as one. The result contains at most one
+ * tag more than a prospect may have, which is enough for the validation to fail. For each faulty tag, zod would create an object.
  */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
@@ -183,7 +186,7 @@ function faultOf(issue: z.core.$ZodIssue): string {
   return `${column}: ${messageOf(issue)}`;
 }
 
-/** Returns the message of the schema. The ranges of numbers have no message in their schema, so it is made here. */
+/** Returns the message of the schema. The limits of numbers have no message in their schema, so it is made here. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "too_big" && issue.origin === "number") return `must be at most ${issue.maximum}`;
   if (issue.code === "too_small" && issue.origin === "number") return `must be at least ${issue.minimum}`;

@@ -9,15 +9,15 @@ export type Encoding = z.infer<typeof Encoding>;
 
 export type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** The number of bytes at the start of a file that identify a workbook or UTF-16. */
+/** Number of bytes at the beginning of a file that show whether it is a workbook or UTF-16. */
 const START_BYTES = 4;
 
 /** The first bytes of a ZIP archive (such as xlsx, ods and numbers files), of an empty ZIP archive, and of an xls file. */
 const workbooks = [Buffer.of(0x50, 0x4b, 3, 4), Buffer.of(0x50, 0x4b, 5, 6), Buffer.of(0xd0, 0xcf, 0x11, 0xe0)];
 
 /**
- * Returns the encoding of a file. A byte order mark or an ASCII character in two bytes shows UTF-16. Any other file is UTF-8 if all of its
- * bytes are valid in UTF-8, and Windows-1252 otherwise. So a file in UTF-8 is read to its end. Throws BadFile for a workbook.
+ * Returns the encoding of a file. A byte order mark, or an ASCII character in two bytes, shows UTF-16. Any other file is UTF-8 if all its
+ * bytes are valid UTF-8, and otherwise Windows-1252. A file in UTF-8 is therefore read to its end. Throws BadFile for a workbook.
  */
 export async function encodingOf(bytes: Bytes): Promise<Encoding> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -35,7 +35,7 @@ export async function encodingOf(bytes: Bytes): Promise<Encoding> {
   return utf16ByStart(start) ?? (isUtf8 ? "utf-8" : "windows-1252");
 }
 
-/** Returns undefined for a file that is not UTF-16. Throws BadFile for a workbook. */
+/** Returns undefined if the file is not UTF-16. Throws BadFile for a workbook. */
 function utf16ByStart(start: Uint8Array): Encoding | undefined {
   if (workbooks.some((signature) => signature.equals(start.subarray(0, START_BYTES)))) {
     throw new BadFile(
@@ -61,12 +61,12 @@ function isDecodable(decoder: TextDecoder, bytes: Uint8Array, more: boolean): bo
   }
 }
 
-/** Size in bytes of the pieces to decode. Larger chunks are cut, so that a consumer of the text can stop early. */
+/** Maximum bytes that are decoded at a time. Larger chunks are divided, so that a reader of the text can stop early. */
 const PIECE_BYTES = 64 * 1024;
 
 /**
  * Control characters other than tabs and line breaks, and the characters of the five bytes that Windows-1252 leaves undefined. They show
- * that a file is not text. All other bytes are valid in Windows-1252, so decoding alone does not find such a file.
+ * that a file is not text. The decoder does not find such a file, because it accepts every byte as Windows-1252.
  */
 const notText = /[\p{Cc}--[\t-\r]]/v;
 
@@ -82,8 +82,8 @@ export async function* decoded(bytes: Bytes, encoding: Encoding): AsyncGenerator
 }
 
 /**
- * Decodes bytes. If `more` is true, the decoder keeps an incomplete character at the end of the bytes for the next call. All bytes of a
- * file are decoded with `more`, and a last call without bytes ends the text. Otherwise several releases of Node.js 20 to 24 decode 0x80 to
+ * Decodes bytes. With `more`, the decoder keeps an incomplete character at the end of the bytes for the next call. All bytes of a file
+ * are decoded with `more`, and a last call without bytes ends the text. Otherwise several releases of Node.js 20 to 24 decode 0x80 to
  * 0x9F of Windows-1252 as Latin-1 (https://github.com/nodejs/node/issues/56542).
  */
 function decode(decoder: TextDecoder, encoding: Encoding, bytes: Uint8Array, more: boolean): string {

@@ -18,26 +18,26 @@ import { Id } from "#shared/schema.ts";
 const ExportedNote = z.pick(StoredNote, { id: true, prospectId: true, body: true, createdAt: true });
 type ExportedNote = z.infer<typeof ExportedNote>;
 
-/** The number of notes of a prospect. Imported notes are not counted. */
+/** Number of notes of a prospect. Imported notes are not counted. */
 const NoteCount = z.object({ prospectId: Id, notes: z.int() });
 
 const noteFields = Object.keys(ExportedNote.shape);
 
-/** A prospect and its newest note, both as they were when they were read. */
+/** A prospect and its newest note at the time of their reads. */
 export interface ExportRow {
   readonly prospect: StoredProspect;
   readonly note: ExportedNote | undefined;
 }
 
 /**
- * Minimum number of wanted prospects for reading a whole block of 128 ids, which costs about 32 half read units. A single prospect costs
- * half a unit, and its note another half.
+ * Minimum number of wanted prospects for reading a whole block of 128 ids. A block costs about 32 half read units. A single prospect
+ * costs half a unit, and its note another half.
  */
 const WORTH_A_BLOCK = 16;
-/** If a prospect has more notes, its newest note is read by a separate request for half a read unit. */
+/** If a prospect has more notes than this, its newest note is read by a separate request for half a read unit. */
 const FEW_NOTES = 4;
 const PARALLEL = 12;
-/** Maximum size of the cache of blocks, in bytes. Later parts of the export may need other prospects of the same block. */
+/** Maximum bytes of the cache of blocks. Later parts of the export may need other prospects of the same block. */
 const CACHE_BYTES = 16_000_000;
 const ROW_BYTES = 2_000;
 
@@ -46,9 +46,9 @@ type Rows = Map<number, ExportRow>;
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns a function that reads the next prospects of an export, in order. The result is undefined for a prospect without a row. `left` is
- * the number of prospects still to be read in each block of ids. The first read is eventually consistent, at half the price. Rows that are
- * older than the index are read again.
+ * Returns a function that reads the next prospects of an export, in their order. Its result is undefined for a prospect without a row.
+ * `left` is the number of prospects that remain to be read, by block of ids. The first read is eventually consistent, at half the price.
+ * Rows that are older than the search index are read again.
  */
 export function exportRows(
   table: Reads,
@@ -72,7 +72,7 @@ export function exportRows(
     }
   }
 
-  /** Reads the whole block, or only `ids` if the export needs few prospects of the block. */
+  /** Reads the whole block. If the export needs only few prospects of the block, it reads only `ids`. */
   async function rowsOf(block: number, ids: readonly number[]): Promise<Rows[]> {
     const wanted = left.get(block) ?? 0;
     left.set(block, wanted - ids.length);
@@ -185,7 +185,7 @@ function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[]): Rows 
   );
 }
 
-/** Omits the fields that may be large, because the file does not contain them and the cache holds many rows. */
+/** Removes the fields that may be large. The file does not contain them, and the cache contains many rows. */
 const withoutLargeFields = (prospect: StoredProspect): StoredProspect => ({
   ...prospect,
   customFieldData: null,

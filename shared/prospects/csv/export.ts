@@ -1,4 +1,4 @@
-/** The CSV export of all prospects that match the filters, in list order. Memory does not grow with the size of the file. */
+/** The CSV export of all prospects that match the filters, in the order of the list. Its memory does not grow with the size of the file. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -22,7 +22,8 @@ export interface Order {
 }
 
 /**
- * What an export contains: the names of statuses, tags and users, and the list of prospects. Both are read once, when the export begins.
+ * What an export contains: the names of statuses, tags and users, and the ids of the prospects. Both are read once, when the export
+ * begins.
  */
 export interface Selection {
   readonly dictionary: Dictionary;
@@ -54,7 +55,7 @@ function orderOf(matches: Iterable<ProspectRef>, total: number): Order {
   return { ids: ids.subarray(0, size), versions: versions.subarray(0, size) };
 }
 
-/** Ids are encoded as differences, because consecutive prospects in a list mostly have similar ids. */
+/** Encodes the ids as differences, because consecutive prospects in a list usually have similar ids. */
 export function encodeOrder({ ids, versions }: Order): Uint8Array {
   const into = new ByteWriter();
   into.integer(ids.length);
@@ -81,7 +82,8 @@ export function decodeOrder(bytes: Uint8Array): Order {
 }
 
 /**
- * Each prospect is written as it is when its batch is read. Prospects that were deleted, or that the caller may no longer see, are omitted.
+ * Yields the text of the file. Each prospect is written as it is when its batch is read. Prospects that were deleted, or that the caller
+ * may no longer see, are left out.
  */
 export async function exportProspects(
   context: ReadContext,
@@ -97,16 +99,13 @@ async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
 
 export interface Piece {
   readonly text: string;
-  /**
-   * Number of selected prospects that this text covers. Prospects that were omitted from the text count too. A resumed export starts after
-   * the covered prospects.
-   */
+  /** Number of selected prospects that this text covers, including those that were left out. A resumed export begins after them. */
   readonly prospects: number;
 }
 
 /**
- * Yields the text of the file, beginning with the prospect at position `from`. The header comes first if `from` is 0. Reads the next batch
- * while the caller writes the current one.
+ * Yields the text of the file, beginning with the prospect at the position `from`. If `from` is 0, the header comes first. The next batch
+ * is read while the caller writes the current one.
  */
 export async function* exportPieces(
   context: ReadContext,
@@ -119,7 +118,8 @@ export async function* exportPieces(
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();
     const rows = next.done === true ? undefined : rowsOf(next.value);
-    // A caller that stops early never awaits these rows, so mark a failure as handled. The loop below still throws it.
+    // A caller that stops early never awaits these rows. This handler prevents an unhandled rejection. The loop below still throws the
+    // error.
     rows?.catch(() => undefined);
     return rows;
   };

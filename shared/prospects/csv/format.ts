@@ -1,6 +1,6 @@
-/** The format of exported and imported CSV files: columns, and protection against formulas. */
+/** The format of exported and imported CSV files: the columns, and the protection against formulas. */
 
-/** The whole file cannot be imported, for the reason in the message. */
+/** The whole file cannot be imported. The message gives the reason. */
 export class BadFile extends Error {
   override readonly name = "BadFile";
 }
@@ -28,26 +28,26 @@ export const exportColumns = [
   "createdAt",
 ] as const;
 
-/** All columns that an import may contain. `sourceId` is not a column of exports, because the columns of exports must not change. */
+/** All columns that an import may contain. An export has no column `sourceId`, because the columns of exports must not change. */
 export const knownColumns = [...exportColumns, "sourceId"] as const;
 export type Column = (typeof knownColumns)[number];
 
-/** Separates the tags in one cell. A tag cannot contain this character. */
+/** The character between two tags in a cell. No tag contains it. */
 export const TAG_SEPARATOR = ";";
 
 const beginsFormula = /^[=+\-@\t\r]/;
 /**
- * Matches a cell that begins with a guard (a quote before a formula). A client's own text may look the same. `guarded` therefore puts
+ * Matches a cell that begins with a guard (a quote before a formula). A user's own text may look the same. `guarded` therefore puts
  * another quote before such a text, so that an import restores it exactly.
  */
 const isGuarded = /^'+[=+\-@\t\r]/;
 /**
- * Matches a plain number or phone number. It needs no guard, because a spreadsheet does not run it as a formula. A guard would turn a
- * number into text.
+ * Matches a plain number or phone number. A spreadsheet does not run it as a formula, so it needs no guard. A guard would turn a number
+ * into text.
  */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 
-/** Adds a quote before a cell that a spreadsheet would run as a formula. `unguarded` restores the exact text. */
+/** Puts a quote before a cell that a spreadsheet would run as a formula. `unguarded` restores the exact text. */
 export const guarded = (text: string): string =>
   (beginsFormula.test(text) && !isPlain.test(text)) || isGuarded.test(text) ? `'${text}` : text;
 

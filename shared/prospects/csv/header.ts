@@ -1,4 +1,4 @@
-/** The header row of an imported CSV file: which columns the import reads, and how a caller maps other headers to them. */
+/** The header row of an imported CSV file: which columns the import reads, and which headers the user has mapped to them. */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
@@ -10,7 +10,7 @@ const unread: ReadonlySet<Column> = new Set<Column>(["id", "createdBy", "created
 
 export const importColumns: readonly Column[] = knownColumns.filter((column) => !unread.has(column));
 
-/** Maps headers of the file to columns. Null means that the import ignores the column of the file. */
+/** The columns of the import, by the headers in the file. Null means that the import ignores the column of the file. */
 export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(knownColumns))).check(
   z.refine((mapping) => Object.keys(mapping).length <= limits.mappedColumns, {
     error: `must name at most ${limits.mappedColumns} columns`,
@@ -37,9 +37,7 @@ export const MappingText = z.pipe(
 export const MAPPING_TEXT =
   "header in the file -> column of the import, or null to ignore the column. Headers are compared without case.";
 
-/**
- * Nearly every list of prospects has a value in one of these columns. A file without any such value is probably not a list of prospects.
- */
+/** Nearly every list of prospects has a value in one of these columns. A file without such a value is probably not a list of prospects. */
 const essential = [
   "name",
   "phone",
@@ -53,31 +51,31 @@ const essential = [
   "zip",
 ] as const satisfies readonly Column[];
 
-/** The first row of an imported file, and the way in which its cells are read. */
+/** What the header row of an imported file says about the cells of the other rows. */
 export interface Header {
-  /** The number of cells that every row must have. */
+  /** Number of cells that every row must have. */
   readonly width: number;
   readonly positions: Readonly<Partial<Record<Column, number>>>;
-  /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are cut. */
+  /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are shortened. */
   readonly ignored: readonly string[];
   /**
    * Positions of the columns without a header. They are often empty, because a spreadsheet program saves every column that was once used.
    */
   readonly unnamed: readonly number[];
-  /** Whether `1,5` is read as a number. False if the comma is the delimiter. */
+  /** True if `1,5` is read as a number. False if the comma is the delimiter. */
   readonly hasDecimalComma: boolean;
 }
 
 interface Reading {
   readonly mapping?: Mapping | undefined;
   readonly delimiter?: string;
-  /** The column by which rows are matched with prospects. The header must have this column. */
+  /** The column with which rows are matched with prospects. The file must have this column. */
   readonly keyColumn?: Column | undefined;
 }
 
 /**
- * Reads the header row. Throws BadFile if the import can read none of its columns, if a column occurs twice, or if a header of the mapping
- * is missing.
+ * Reads the header row. Throws BadFile if the import can read none of its columns, if a column occurs twice, or if a header of the
+ * mapping is missing.
  */
 export function readHeader(
   cells: readonly string[],
@@ -110,24 +108,24 @@ export function readHeader(
   return { width: cells.length, positions, ignored: [...ignored], unnamed, hasDecimalComma: delimiter !== "," };
 }
 
-/** Whether the row has a value in a column without a header. */
+/** Returns true if the row has a value in a column without a header. */
 export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
   unnamed.some((position) => (cells[position] ?? "").trim() !== "");
 
 /**
- * Whether the row has a value in one of the `essential` columns. A row of another width counts too, because its cells may be in the wrong
- * columns.
+ * Returns true if the row has a value in one of the `essential` columns. A row with a wrong number of cells counts too, because its cells
+ * may be in the wrong columns.
  */
 export const isFilled = (cells: readonly string[], { width, positions }: Header): boolean =>
   cells.length !== width || essential.some((column) => (cells[positions[column] ?? -1] ?? "").trim() !== "");
 
-/** For a file with rows but without any value in the `essential` columns. */
+/** Returns the error for a file whose rows have no value in the `essential` columns. */
 export const nothingFilled = (): BadFile =>
   new BadFile(
     `No row has a name, phone, e-mail, address or coordinates. The first row must name columns of the import: ${importColumns.join(", ")}.`,
   );
 
-/** Returns the column with this name. Ignores case and surrounding blanks. */
+/** Returns the column with this name, ignoring case and surrounding blanks. */
 function columnNamed(header: string): Column | undefined {
   const name = header.trim().toLowerCase();
   return knownColumns.find((column) => column.toLowerCase() === name);

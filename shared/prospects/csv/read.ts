@@ -1,4 +1,4 @@
-/** Parses the text of an uploaded CSV file as a stream, with bounded memory. */
+/** Parses the text of an uploaded CSV file as a stream, with limited memory. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { CsvError, type Options, type Parser, parse } from "csv-parse";
@@ -7,7 +7,8 @@ import { BadFile } from "#shared/prospects/csv/format.ts";
 
 export interface CsvRow {
   /**
-   * Number of the row as in a spreadsheet, from 1. Blank lines count. Line breaks inside a cell and a first line such as `sep=;` do not.
+   * Number of the row as a spreadsheet shows it, from 1. Blank lines count. Line breaks inside a cell and a first line such as `sep=;` do
+   * not count.
    */
   readonly row: number;
   readonly cells: readonly string[];
@@ -17,14 +18,14 @@ const delimiters = [",", ";", "\t"] as const;
 
 export interface Csv {
   readonly delimiter: string;
-  /** The header row and all other rows except blank lines. Throws BadFile if a quoted cell does not end, or if a row is too long. */
+  /** The header row and all other rows except blank lines. Throws BadFile if a quoted cell does not end or a row is too long. */
   readonly rows: AsyncGenerator<CsvRow>;
 }
 
-/** The first line of a file may tell Excel the delimiter. Excel then shows the next line as row 1. */
+/** A first line that tells Excel the delimiter. Excel then shows the next line as row 1. */
 const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
 
-/** Detects the delimiter at the beginning of the text, and returns the rows as a stream. */
+/** Finds the delimiter at the beginning of the text. Returns the rows as a stream. */
 export async function openCsv(text: AsyncIterable<string>): Promise<Csv> {
   const pieces = text[Symbol.asyncIterator]();
   const beginning = await firstLine(pieces);
@@ -47,17 +48,17 @@ async function* filledRows(rows: AsyncIterable<string[]>): AsyncGenerator<CsvRow
 
 const options: Options = {
   bom: false,
-  // Rows of one file may have different line endings.
+  // The rows of one file may have different line endings.
   record_delimiter: ["\r\n", "\n", "\r"],
-  // Accept rows with a wrong number of cells here, because `draftOf` reports them.
+  // Rows with a wrong number of cells are accepted here, because `draftOf` reports them.
   relax_column_count: true,
-  // Treat a quotation mark inside an unquoted cell as text, for example in `6" pipe`.
+  // A quotation mark inside an unquoted cell is text, for example in `6" pipe`.
   relax_quotes: true,
 };
 
 async function* parsed(beginning: string, pieces: AsyncIterator<string>, delimiter: string): AsyncGenerator<string[]> {
   const parser = acceptingAnyWidth(parse({ ...options, delimiter }));
-  // Ignore the error here. A failed input destroys the parser, and the loop below throws the error.
+  // The error is ignored here. It also destroys the parser, and the loop below then throws it.
   const feeding = pipeline(Readable.from(bounded(beginning, pieces, parser), { objectMode: true }), parser);
   feeding.catch(() => undefined);
   try {
@@ -78,8 +79,8 @@ interface ParserState {
 }
 
 /**
- * Makes csv-parse accept rows of any width without creating errors. Although the option above allows such rows, csv-parse creates an error
- * with a stack for each row of another width, blank lines included. A file of such rows would be 20 times slower and time out.
+ * Makes csv-parse accept rows of any width without creating errors. The option above allows such rows, but csv-parse still creates an
+ * error with a stack for each of them, including blank lines. A file of such rows would be 20 times slower and would time out.
  */
 function acceptingAnyWidth(parser: Parser): Parser {
   const state: ParserState = Reflect.get(parser, "state");
@@ -105,8 +106,8 @@ async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser
 }
 
 /**
- * Returns the beginning of the file, for the detection of the delimiter. It ends with the chunk that contains the end of the first line
- * with text.
+ * Returns the beginning of the file, in which the delimiter is then searched. It ends with the chunk that contains the end of the first
+ * line with text.
  */
 async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
   let text = "";

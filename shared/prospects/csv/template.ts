@@ -1,10 +1,10 @@
-/** The empty file that users fill in for an import. */
+/** The empty CSV file that users fill in for an import. */
 import { importColumns } from "#shared/prospects/csv/header.ts";
 
-/** Omits `assignedToEmail`, because `assignedTo` accepts an e-mail address too. */
+/** The columns of the file. `assignedToEmail` is left out, because `assignedTo` accepts an e-mail address too. */
 const columns = importColumns.filter((column) => column !== "assignedToEmail");
 
 export async function* templateText(): AsyncGenerator<string> {
-  // The names of columns need no quotes, so this small function does not load the writer of CSV files.
+  // The names of columns need no quotes. This function therefore does not load the writer of CSV files.
   yield `${columns.join(",")}\r\n`;
 }

@@ -1,4 +1,4 @@
-/** Writes CSV text with CRLF line endings. A cell that a spreadsheet would run as a formula gets a leading quote. */
+/** Writes CSV text with CRLF line endings. A cell that a spreadsheet would run as a formula gets a quote at its beginning. */
 import { stringify } from "csv-stringify/sync";
 import { guarded } from "#shared/prospects/csv/format.ts";
 
@@ -8,7 +8,7 @@ const options = {
   quoted_match: /[\r\n]/,
 } as const;
 
-/** Each row ends with a line break. */
+/** Returns the rows as CSV text. Each row ends with a line break. */
 export const csvText = (rows: readonly (readonly string[])[]): string =>
   rows.length === 0
     ? ""
@@ -17,7 +17,7 @@ export const csvText = (rows: readonly (readonly string[])[]): string =>
         options,
       );
 
-/** Writes a number without an exponent. `guarded` treats a negative number with an exponent as a formula and would add a quote. */
+/** Writes a number without an exponent. `guarded` would treat a negative number with an exponent as a formula. */
 export function decimal(value: number): string {
   const [digits = "", exponent] = String(value).split("e-");
   if (exponent === undefined) return digits;

@@ -1,4 +1,7 @@
-/** Reads the rows from which the company index is built, in blocks of 128 ids, so that memory does not grow with the company. */
+/**
+ * Reads the rows from which a company's search index is built. It reads blocks of 128 ids, so that the memory does not grow with the
+ * company.
+ */
 import * as z from "zod/mini";
 import type { NoteRef, Records, SomeRecords } from "#shared/company-index/record.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -20,22 +23,22 @@ export const indexRecords = (table: Table): Records => ({
 });
 
 /**
- * Reads all prospects and notes. The row of an id range is written before the rows in the range, so this function finds every row that
- * existed at the start.
+ * Yields all prospects and notes. The row of an id range is written before the rows in the range, so every row that existed at the
+ * beginning is found.
  */
 async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRecords> {
   const ranges: z.infer<typeof Range>[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const range = Range.parse(item);
-    // Skip the id ranges of unfinished imports, because their rows are not visible yet.
+    // The id ranges of unfinished imports are skipped, because their rows are not visible yet.
     if (range.importId === undefined) ranges.push(range);
   }
   const underWay: Promise<SomeRecords>[] = [];
   for (const { from, to } of ranges) {
     for (let block = from; block <= to; block++) {
       const read = readBlock(table, companyId, block);
-      // Mark a failure as handled until the read is awaited below, because Node.js ends the process after an unhandled rejection. The await
-      // still throws it.
+      // This handler prevents an unhandled rejection, which would end the process before the read is awaited below. The await still
+      // throws the error.
       read.catch(() => undefined);
       underWay.push(read);
       const first = underWay.length < PARALLEL ? undefined : underWay.shift();
@@ -71,5 +74,5 @@ const recordsIn = (items: readonly Item[]): SomeRecords => ({
   notes: items.flatMap((item) => (item.type === "note" ? [indexNote(StoredNote.parse(item))] : [])),
 });
 
-/** DynamoDB rejects a batch with duplicate keys. */
+/** Returns the keys without duplicates, because DynamoDB rejects a batch with equal keys. */
 const distinct = (all: readonly Key[]): Key[] => [...new Map(all.map((key) => [`${key.pk}|${key.sk}`, key])).values()];

@@ -1,6 +1,6 @@
 /**
- * Compares a company's index with its rows while reads and writes continue. A record that has just been written may differ, so only a
- * difference that lasts is a fault.
+ * Compares a company's search index with its rows while reads and writes continue. A record that has just been written may differ, so
+ * only a difference that remains is a fault.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -98,7 +98,10 @@ async function compareAll(
   return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Mismatches() };
 }
 
-/** Removes the record from `seen` if its fingerprint is equal. Records that remain in `seen` differ from their rows or have no row. */
+/**
+ * Removes the record from `seen` if its fingerprint is equal. The records that remain in `seen` at the end differ from their rows or have
+ * no row.
+ */
 function removeIfEqual(seen: Map<number, Fingerprint>, id: number, expected: Fingerprint): boolean {
   const isEqual = seen.get(id)?.hash === expected.hash;
   if (isEqual) seen.delete(id);
@@ -135,7 +138,7 @@ async function compareAgain(
     if (verdict !== "fine" && verdict !== "being written") faults.push(`prospect ${id} ${verdict}`);
   }
   for (const [id, prospectId] of mismatches.notes) {
-    // Skip notes of deleted prospects, because no search finds them.
+    // Notes of deleted prospects are skipped, because no search finds them.
     if (typeof after.prospects.get(prospectId) !== "object") continue;
     const seen = { entry: index.notes.get(id), times: index.repeated.notes.get(id) };
     const verdict = faultOf(before.notes.get(id), after.notes.get(id), seen);
@@ -158,8 +161,8 @@ function rowsIn({ prospects, notes }: SomeRecords) {
 }
 
 /**
- * Compares a record in the index with its row. Returns "fine", "being written" if the row has changed during the comparison, or otherwise
- * the end of a sentence that describes the fault.
+ * Compares a record in the index with its row. Returns "fine", or "being written" if the row has changed during the comparison. Otherwise
+ * returns the end of a sentence that describes the fault.
  */
 function faultOf(
   before: RowState,
@@ -182,7 +185,7 @@ function faultOf(
 
 export class Mismatches {
   readonly prospects = new Set<number>();
-  /** Maps the id of each note to the id of its prospect. */
+  /** The ids of differing notes, each with the id of its prospect. */
   readonly notes = new Map<number, number>();
 
   get size(): number {
@@ -206,10 +209,10 @@ export class Mismatches {
   }
 }
 
-/** Version and hash of a record. They use less memory than records: about 200 MB for a million. */
+/** The version and the hash of a record. They need less memory than the record: about 200 MB for a million. */
 export interface Fingerprint {
   readonly version: number;
-  /** A hash of the content, cut to 48 bits so that a number represents it exactly. */
+  /** A hash of the content with 48 bits, so that a number represents it exactly. */
   readonly hash: number;
   readonly prospectId: number;
 }
@@ -220,14 +223,14 @@ export const fingerprintOf = (record: IndexEntry | NoteText): Fingerprint => ({
   prospectId: "noteId" in record ? record.prospectId : record.id,
 });
 
-/** The fields are sorted, so equal records have equal texts. */
+/** The fields are sorted, so that equal records have equal texts. */
 const canonical = (record: IndexEntry | NoteText): string => JSON.stringify(Object.entries(record).sort());
 
 /** Collects fingerprints of all records in the index, or only of the records in `only`. */
 export class IndexedRecords implements RecordVisitor {
   readonly prospects = new Map<number, Fingerprint>();
   readonly notes = new Map<number, Fingerprint>();
-  /** For each record that occurs more than once, the number of occurrences. */
+  /** Records that occur more than once, with the number of occurrences. */
   readonly repeated = { prospects: new Map<number, number>(), notes: new Map<number, number>() };
   readonly #only: { readonly prospects: ReadonlySet<number>; readonly notes: ReadonlyMap<number, number> } | undefined;
 
@@ -247,7 +250,7 @@ export class IndexedRecords implements RecordVisitor {
     this.notes.set(note.noteId, fingerprintOf(note));
   }
 
-  /** Drops the notes of deleted prospects. They stay in the index until a merge, but no search finds them. */
+  /** Removes the notes of deleted prospects. They remain in the index until a merge of index parts, but no search finds them. */
   dropNotesWithoutProspect(): void {
     for (const [id, { prospectId }] of this.notes) if (!this.prospects.has(prospectId)) this.notes.delete(id);
   }

@@ -1,4 +1,4 @@
-/** Lists those addresses of a company that the caller may see, sorted by id. */
+/** Lists the addresses of a company that the caller may see, sorted by id. */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { assigneesOf } from "#shared/company-index/search/match.ts";
@@ -21,13 +21,13 @@ const MOST_BLOCKS_AT_ONCE = 32;
 
 export interface AddressPage {
   readonly addresses: readonly Address[];
-  /** The last id that was checked, where the next page begins. Undefined if there are no more addresses. */
+  /** The last id that was checked. The next page begins after it. Undefined if there are no more addresses. */
   readonly after: number | undefined;
 }
 
 /**
- * Reads the blocks of ids that the company has reserved for addresses, so a separate list of addresses is not needed. For a user who sees
- * only some of the addresses, one request reads a limited number of blocks, even if it then finds fewer addresses than requested.
+ * Reads the blocks of ids that the company has reserved for addresses, so that no separate list of addresses is needed. For a user who
+ * sees only some of the addresses, one request reads a limited number of blocks, even if it then finds fewer addresses than requested.
  */
 export async function listAddresses(
   context: ReadContext,
@@ -47,7 +47,7 @@ export async function listAddresses(
     const found = read.flat().filter(({ id }) => id > after);
     addresses.push(...(isRestricted ? await visibleOf(context, caller, found) : found));
     next += some.length;
-    // Read more blocks next time, because the user may see only few addresses of each block.
+    // The user may see only few addresses of each block, so the next round reads more blocks.
     if (isRestricted) atOnce = Math.min(2 * atOnce, MOST_BLOCKS_AT_ONCE);
   }
   const shown = addresses.slice(0, limit);
@@ -60,8 +60,8 @@ const lastOf = (block: number | undefined): number | undefined =>
   block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
 
 /**
- * Returns those of the addresses that the caller may see, by the rule of `seesAddress`. The company index has the assignees of most
- * prospects, which saves reading their rows. A prospect that is missing in the index is deleted or is still being written.
+ * Returns those of the addresses that the caller may see, by the rule of `seesAddress`. The company's search index contains the assignees
+ * of most prospects, so their rows need not be read. A prospect that is missing in the index is deleted or is still being written.
  */
 async function visibleOf(
   context: ReadContext,
@@ -95,8 +95,8 @@ async function deletedAmong(
 }
 
 /**
- * Reads the addresses of one block of 128 ids. An imported address may be in a packed row and in a separate row. The separate row is newer
- * and takes precedence.
+ * Reads the addresses of one block of 128 ids. An imported address may be in a packed row and in a separate row. The separate row is
+ * newer and is used.
  */
 async function readBlock(table: Reads, companyId: number, block: number): Promise<StoredAddress[]> {
   const addresses = new Map<number, StoredAddress>();
@@ -115,7 +115,7 @@ function keepFirst(addresses: Map<number, StoredAddress>, address: StoredAddress
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
-/** Returns the numbers of the company's id blocks from `first` on, in ascending order. Omits the blocks of unfinished imports. */
+/** Returns the numbers of the company's id blocks from `first` on, in ascending order. Blocks of unfinished imports are left out. */
 async function blocksFrom(table: Reads, companyId: number, first: number): Promise<number[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.addressRanges(companyId))) {

@@ -1,4 +1,4 @@
-/** Lists prospects with filters, exact total and page numbers. */
+/** Lists prospects with filters, the exact total, and page numbers. */
 
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -24,7 +24,7 @@ import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
 export const ListQuery = z.object({
   ...filterParameters,
   page: z._default(PositiveInteger, 1),
-  /** A value above the maximum is replaced by the maximum. The answer contains the page size that was used. */
+  /** A page size above the maximum is replaced by the maximum. The answer contains the page size that was used. */
   pageSize: z._default(PageSize, limits.pageSizeDefault),
 });
 export type ListQuery = z.output<typeof ListQuery>;
@@ -61,8 +61,8 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
 const SNAPSHOTS = 10;
 
 /**
- * Makes two round trips in a warm function: one for the index and one for the rows of the page. Repeats both if a row is newer than the
- * index. Throws TableBusy if the rows of the page keep changing.
+ * Returns one page. A warm function makes two round trips, one for the search index and one for the rows of the page. Both are repeated
+ * if a row is newer than the index. Throws TableBusy if the rows of the page keep changing.
  */
 export async function listProspects(
   context: ReadContext,
@@ -108,8 +108,8 @@ function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): numbe
 }
 
 /**
- * Whether the row still passes the filters. Ignores notes, so a row with a search word only in a note does not pass. Also false if the
- * dictionary lacks the row's status, its assignee or one of its tags. The caller then reads a newer dictionary.
+ * Returns true if the row still passes the filters. Notes are not considered, so a row with a search word only in a note does not pass.
+ * Returns false if the dictionary lacks the row's status, its assignee or one of its tags. The caller then reads a newer dictionary.
  */
 function belongs(row: StoredProspect, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
   const { statusId, assignedToUserId, tagIds } = row;

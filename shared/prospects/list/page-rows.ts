@@ -1,4 +1,4 @@
-/** Reads the rows of one page of prospects at low cost. Rows with neighbouring ids are read by one Query, and the others one by one. */
+/** Reads the rows of one page of prospects at low cost. Rows with neighbouring ids are read by one Query, and other rows one by one. */
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -11,12 +11,12 @@ import { type StoredProspect, sampledProspect } from "#shared/prospects/stored.t
 const BYTES_PER_PROSPECT = 1_024;
 /** Bytes that an eventually consistent Query reads for half a read unit. A single row costs half a unit even if it is smaller. */
 const BYTES_PER_HALF_UNIT = 4_096;
-/** A Query is an additional request, so it must save at least this number of half read units. */
+/** A Query is an additional request. It must save at least this number of half read units. */
 const WORTH_A_REQUEST = 2;
 
 /**
  * Number of reads that accept only rows with exactly the version in the index. Later reads also accept a newer row that still belongs to
- * the list, so that a page with many concurrent writes still succeeds.
+ * the list. A page with many concurrent writes therefore succeeds too.
  */
 const EXACT_READS = 2;
 
@@ -28,8 +28,8 @@ export type PageRows = (
 
 /**
  * Returns a function that reads the rows of one page, and that may be called again with a later read of the index. The first read is
- * eventually consistent, at half the price. Rows that are older than the index are read again. If a row is newer, the function returns that
- * the index read is stale.
+ * eventually consistent, at half the price. Rows that are older than the index are read again. If a row is newer, the function reports
+ * that the index read is stale.
  */
 export function pageRows(table: Reads, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();

@@ -1,5 +1,5 @@
 /**
- * Map pins: id, coordinates and status colour of every matching prospect, streamed as JSON text.
+ * Map pins: the id, coordinates and status colour of every matching prospect, streamed as JSON text.
  *
  * The numbers are written digit by digit, because with a million pins, one microsecond for each pin adds one second to the request.
  */
@@ -28,7 +28,7 @@ export type MapPin = z.infer<typeof MapPin>;
   fields: { lat: LAT_TEXT, lng: LNG_TEXT, statusColor: "Colour of the current status." },
 }));
 
-/** Yields the JSON text of an array of pins in pieces. Read a piece before you request the next one. The order of the pins is undefined. */
+/** Yields the JSON text of an array of pins in pieces. Use a piece before you request the next one. The order of the pins is undefined. */
 export async function mapPins(
   context: ReadContext,
   caller: Caller,
@@ -67,10 +67,10 @@ function digestOf({ segments, unflushed, total }: Pick<Matches, "segments" | "un
 /** Returns the JSON text that follows the coordinates in a pin: the colour of this status. */
 type EndOf = (statusId: number | null) => Buffer;
 
-/** Maximum number of pins in one piece of text. A piece of this size compresses well, and its memory is small. */
+/** Maximum number of pins in one piece of text. Such a piece compresses well and needs little memory. */
 const PIECE_PINS = 4_096;
 
-/** Yields pieces that all use the same memory, so read a piece before you request the next one. */
+/** Yields pieces that all use the same memory. Use a piece before you request the next one. */
 export function* pinPieces(
   { segments, unflushed }: Pick<Matches, "segments" | "unflushed">,
   endOf: EndOf,
@@ -99,7 +99,7 @@ function* segmentPins(
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
-  // Sort by row number, because neighbours on the map then follow each other, which compresses better.
+  // In the order of row numbers, neighbours on the map follow each other, which compresses better.
   const rows = inListOrder ? found.toSorted() : found;
   const ends = statusId.values.map(endOf);
   for (let first = 0; first < rows.length; first += PIECE_PINS) {
@@ -121,7 +121,7 @@ function unflushedPins(text: PinText, rows: readonly IndexRow[], endOf: EndOf): 
   return text.finish();
 }
 
-/** Maximum bytes of a pin: 20 for field names, 16 for the id, 24 for each coordinate, and 25 for the colour, with a reserve. */
+/** Maximum bytes of a pin: 20 for field names, 16 for the id, 24 for each coordinate, 25 for the colour, and a reserve. */
 const PIN_BYTES = 128;
 
 /** Coordinates with at most this number of decimals are written by integer operations. Nearly all coordinates have no more. */
@@ -131,30 +131,29 @@ const SCALE = 10 ** DECIMALS;
 /** The digits of the numbers 0 to 99. Writing two digits at once halves the number of divisions. */
 const PAIRS = Uint8Array.from({ length: 200 }, (_, i) => 48 + (i % 2 === 0 ? Math.floor(i / 20) : (i >> 1) % 10));
 
-/** 32-bit operations need integers below this number. */
+/** Operations on 32 bits need integers below this number. */
 const SMALL = 2 ** 31;
 
 const [ZERO, POINT, MINUS, COMMA] = [48, 46, 45, 44];
 const [ID, LAT, LNG] = [Buffer.from('{"id":'), Buffer.from(',"lat":'), Buffer.from(',"lng":')];
 
-/** `color` must be JSON text in ASCII. */
+/** Returns the end of a pin's JSON text. `color` must be JSON text in ASCII. */
 export const pinEnd = (color: string): Buffer => Buffer.from(`,"statusColor":${color}}`, "latin1");
 
 /**
- * Builds the JSON array piece by piece: `begin`, then `add` for each pin, then `finish`. All pieces use one buffer. A new buffer for each
- * piece would make V8 collect garbage in nearly every request, which takes as long as writing the text.
+ * Builds the JSON array piece by piece: `begin`, then `add` for each pin, then `finish`. All pieces use one buffer. With a new buffer for
+ * each piece, V8 would collect garbage in nearly every request, which takes as long as writing the text.
  */
 export class PinText {
   readonly #bytes = Buffer.allocUnsafe(1 + PIECE_PINS * PIN_BYTES);
   #length = 0;
 
-  /** Begins a piece with this text. */
   begin(opening: "[" | ","): this {
     this.#length = this.#bytes.write(opening, "latin1");
     return this;
   }
 
-  /** Both coordinates must be finite. A piece has space for 4 096 pins. */
+  /** Adds a pin. Both coordinates must be finite numbers. A piece has space for 4 096 pins. */
   add(id: number, lat: number, lng: number, end: Buffer): void {
     const into = this.#bytes;
     let at = this.#length;
@@ -169,13 +168,13 @@ export class PinText {
     this.#length = at + end.length;
   }
 
-  /** Returns the piece. It is valid until the next `begin`. */
+  /** Returns the piece. It is valid until the next call of `begin`. */
   finish(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 }
 
-/** Writes at the position `from` and returns the position after the last byte, like the functions below. */
+/** Writes the bytes at the position `from`. Returns the position after the last byte, like the functions below. */
 function writeBytes(into: Buffer, from: number, bytes: Buffer): number {
   for (let i = 0; i < bytes.length; i++) into[from + i] = bytes[i] ?? 0;
   return from + bytes.length;
@@ -194,7 +193,7 @@ function writeDegrees(into: Buffer, from: number, degrees: number): number {
   const behind = size - before * SCALE;
   if (behind === 0) return at;
   into[at] = POINT;
-  // Split the seven decimals into one single digit and three pairs.
+  // The seven decimals are divided into one single digit and three pairs.
   const pairs = (behind / 100) | 0;
   const four = (pairs / 100) | 0;
   const two = (four / 100) | 0;
@@ -212,7 +211,7 @@ function writePair(into: Buffer, at: number, value: number): void {
   into[at + 1] = PAIRS[2 * value + 1] ?? ZERO;
 }
 
-/** `value` must be in 0..2^31 - 1. */
+/** Writes a whole number from 0 to 2^31 - 1. */
 function writeInteger(into: Buffer, at: number, value: number): number {
   let end = at + 1;
   for (let limit = 10; limit <= value; limit *= 10) end++;
