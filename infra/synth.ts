@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 import { bundle } from "./build/bundle.ts";
 import { cachedBundle } from "./build/bundle-cache.ts";
 import type { Route } from "./routes/route.ts";
-import { authorizer, eventFunctions, methodNotAllowed, routes } from "./routes/routes.ts";
+import { authorizer, canary, eventFunctions, methodNotAllowed, routes } from "./routes/routes.ts";
 import { assertConsistent, type DeployConfig } from "./settings/config.ts";
 import { createStacks } from "./stack/stacks.ts";
 
@@ -93,5 +93,5 @@ export function createApp(props: AppProps = {}): App {
 
 /** Returns the files of all functions: of the routes, of the event sources, the authorizer, and the function that answers 405. */
 export function functionFiles(table: readonly Route[] = routes): string[] {
-  return [...table, authorizer, methodNotAllowed, ...Object.values(eventFunctions)].map(({ file }) => file);
+  return [...table, authorizer, methodNotAllowed, canary, ...Object.values(eventFunctions)].map(({ file }) => file);
 }

@@ -58,6 +58,7 @@ const rooms = [
   "shared/webhooks/events",
   "shared/webhooks/deliver",
   "shared/webhooks/reconcile",
+  "shared/smoke",
   "functions",
   "infra/routes",
   "infra/build",

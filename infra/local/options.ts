@@ -134,7 +134,7 @@ export async function makeTemplates(
     allowedOrigins,
     capacity: { ...LOCAL_CAPACITY, ...throttles },
     serverTiming: true,
-    watch: { runbook: "docs/runbook.md" },
+    watch: { runbook: "docs/runbook.md", canary: false },
   };
   // Loading the CDK takes a second, so it is loaded only when it is needed.
   if (synthesize !== undefined) return synthesize(config, outDir);

@@ -68,6 +68,14 @@ export const methodNotAllowed = {
   access: {},
 } as const satisfies EventFunction;
 
+/** The scheduled smoke test. It uses the service only over HTTP, so it has no access to the table. */
+export const canary = {
+  file: "canary",
+  // The steps take some seconds. A webhook may take half a minute.
+  timeoutSeconds: 90,
+  access: {},
+} as const satisfies EventFunction;
+
 export const eventFunctions = {
   /** Reads the table's stream. For each change and each matching webhook registration, it writes and queues a delivery. */
   publish: {

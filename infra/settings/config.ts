@@ -45,6 +45,8 @@ export interface DeployConfig {
 export interface Watch {
   /** The address of the runbook in the text of each alarm. */
   readonly runbook: string;
+  /** Whether a scheduled function runs the smoke test. */
+  readonly canary: boolean;
 }
 
 export interface Domain {
@@ -113,6 +115,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     backupDailyDays,
     backupMonthlyDays,
     activeTableStream,
+    canary,
     ...rest
   } = others;
   const domain = domainOf({ domain: domainName, certificate, basePath, defaultEndpoint });
@@ -124,7 +127,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     ...rest,
     capacity: capacityOf({ preset, accountConcurrency, deliverySenders, companyRate }),
     ...(stage !== undefined && { stage }),
-    watch: { runbook },
+    watch: { runbook, canary: canary ?? preset === "production" },
     ...(domain !== undefined && { domain }),
     ...(backup !== undefined && { backup }),
     ...(activeTable !== undefined && { activeTable }),

@@ -303,6 +303,14 @@ const alarms = {
       effect: "the text of each alarm contains this address with the anchor of the alarm's part",
       cost: "none",
     }),
+  canary: z.optional(Flag).register(settingTexts, {
+    topic: "Alarms",
+    description: "`true` or `false`",
+    default: "`true` with the preset `production`, otherwise `false`",
+    effect:
+      "a function runs the [smoke test](#watch) every five minutes in a company of its own. An alarm goes off if it fails. `npm run canary -- create` makes the company",
+    cost: "about $2 a month",
+  }),
 };
 
 const release = {

@@ -170,16 +170,26 @@ function ofQueue({ stack }: Watched, queue: Queue, metricName: string, statistic
   return aws("SQS", metricName, statistic, { QueueName }, label);
 }
 
+/** A metric that log lines of the service become. */
+function ofService(
+  stack: Stack,
+  metricName: string,
+  label: string,
+  dimensionsMap: Record<string, string> = {},
+): Metric {
+  const namespace = stack.stackName;
+  return new Metric({ namespace, metricName, statistic: "Maximum", label, dimensionsMap, period: MINUTE });
+}
+
 function webhooks(watched: Watched): Graphs {
   const { stack, queues } = watched;
-  const own = (metricName: string, label: string, dimensionsMap: Record<string, string> = {}): Metric =>
-    new Metric({ namespace: stack.stackName, metricName, statistic: "Maximum", label, dimensionsMap, period: MINUTE });
-  const attempt = (Result: string): Metric => own("Attempts", Result, { Result }).with({ statistic: "Sum" });
+  const attempt = (Result: string): Metric =>
+    ofService(stack, "Attempts", Result, { Result }).with({ statistic: "Sum" });
   return {
     "Webhook attempts a minute, by result": attemptResults.map(attempt),
     "Oldest waiting work, seconds": [
-      own("OldestDueSeconds", "oldest due webhook"),
-      own("OverdueSeconds", "oldest due without a reason"),
+      ofService(stack, "OldestDueSeconds", "oldest due webhook"),
+      ofService(stack, "OverdueSeconds", "oldest due without a reason"),
       ofQueue(watched, queues.deliveryQueue, "ApproximateAgeOfOldestMessage", "Maximum", "oldest delivery message"),
     ],
   };
@@ -190,9 +200,11 @@ function background(watched: Watched): Graphs {
   const VISIBLE = "ApproximateNumberOfMessagesVisible";
   const job = functionOf(eventFunctions.importJob.file);
   return {
-    "Age of the stream's records, ms": [
+    "Delay of stream records and webhooks, ms": [
       ofFunction(functionOf(eventFunctions.publish.file), "IteratorAge", "Maximum", "publisher"),
       ofFunction(functionOf(eventFunctions.flush.file), "IteratorAge", "Maximum", "index flush lag"),
+      // The scheduled smoke test measures it.
+      ofService(watched.stack, "WebhookDelay", "from a change to its webhook", { service: "canary" }),
     ],
     "Messages in dead-letter queues": deadLetters.map((queue) =>
       ofQueue(watched, queue, VISIBLE, "Maximum", titleOf(queue)),
@@ -236,9 +248,7 @@ function dollars(stack: Stack, { table, capacity: { memoryMb } }: Platform, watc
     logBytes: [accessLog, ...functionLogs].map(({ logGroupName }) =>
       aws("Logs", "IncomingBytes", "Sum", { LogGroupName: logGroupName }),
     ),
-    messages: ["NumberOfMessagesSent", "NumberOfMessagesReceived", "NumberOfMessagesDeleted"].map((name) =>
-      ofQueue(watched, queues.deliveryQueue, name, "Sum", name),
-    ),
+    messages: ofQueue(watched, queues.deliveryQueue, "NumberOfMessagesSent", "Sum", "messages"),
   });
   const shape = { view: GraphWidgetView.BAR, stacked: true, start: "-P14D", width: (2 * WIDTH) / 3, height: HEIGHT };
   return new GraphWidget({ title: "Dollars a day", left, period: Duration.days(1), ...shape });

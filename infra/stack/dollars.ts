@@ -17,8 +17,7 @@ export interface Usage {
   /** The milliseconds of functions with another memory. */
   readonly others: readonly { readonly durations: Metric; readonly gb: number }[];
   readonly logBytes: readonly Metric[];
-  /** The calls to SQS, in messages. A call can carry ten messages, so this counts too many. */
-  readonly messages: readonly Metric[];
+  readonly messages: Metric;
 }
 
 /** An amount of usage with the dollars that one unit of it costs. */
@@ -26,6 +25,9 @@ type Priced = readonly [usage: Metric, dollars: number];
 
 const GB = 1_000_000_000;
 const gbMillisecond = prices.lambda.gbSecond / 1_000;
+
+/** A message is sent, received and deleted. A call can do this for ten messages, so the estimate is too high. */
+const CALLS_FOR_MESSAGE = 3;
 
 /** Returns one metric for each service, in dollars a day. Together they are what grows with use, without storage and data transfer. */
 export function dollarsPerDay(usage: Usage): IMetric[] {
@@ -41,7 +43,7 @@ export function dollarsPerDay(usage: Usage): IMetric[] {
       ...usage.others.map(({ durations, gb }): Priced => [durations, (gb - usage.usualGb) * gbMillisecond]),
     ],
     logs: each(usage.logBytes, prices.cloudWatch.logGb / GB),
-    SQS: each(usage.messages, prices.sqs.request),
+    SQS: [[usage.messages, CALLS_FOR_MESSAGE * prices.sqs.request]],
   };
   return Object.entries(services).map(([label, priced], service) => sum(label, `s${service}`, priced));
 }

@@ -24,7 +24,7 @@ export interface Resources {
   readonly exportQueue: Queue;
   readonly secretsKey: IKey;
   /** The user pool in which users are invited. Undefined if the issuer is external. */
-  readonly userPool: { readonly id: string; readonly arn: string } | undefined;
+  readonly userPool: { readonly id: string; readonly arn: string; readonly clientId: string } | undefined;
 }
 
 export function allow(actions: string[], resources: string[]): PolicyStatement {

@@ -7,6 +7,7 @@ import type { DeployConfig } from "../settings/config.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
 import { createApi } from "./api.ts";
+import { createCanary } from "./canary.ts";
 import { createDashboard } from "./dashboard.ts";
 import { createDataStack } from "./data-stack.ts";
 import { urlOf } from "./domain.ts";
@@ -57,16 +58,18 @@ export function createStacks(
   createEvents(service, platform);
   createJobs(service, platform);
   const api = createApi(service, platform, config, table);
+  const apiUrl =
+    config.domain !== undefined
+      ? urlOf(config.domain)
+      : `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`;
+  if (config.watch.canary) createCanary(service, platform, apiUrl);
   unreadableAlarm(service);
   accountAlarms(service, config.capacity.accountConcurrency);
   sendAlarms(service, data.alarms, config.watch.runbook);
   createDashboard(service, platform);
   outputs(service, {
     // Without a slash at the end, because clients append the paths of the OpenAPI document.
-    ApiUrl:
-      config.domain !== undefined
-        ? urlOf(config.domain)
-        : `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`,
+    ApiUrl: apiUrl,
     TableName: data.table.tableName,
     BucketName: bucket.bucketName,
     SecretsKeyArn: secretsKey.keyArn,

@@ -83,7 +83,7 @@ describe("settings", () => {
       webhookUrlPolicy: "public",
       timeScale: 1,
       capacity: capacityOf({ preset: "small" }),
-      watch: { runbook: "docs/runbook.md" },
+      watch: { runbook: "docs/runbook.md", canary: false },
       allowedOrigins: [],
       prospectShape: 2,
       serverTiming: false,

@@ -191,7 +191,10 @@ test.each([
 });
 
 test("the smoke test reads the same settings as the token command", () => {
-  expect(run("test/smoke.ts", [], { HOST: "" })).toMatchObject({ status: 1, stderr: "HOST: the value is not valid\n" });
+  expect(run("infra/cli/smoke.ts", [], { HOST: "" })).toMatchObject({
+    status: 1,
+    stderr: "HOST: the value is not valid\n",
+  });
 });
 
 test.each([

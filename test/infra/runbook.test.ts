@@ -80,12 +80,15 @@ const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_M
 const filled = (command: string): string =>
   command.replace("--company N", "--company 1").replace("URL", "http://127.0.0.1:9");
 
+const WRONG_USAGE = 2;
+
 /** Returns what is wrong with the arguments of a command of this project, or an empty text. */
 function faultOfScript(name: string, args: readonly string[]): string {
   const [node, file = "", ...given] = (scripts[name] ?? "").split(" ");
   if (node !== "node") return `no script is named ${name}`;
   const run = spawnSync(process.execPath, [file, ...given, ...args], { cwd: root, encoding: "utf8", env: nowhere });
-  return run.status === 0 || /usage|unknown option/i.test(run.stderr) ? `${run.status}: ${run.stderr}` : "";
+  // A command ends with 2 if it does not know its arguments, and otherwise with another error, because it finds no deployment.
+  return run.status === 0 || run.status === WRONG_USAGE ? `${run.status}: ${run.stderr}` : "";
 }
 
 let cdkOptions = "";

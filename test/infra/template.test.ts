@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import type { EventFunction } from "../../infra/routes/route.ts";
-import { eventFunctions, routes } from "../../infra/routes/routes.ts";
+import { canary, eventFunctions, routes } from "../../infra/routes/routes.ts";
 import { capacityOf } from "../../infra/settings/capacity.ts";
 import { API_TIMEOUT_SECONDS } from "../../infra/stack/api.ts";
 import { functionFiles } from "../../infra/synth.ts";
@@ -225,13 +225,43 @@ describe("event sources", () => {
   });
 
   it("run the sweeper every minute and tell it that the queues have lost no messages", () => {
-    const [rule, ...more] = template.all("AWS::Events::Rule");
+    const [rule, ...more] = template
+      .all("AWS::Events::Rule")
+      .filter(({ properties }) => properties.ScheduleExpression === "rate(1 minute)");
     expect(more).toEqual([]);
     expect(rule?.properties).toMatchObject({
       ScheduleExpression: "rate(1 minute)",
       Targets: [{ Input: '{"assume":"messages-kept"}' }],
     });
     expect(target(at(rule?.properties, "Targets", 0, "Arn"))).toBe(template.functionOf(eventFunctions.sweep.file).id);
+  });
+});
+
+describe("the scheduled smoke test", () => {
+  it("runs every five minutes in production, without a retry and without access to data, and reads one parameter", () => {
+    const run = template.functionOf(canary.file);
+    const rules = template
+      .all("AWS::Events::Rule")
+      .filter(({ properties }) => target(at(properties, "Targets", 0, "Arn")) === run.id);
+    expect(rules).toMatchObject([{ properties: { ScheduleExpression: "rate(5 minutes)" } }]);
+    const [config, ...more] = template.all("AWS::Lambda::EventInvokeConfig");
+    expect(more).toEqual([]);
+    expect(config?.properties).toMatchObject({ FunctionName: { Ref: run.id }, MaximumRetryAttempts: 0 });
+    const role = template.resources[target(run.properties.Role) ?? ""];
+    const statements = listed(at(role?.Properties, "Policies", 0, "PolicyDocument", "Statement"));
+    expect(statements.flatMap((statement) => listed(at(statement, "Action")))).toEqual([
+      "logs:CreateLogStream",
+      "logs:PutLogEvents",
+      "ssm:GetParameter",
+      "cognito-idp:AdminInitiateAuth",
+    ]);
+    expect(JSON.stringify(statements)).toContain(`:parameter/Canvassing/canary"`);
+  });
+
+  it("does not exist if the setting is off", async () => {
+    const { all } = await synthesized({ ...ownIdentity, watch: { ...ownIdentity.watch, canary: false } });
+    expect(all("AWS::Lambda::Function").filter(({ resource }) => resource.Metadata.file === canary.file)).toEqual([]);
+    expect(all("AWS::Events::Rule")).toHaveLength(1);
   });
 });
 

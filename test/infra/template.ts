@@ -14,7 +14,7 @@ export const ownIdentity: DeployConfig = {
   alarmEmail: "operator@example.com",
   prospectShape: 2,
   serverTiming: false,
-  watch: { runbook: "docs/runbook.md" },
+  watch: { runbook: "docs/runbook.md", canary: true },
   allowedOrigins: ["https://app.example.com"],
 };
 

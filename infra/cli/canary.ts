@@ -1,0 +1,119 @@
+/** `npm run canary -- create`: makes the company and the user of the scheduled smoke test, or gives its user a new password. */
+import { randomBytes } from "node:crypto";
+import { parseArgs } from "node:util";
+import {
+  AdminCreateUserCommand,
+  AdminGetUserCommand,
+  AdminSetUserPasswordCommand,
+  type CognitoIdentityProviderClient,
+  UserNotFoundException,
+} from "@aws-sdk/client-cognito-identity-provider";
+import * as z from "zod/mini";
+import { cognitoClient } from "#shared/aws/cognito.ts";
+import { openParameters, type Parameters } from "#shared/aws/ssm.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Table } from "#shared/db/table.ts";
+import { ApiError } from "#shared/errors.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { canaryParameter } from "../settings/canary.ts";
+import { stackNameOf } from "../settings/names.ts";
+import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
+import { deployedTable } from "./table-in-use.ts";
+
+const usage = `npm run canary -- create
+    makes the company "Smoke test" with one user, and keeps the user's password in Parameter Store; safe to repeat
+npm run canary -- create --sub SUBJECT
+    with an external issuer: SUBJECT is the subject of the tokens of a client. The environment variables
+    SMOKE_TOKEN_URL, SMOKE_CLIENT_ID and SMOKE_CLIENT_SECRET have its credentials, which are kept in Parameter Store
+${stackUsage}
+exit code 0: done, 2: wrong usage, 3: any other error`;
+
+/** No mail is ever sent to this address: `.invalid` is reserved for addresses that do not exist. */
+const EMAIL = "smoke-test@canary.invalid";
+const COMPANY = "Smoke test";
+
+class WrongUsage extends Error {}
+
+const Client = z.object({
+  tokenUrl: z.url(),
+  clientId: z.string().check(z.minLength(1)),
+  clientSecret: z.string().check(z.minLength(1)),
+  scope: z.optional(z.string()),
+});
+
+export interface CanarySetup {
+  readonly stackName: string;
+  readonly table: Table;
+  readonly parameters: Parameters;
+  readonly pool?: { readonly id: string; readonly cognito: CognitoIdentityProviderClient };
+  readonly client?: { readonly sub: string; readonly credentials: z.output<typeof Client> };
+}
+
+/** Makes the company once, and stores credentials of its user. Returns what it has done. */
+export async function createCanary({ stackName, table, parameters, pool, client }: CanarySetup): Promise<string> {
+  const signIn = client ?? (pool === undefined ? undefined : await userOf(pool));
+  if (signIn === undefined) throw new WrongUsage(`this stack uses an external identity provider\nusage: ${usage}`);
+  const owner = { email: EMAIL, firstName: "Smoke", lastName: "Test", sub: signIn.sub };
+  const made = await createCompany(contextOn(table), { name: COMPANY, owner }).catch((error: unknown) => {
+    // The company exists already, with this user.
+    if (error instanceof ApiError && error.code === "conflict") return undefined;
+    throw error;
+  });
+  await parameters.write(canaryParameter(stackName), JSON.stringify(signIn.credentials));
+  return made === undefined
+    ? `the user of company "${COMPANY}" has new credentials`
+    : `company ${made.company.id} "${COMPANY}" has the user ${EMAIL}`;
+}
+
+/** Gives the user a random password that no person knows. Makes the user, without a mail, if the pool has none. */
+async function userOf({ id: UserPoolId, cognito }: NonNullable<CanarySetup["pool"]>) {
+  const user = { UserPoolId, Username: EMAIL };
+  const found = await cognito.send(new AdminGetUserCommand(user)).catch(async (error: unknown) => {
+    if (!(error instanceof UserNotFoundException)) throw error;
+    const UserAttributes = [
+      { Name: "email", Value: EMAIL },
+      { Name: "email_verified", Value: "true" },
+    ];
+    const command = new AdminCreateUserCommand({ ...user, UserAttributes, MessageAction: "SUPPRESS" });
+    const { User } = await cognito.send(command);
+    return { UserAttributes: User?.Attributes };
+  });
+  const sub = found.UserAttributes?.find(({ Name }) => Name === "sub")?.Value;
+  if (sub === undefined) throw new Error("the user pool gave the user no subject");
+  // The beginning has a character of each kind that the pool asks for.
+  const password = `Aa1!${randomBytes(24).toString("base64url")}`;
+  await cognito.send(new AdminSetUserPasswordCommand({ ...user, Password: password, Permanent: true }));
+  return { sub, credentials: { user: EMAIL, password } };
+}
+
+function readInput() {
+  try {
+    const options = { ...stackOptions, sub: { type: "string" } } as const;
+    const { positionals, values } = parseArgs({ allowPositionals: true, options });
+    z.parse(z.tuple([z.literal("create")]), positionals);
+    const { sub } = values;
+    const { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret } = process.env;
+    const scope = process.env.SMOKE_SCOPE;
+    const client = { tokenUrl, clientId, clientSecret, ...(scope !== undefined && { scope }) };
+    return {
+      stackName: chosenStack(values) ?? stackNameOf(undefined),
+      ...(sub !== undefined && { client: { sub, credentials: Client.parse(client) } }),
+    };
+  } catch {
+    throw new WrongUsage(`usage: ${usage}`);
+  }
+}
+
+async function main(): Promise<void> {
+  const { stackName, ...input } = readInput();
+  const { table, userPoolId, dynamoDb } = await deployedTable(stackName);
+  const pool = userPoolId === undefined ? {} : { pool: { id: userPoolId, cognito: cognitoClient(dynamoDb) } };
+  console.log(await createCanary({ stackName, table, parameters: openParameters(dynamoDb), ...pool, ...input }));
+}
+
+if (import.meta.main) {
+  await main().catch((error: unknown) => {
+    console.error(error instanceof Error ? error.message : String(error));
+    process.exitCode = error instanceof WrongUsage ? 2 : 3;
+  });
+}

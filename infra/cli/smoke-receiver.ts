@@ -1,0 +1,58 @@
+/** The webhook receiver of the smoke test: an HTTP server on this machine that verifies each signature. */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import { setTimeout as wait } from "node:timers/promises";
+import { assert } from "#shared/smoke/api.ts";
+import { type Receiver, StatusChanged } from "#shared/smoke/story.ts";
+
+interface Receipt {
+  readonly body: string;
+  readonly signature: string;
+  readonly receivedAt: number;
+}
+
+const WAIT_MS = 30_000;
+
+/** @param url where the service reaches the port; undefined means this machine */
+export async function startReceiver(port: number, url: string | undefined): Promise<Receiver & { stop(): void }> {
+  const receipts: Receipt[] = [];
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    const signature = String(request.headers["x-service-signature"] ?? "");
+    receipts.push({ body, signature, receivedAt: Date.now() });
+    response.end();
+  });
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  assert(typeof address === "object" && address !== null, "the receiver has no address");
+  return {
+    url: url ?? `http://127.0.0.1:${address.port}/hook`,
+    proof: "the receiver gets it and verifies the signature",
+    async delivered({ secretKey }, count) {
+      const deadline = Date.now() + WAIT_MS;
+      while (receipts.length < count) {
+        assert(Date.now() < deadline, `only ${receipts.length} of ${count} deliveries came within ${WAIT_MS} ms`);
+        await wait(10);
+      }
+      return receipts.map((receipt) => {
+        const event = verified(receipt, secretKey);
+        return { id: event.id, event, delayMs: receipt.receivedAt - Date.parse(event.createdAt) };
+      });
+    },
+    stop() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function verified({ body, signature }: Receipt, secretKey: string) {
+  const expected = createHmac("sha256", secretKey).update(body, "utf8").digest();
+  const given = Buffer.from(signature, "hex");
+  const isValid = given.length === expected.length && timingSafeEqual(given, expected);
+  assert(isValid, "the signature of a delivery is not valid");
+  return StatusChanged.parse(JSON.parse(body));
+}

@@ -1,0 +1,142 @@
+/** `npm run smoke -- [--base URL]`: checks the main steps of a running service over HTTP, local or deployed. */
+import { parseArgs } from "node:util";
+import * as z from "zod/mini";
+import { cognitoClient } from "#shared/aws/cognito.ts";
+import { apiAt, assert } from "#shared/smoke/api.ts";
+import { attemptsAt } from "#shared/smoke/attempts.ts";
+import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
+import { type Receiver, runSmoke } from "#shared/smoke/story.ts";
+import { serviceUrl } from "../local/address.ts";
+import { startReceiver } from "./smoke-receiver.ts";
+
+const usage = `npm run smoke -- [--base URL] [--changes N] [--receiver-port PORT --receiver-url URL]
+    --base           the service (default: the local one, whose demo users need no credentials)
+    --changes        further status changes (default: 200 on the local service, otherwise 10)
+    --receiver-url   a public URL that leads to PORT of this machine, where webhooks are verified. Without it, a deployed
+                     service sends webhooks to itself, and their attempts are checked
+credentials of a deployed service are environment variables, one of
+    SMOKE_TOKEN                                      an access token
+    SMOKE_USER, SMOKE_PASSWORD, SMOKE_USER_POOL_ID, SMOKE_CLIENT_ID    a user of a Cognito pool; needs AWS credentials
+    SMOKE_REFRESH_TOKEN, SMOKE_CLIENT_ID             a refresh token of a Cognito pool; with SMOKE_TOKEN_URL of any issuer
+    SMOKE_TOKEN_URL, SMOKE_CLIENT_ID, SMOKE_CLIENT_SECRET, [SMOKE_SCOPE]    a client of any issuer
+the user must be an owner or admin. Further access tokens are optional:
+    SMOKE_REP_TOKEN                                  a sales user of the same company
+    SMOKE_OTHER_TOKEN                                a user of another company, who must see nothing
+exit code 0: all steps passed, 1: a step failed, 2: wrong usage`;
+
+const Options = z.object({
+  base: z.optional(z.url("must be a URL")),
+  changes: z.optional(z.pipe(z.string().check(z.regex(/^\d{1,4}$/)), z.transform(Number))),
+  "receiver-port": z._default(z.pipe(z.string().check(z.regex(/^\d{1,5}$/)), z.transform(Number)), 0),
+  "receiver-url": z.optional(z.url("must be a URL")),
+});
+type Options = z.output<typeof Options>;
+
+const CHANGES = { local: 200, deployed: 10 } as const;
+const PROSPECTS = 5;
+const WEBHOOK_WAIT_MS = 60_000;
+
+class WrongUsage extends Error {}
+
+if (process.argv.includes("--help")) {
+  console.log(usage);
+  process.exit(0);
+}
+
+function readInput(args: readonly string[]): Options {
+  const names = ["base", "changes", "receiver-port", "receiver-url"];
+  try {
+    const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+    return Options.parse(parseArgs({ args: [...args], options }).values);
+  } catch {
+    throw new WrongUsage(`usage: ${usage}`);
+  }
+}
+
+interface Users {
+  readonly admin: string;
+  readonly rep: string;
+  readonly stranger?: string | undefined;
+}
+
+async function demoUsers(base: string): Promise<Users> {
+  const tokenOf = async (email: string): Promise<string> => {
+    const body = JSON.stringify({ email });
+    const headers = { "Content-Type": "application/json" };
+    const answer = await fetch(`${base}/local/token`, { method: "POST", headers, body }).catch(() => undefined);
+    assert(
+      answer?.ok === true,
+      `${base} is no local service, and there are no credentials: see npm run smoke -- --help`,
+    );
+    return (await answer.text()).trim();
+  };
+  const [admin, rep, stranger] = await Promise.all(
+    ["admin@acme.test", "rep@acme.test", "owner@globex.test"].map(tokenOf),
+  );
+  assert(admin !== undefined && rep !== undefined, "no demo users");
+  return { admin, rep, stranger };
+}
+
+/** Returns undefined if the environment has no credentials. */
+function credentialsIn(env: NodeJS.ProcessEnv): Credentials | undefined {
+  const given = z.safeParse(Credentials, {
+    accessToken: env.SMOKE_TOKEN,
+    user: env.SMOKE_USER,
+    password: env.SMOKE_PASSWORD,
+    userPoolId: env.SMOKE_USER_POOL_ID,
+    clientId: env.SMOKE_CLIENT_ID,
+    tokenUrl: env.SMOKE_TOKEN_URL,
+    clientSecret: env.SMOKE_CLIENT_SECRET,
+    scope: env.SMOKE_SCOPE,
+    refreshToken: env.SMOKE_REFRESH_TOKEN,
+  });
+  if (given.success) return given.data;
+  const names = Object.keys(env).filter((name) => /^SMOKE_(?!PORT$)/.test(name));
+  if (names.length > 0) throw new WrongUsage(`incomplete credentials: only ${names.join(", ")}\nusage: ${usage}`);
+  return undefined;
+}
+
+async function users(base: string, credentials: Credentials | undefined): Promise<Users> {
+  if (credentials === undefined) return demoUsers(base);
+  const admin = await accessToken(credentials, () => cognitoClient());
+  const { SMOKE_REP_TOKEN: rep = admin, SMOKE_OTHER_TOKEN: stranger } = process.env;
+  return { admin, rep, stranger };
+}
+
+async function main(): Promise<void> {
+  const { changes, ...input } = readInput(process.argv.slice(2));
+  const base = (input.base ?? serviceUrl()).replace(/\/$/, "");
+  const credentials = credentialsIn(process.env);
+  const isLocal = credentials === undefined;
+  const { admin, rep, stranger } = await users(base, credentials);
+  const started = isLocal || input["receiver-url"] !== undefined;
+  const server = started ? await startReceiver(input["receiver-port"], input["receiver-url"]) : undefined;
+  const receiver: Receiver = server ?? attemptsAt(base, WEBHOOK_WAIT_MS);
+  let steps = 0;
+  try {
+    const delays = await runSmoke({
+      admin: apiAt(base, admin),
+      rep: apiAt(base, rep),
+      ...(stranger !== undefined && { stranger: apiAt(base, stranger) }),
+      receiver,
+      prospects: PROSPECTS,
+      changes: changes ?? (isLocal ? CHANGES.local : CHANGES.deployed),
+      step: (message) => console.log(`${String(++steps).padStart(2)}. ${message}`),
+      now: Date.now,
+    });
+    const sorted = delays.toSorted((a, b) => a - b);
+    console.log(`commit -> receiver: median ${percentile(sorted, 0.5)} ms, p99 ${percentile(sorted, 0.99)} ms`);
+  } catch (error) {
+    throw new Error(`failed after step ${steps}: ${error instanceof Error ? error.message : String(error)}`);
+  } finally {
+    server?.stop();
+  }
+}
+
+const percentile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+
+await main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : String(error));
+  process.exitCode = error instanceof WrongUsage ? 2 : 1;
+});

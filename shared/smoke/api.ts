@@ -1,0 +1,52 @@
+/** Calls the API of a deployment as any client does: it shares no code with the functions. */
+import * as z from "zod/mini";
+
+/** A check that has failed. Its message contains no token. */
+export class SmokeError extends Error {}
+
+export function assert(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new SmokeError(message);
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+export type Api = (method: string, path: string, body?: unknown) => Promise<Answer>;
+
+/** A slower answer counts as none. API Gateway itself waits for 29 seconds. */
+const ANSWER_MS = 30_000;
+
+export function apiAt(base: string, accessToken: string): Api {
+  return async (method, path, body) => {
+    const request = {
+      method,
+      headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" },
+      signal: AbortSignal.timeout(ANSWER_MS),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    };
+    const answer = await fetch(`${base}${path}`, request).catch((error: unknown) => {
+      throw new SmokeError(`${method} ${path}: no answer`, { cause: error });
+    });
+    return { status: answer.status, body: await answer.json().catch(() => undefined) };
+  };
+}
+
+const Problem = z.object({ code: z.string() });
+
+/** Calls the API and returns the body. Throws if the answer has another status. */
+export async function call<S extends z.ZodMiniType>(
+  api: Api,
+  [method, path, body]: Parameters<Api>,
+  status: number,
+  schema: S,
+): Promise<z.output<S>> {
+  const answer = await api(method, path, body);
+  const problem = z.safeParse(Problem, answer.body);
+  const code = problem.success ? ` (${problem.data.code})` : "";
+  assert(answer.status === status, `${method} ${path}: ${answer.status}${code} instead of ${status}`);
+  const parsed = z.safeParse(schema, answer.body);
+  assert(parsed.success, `${method} ${path}: the answer has another shape`);
+  return parsed.data;
+}

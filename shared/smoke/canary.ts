@@ -1,0 +1,65 @@
+/** The scheduled smoke test: signs in as the user of its own company, runs the steps, and logs one line. */
+import { Metrics, MetricUnit } from "@aws-lambda-powertools/metrics";
+import * as z from "zod/mini";
+import { cognitoClient } from "#shared/aws/cognito.ts";
+import { openParameters } from "#shared/aws/ssm.ts";
+import { errorFields, log } from "#shared/log.ts";
+import { apiAt } from "#shared/smoke/api.ts";
+import { attemptsAt } from "#shared/smoke/attempts.ts";
+import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
+import { runSmoke } from "#shared/smoke/story.ts";
+
+const Environment = z.object({
+  API_URL: z.string(),
+  /** The name of the parameter with the credentials, which `npm run canary` writes. */
+  CANARY_PARAMETER: z.string(),
+  METRICS_NAMESPACE: z.string(),
+  USER_POOL_ID: z.optional(z.string()),
+  USER_POOL_CLIENT_ID: z.optional(z.string()),
+});
+
+const WEBHOOK_WAIT_MS = 30_000;
+
+/** Throws if a step fails, so that Lambda counts an error, on which there is an alarm. */
+export async function canary(): Promise<void> {
+  const settings = Environment.parse(process.env);
+  const started = Date.now();
+  let steps = 0;
+  try {
+    const api = apiAt(settings.API_URL, await signIn(settings));
+    const [webhookMs = 0] = await runSmoke({
+      admin: api,
+      rep: api,
+      receiver: attemptsAt(settings.API_URL, WEBHOOK_WAIT_MS),
+      prospects: 1,
+      changes: 0,
+      step: () => steps++,
+      now: Date.now,
+    });
+    publish(settings.METRICS_NAMESPACE, webhookMs);
+    log.info("smoke test passed", { steps, webhookMs, ms: Date.now() - started });
+  } catch (error) {
+    log.error("smoke test failed", { steps, ms: Date.now() - started, ...errorFields(error) });
+    throw error;
+  }
+}
+
+async function signIn({
+  CANARY_PARAMETER,
+  USER_POOL_ID,
+  USER_POOL_CLIENT_ID,
+}: z.output<typeof Environment>): Promise<string> {
+  const stored: unknown = JSON.parse(await openParameters().read(CANARY_PARAMETER));
+  const pool = { userPoolId: USER_POOL_ID, clientId: USER_POOL_CLIENT_ID };
+  return accessToken(
+    Credentials.parse({ ...pool, ...z.parse(z.record(z.string(), z.string()), stored) }),
+    cognitoClient,
+  );
+}
+
+/** Writes a line in the embedded metric format. No log line of the service has this time, so no metric filter could read it. */
+function publish(namespace: string, webhookMs: number): void {
+  const metrics = new Metrics({ namespace, serviceName: "canary" });
+  metrics.addMetric("WebhookDelay", MetricUnit.Milliseconds, webhookMs);
+  metrics.publishStoredMetrics();
+}

@@ -1,0 +1,195 @@
+/**
+ * Checks the main steps of a running service: a rep works on prospects, a webhook is delivered, and another company sees none of it. Removes
+ * everything that it has created, even if a step fails.
+ */
+import { randomUUID } from "node:crypto";
+import * as z from "zod/mini";
+import { type Api, assert, call, SmokeError } from "#shared/smoke/api.ts";
+
+export interface Smoke {
+  /** Calls as a user who may manage webhooks and prospects. */
+  readonly admin: Api;
+  /** Calls as a user of the same company. It may be the same user. */
+  readonly rep: Api;
+  /** Calls as a user of another company. Without one, the separation of companies is not checked. */
+  readonly stranger?: Api;
+  readonly receiver: Receiver;
+  /** The number of prospects that the rep creates, at most five. */
+  readonly prospects: number;
+  /** The number of further status changes, each of which must be delivered once. */
+  readonly changes: number;
+  readonly step: (message: string) => void;
+  readonly now: () => number;
+}
+
+export interface Webhook {
+  readonly id: number;
+  readonly secretKey: string;
+}
+
+/** Where the webhook sends, and how to see that it has sent. */
+export interface Receiver {
+  readonly url: string;
+  /** What a delivery proves, for the report. */
+  readonly proof: string;
+  /** Waits until the webhook has made `count` deliveries. Throws if they do not come in time. Returns the milliseconds that each took. */
+  readonly delivered: (webhook: Webhook, count: number, api: Api) => Promise<readonly Delivery[]>;
+}
+
+export interface Delivery {
+  readonly id: string;
+  readonly delayMs: number;
+  readonly event: z.output<typeof StatusChanged>;
+}
+
+export const StatusChanged = z.object({
+  id: z.string(),
+  event: z.literal("prospect.status_changed"),
+  createdAt: z.string(),
+  data: z.object({
+    prospect: z.object({ id: z.number() }),
+    newStatus: z.object({ value: z.string() }),
+    statusHistoryId: z.number(),
+  }),
+});
+
+const Identified = z.object({ id: z.number() });
+const Named = z.object({ id: z.number(), name: z.nullable(z.string()), createdAt: z.string() });
+const Page = z.object({ total: z.number(), items: z.array(Named) });
+const Webhooks = z.array(Named);
+const Statuses = z.array(z.object({ id: z.number(), value: z.string(), isActive: z.boolean() }));
+const CreatedWebhook = z.object({ id: z.number(), secretKey: z.string() });
+const Detail = z.object({ statusHistory: z.array(z.object({ id: z.number() })) });
+
+const addresses = [
+  { address1: "1437 Bannock St", city: "Denver", state: "CO", zip: "80202", lat: 39.7393, lng: -104.9903 },
+  { address1: "200 E Colfax Ave", city: "Denver", state: "CO", zip: "80203", lat: 39.7393, lng: -104.9848 },
+  { address1: "1701 Wynkoop St", city: "Denver", state: "CO", zip: "80202", lat: 39.7527, lng: -105.0001 },
+  { address1: "2001 Colorado Blvd", city: "Denver", state: "CO", zip: "80205", lat: 39.7475, lng: -104.9428 },
+  { address1: "1005 York St", city: "Denver", state: "CO", zip: "80206", lat: 39.7322, lng: -104.9601 },
+] as const;
+
+/** The area of the addresses, as the query of a list. */
+const AREA = "bbox=-105.01,39.73,-104.94,39.76&pageSize=500";
+
+/** The names of all records that a run creates. Nobody else uses such a name, so the next run can remove what a killed run has left. */
+const OWN_NAME = /^Smoke test [0-9a-f]{8}(?: |$)/;
+const LEFT_AFTER_MS = 15 * 60_000;
+
+/** Returns the milliseconds from each change to its delivery. */
+export async function runSmoke(smoke: Smoke): Promise<readonly number[]> {
+  const { admin, rep, step } = smoke;
+  const removed = await removeLeftovers(smoke);
+  if (removed > 0) step(`removed ${removed} records that an earlier run had left`);
+  const made = {
+    name: `Smoke test ${randomUUID().slice(0, 8)}`,
+    webhooks: new Set<number>(),
+    prospects: new Set<number>(),
+  };
+  try {
+    const delays = await story(smoke, made);
+    await remove(made, admin, rep);
+    const listed = await call(rep, ["GET", `/api/prospects?${AREA}`], 200, Page);
+    assert(!listed.items.some(({ id }) => made.prospects.has(id)), "a deleted prospect is still listed");
+    step("the webhook and the prospects are deleted");
+    return delays;
+  } catch (error) {
+    await remove(made, admin, rep).catch(() => undefined);
+    throw error;
+  }
+}
+
+interface Made {
+  readonly name: string;
+  readonly webhooks: Set<number>;
+  readonly prospects: Set<number>;
+}
+
+async function story(smoke: Smoke, made: Made): Promise<readonly number[]> {
+  const { admin, rep, stranger, receiver, changes, step } = smoke;
+  const { url } = receiver;
+  const registrations = [{ event: "prospect.status_changed" }];
+  const body = { name: made.name, url, registrations };
+  const webhook = await call(admin, ["POST", "/api/webhooks", body], 201, CreatedWebhook);
+  made.webhooks.add(webhook.id);
+  step(`an admin creates webhook ${webhook.id} to ${url} for prospect.status_changed`);
+
+  const statuses = (await call(rep, ["GET", "/api/statuses"], 200, Statuses)).filter(({ isActive }) => isActive);
+  const [first, second] = statuses;
+  assert(first !== undefined && second !== undefined, "the company has fewer than two active statuses");
+  for (const { lat, lng, ...address } of addresses.slice(0, smoke.prospects)) {
+    const prospect = { name: `${made.name} ${address.address1}`, lat, lng, address, currentStatusId: first.id };
+    made.prospects.add((await call(rep, ["POST", "/api/prospects", prospect], 201, Identified)).id);
+  }
+  step(`a rep creates ${made.prospects.size} prospects with status ${first.value}`);
+
+  const list = `/api/prospects?${AREA}&status=${encodeURIComponent(first.value)}`;
+  const listed = await call(rep, ["GET", list], 200, Page);
+  const found = new Set(listed.items.map(({ id }) => id));
+  assert(
+    [...made.prospects].every((id) => found.has(id)),
+    "the list by bbox and status lacks a new prospect",
+  );
+  step(`the rep finds them in a list of ${listed.total} by bbox and status`);
+
+  const prospects = [...made.prospects];
+  const [chosen = 0] = prospects;
+  await call(rep, ["PATCH", `/api/prospects/${chosen}`, { currentStatusId: second.id }], 200, Identified);
+  const [delivery] = await receiver.delivered(webhook, 1, admin);
+  const history = (await call(rep, ["GET", `/api/prospects/${chosen}`], 200, Detail)).statusHistory;
+  assert(delivery !== undefined, "no delivery");
+  const { data } = delivery.event;
+  assert(data.prospect.id === chosen, "the delivery is about another prospect");
+  assert(data.newStatus.value === second.value, "the delivery names another status");
+  assert(data.statusHistoryId === history[0]?.id, "the delivery names another history entry");
+  step(`the rep changes a status to ${second.value}; ${receiver.proof}`);
+
+  if (stranger === undefined) step("not checked: another company, because there is no token for one");
+  else {
+    const list = await call(stranger, ["GET", `/api/prospects?${AREA}`], 200, Page);
+    assert(!list.items.some(({ id }) => made.prospects.has(id)), "another company lists a prospect");
+    assert((await stranger("GET", `/api/prospects/${chosen}`)).status === 404, "another company sees a prospect");
+    assert((await stranger("GET", `/api/webhooks/${webhook.id}`)).status === 404, "another company sees a webhook");
+    step("another company sees none of these records");
+  }
+  if (changes === 0) return [delivery.delayMs];
+
+  for (let i = 0; i < changes; i++) {
+    const id = prospects[i % prospects.length];
+    const isEvenRound = Math.floor(i / prospects.length) % 2 === 0;
+    // Each round sets the other status, so that each PATCH is a change. The chosen prospect begins with the second status, unlike the
+    // others.
+    const currentStatusId = (id === chosen) === isEvenRound ? first.id : second.id;
+    await call(rep, ["PATCH", `/api/prospects/${id}`, { currentStatusId }], 200, Identified);
+  }
+  const deliveries = await receiver.delivered(webhook, 1 + changes, admin);
+  const ids = new Set(deliveries.map(({ id }) => id));
+  assert(ids.size === 1 + changes && deliveries.length === 1 + changes, "a delivery arrived twice");
+  step(`${changes} more status changes, ${changes} deliveries, none twice`);
+  return deliveries.map(({ delayMs }) => delayMs);
+}
+
+async function removeLeftovers({ admin, rep, now }: Smoke): Promise<number> {
+  const isLeft = ({ name, createdAt }: z.output<typeof Named>): boolean =>
+    OWN_NAME.test(name ?? "") && now() - Date.parse(createdAt) > LEFT_AFTER_MS;
+  const idsIn = (items: readonly z.output<typeof Named>[]) => new Set(items.filter(isLeft).map(({ id }) => id));
+  const webhooks = idsIn(await call(admin, ["GET", "/api/webhooks"], 200, Webhooks));
+  const prospects = idsIn((await call(rep, ["GET", `/api/prospects?${AREA}&search=Smoke`], 200, Page)).items);
+  await remove({ name: "", webhooks, prospects }, admin, rep);
+  return webhooks.size + prospects.size;
+}
+
+/** Deletes everything that it can, and then throws if a deletion has failed. */
+async function remove({ webhooks, prospects }: Made, admin: Api, rep: Api): Promise<void> {
+  const failed: string[] = [];
+  const removeOne = async (api: Api, path: string): Promise<void> => {
+    const status = await api("DELETE", path).then(
+      (answer) => answer.status,
+      () => 0,
+    );
+    if (status !== 200 && status !== 404) failed.push(`${path} (${status})`);
+  };
+  for (const id of webhooks) await removeOne(admin, `/api/webhooks/${id}`);
+  for (const id of prospects) await removeOne(rep, `/api/prospects/${id}`);
+  if (failed.length > 0) throw new SmokeError(`not deleted: ${failed.join(", ")}`);
+}
