@@ -1,5 +1,6 @@
 /**
- * The authorizer of API Gateway. It verifies the Authorization header and returns an access policy with the caller's identity and rights.
+ * The authorizer, which API Gateway calls for each request. It verifies the Authorization header and returns an IAM policy with the
+ * caller's identity and rights.
  */
 import type { Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -15,7 +16,10 @@ import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 const TokenEvent = z.object({ type: z.literal("TOKEN"), authorizationToken: z.string(), methodArn: z.string() });
 
-/** API Gateway answers 401 only for an error with exactly this message, and a server error for any other error. */
+/**
+ * API Gateway answers 401 only if the authorizer throws an error with exactly this message. After any other error it answers with a
+ * server error.
+ */
 const UNAUTHORIZED = "Unauthorized";
 
 export interface Authorization {
@@ -27,11 +31,11 @@ export interface Authorization {
     ];
   };
   readonly context: ReturnType<typeof contextOf> | RefusalContext;
-  /** The API key whose throttle counts the request. */
+  /** The API key under which API Gateway counts the request for its throttle. */
   readonly usageIdentifierKey: string;
 }
 
-/** The values that the gateway response for a refused token reads (infra/stack/gateway.ts). */
+/** The values that the gateway's answer to a refused token contains (infra/stack/gateway.ts). */
 interface RefusalContext {
   readonly reason: Refusal;
   /** The value of the header `WWW-Authenticate`. */
@@ -67,9 +71,9 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
 });
 
 /**
- * Denies a token for a reason that the client may know. The answer is a policy and not an error, because a policy can carry the reason, but
- * API Gateway does not pass on the text of an error. API Gateway caches policies. So do not use this function for a refusal that an admin
- * can end, such as that of a disabled user.
+ * Returns a policy that denies a token, for a reason that the client may know. A policy can contain the reason. The text of an error
+ * would not reach the client. API Gateway caches policies, so do not use this function for a refusal that an admin can end, such as that
+ * of a disabled user.
  */
 const refusal = (reason: Refusal, methodArn: string): Authorization => ({
   principalId: "refused",
@@ -86,12 +90,15 @@ function policy(Effect: "Allow" | "Deny", methodArn: string): Authorization["pol
   };
 }
 
-/** Logs the reason, but never the token. API Gateway does not cache errors, so it calls the authorizer again at the next request. */
+/**
+ * Logs the reason of a refusal, but never the token. API Gateway does not cache errors, so it calls the authorizer again for the next
+ * request.
+ */
 function gatewayError(error: unknown): Error {
   if (error instanceof ApiError && error.code === "unauthenticated") {
     log.info("unauthorized", { reason: error.message });
     const refusal = new Error(UNAUTHORIZED);
-    // Remove the stack, because Lambda logs it for every thrown error and a refused token is a normal event.
+    // The stack is removed, because Lambda logs it for every error, and a refused token is a normal event.
     refusal.stack = String(refusal);
     return refusal;
   }

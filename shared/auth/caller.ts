@@ -10,7 +10,7 @@ export interface Caller {
 
 export const isAdmin = (caller: Caller): boolean => caller.role === "admin" || caller.role === "owner";
 
-/** Admins and owners have every permission. */
+/** Returns true if the caller has the permission. Admins and owners have every permission. */
 export const may = (caller: Caller, permission: Permission): boolean =>
   isAdmin(caller) || caller.permissions.includes(permission);
 
@@ -18,8 +18,8 @@ export const effectivePermissions = (caller: Caller): Permission[] =>
   Permission.options.filter((permission) => may(caller, permission));
 
 /**
- * If the caller may see only prospects that are assigned to the caller, returns the caller's user id. Returns undefined if the caller may
- * see all prospects of the company. Lists, single reads and write conditions all use this function.
+ * Returns the caller's user id if the caller may see only assigned prospects. Returns undefined if the caller may see all prospects of
+ * the company. Lists, single reads and conditions of writes all use this function.
  */
 export const visibleAssignee = (caller: Caller): number | undefined =>
   may(caller, "canViewAllProspects") ? undefined : caller.userId;

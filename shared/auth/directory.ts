@@ -1,4 +1,4 @@
-/** The user directory: finds a user's company, role and permissions by the subject of the token. */
+/** The user directory: finds a user's company, role and permissions by the subject of the user's token. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { unauthenticated } from "#shared/auth/token.ts";
@@ -11,17 +11,17 @@ import { ConditionFailed } from "#shared/errors.ts";
 import { Id } from "#shared/schema.ts";
 
 /**
- * The row of a token subject. It has a copy of the user's rights, so that authentication reads only one row. Older rows have no copy, and
- * the rights are then read from the user's row.
+ * The row of a token subject. It contains a copy of the user's rights, so that authentication reads only one row. Older rows have no
+ * copy, and the rights are then read from the user's row.
  */
 export const Identity = z.object({
   type: z.literal("identity"),
   companyId: Id,
   userId: Id,
   rights: z.optional(UserRights),
-  /** When the invitation expires, in milliseconds since the epoch. Undefined after the user has accepted. */
+  /** The time at which the invitation expires, in milliseconds since 1970. Undefined after the user has accepted. */
   invitedUntil: z.optional(z.int()),
-  /** When an operator suspended the company. No user of a suspended company can sign in. */
+  /** The time at which an operator suspended the company. Nobody can sign in to a suspended company. */
   suspendedAt: z.optional(z.string()),
   /** The e-mail address that the invitation reserves, in lower case. Undefined after the user has accepted. */
   email: z.optional(z.string()),
@@ -29,8 +29,8 @@ export const Identity = z.object({
 type Identity = z.infer<typeof Identity>;
 
 /**
- * Returns the user with this token subject. The first sign-in accepts the invitation. Throws `unauthenticated` for an unknown or disabled
- * user and for an expired invitation.
+ * Returns the user with this token subject. The first sign-in accepts the invitation. Throws `unauthenticated` if the user is unknown or
+ * disabled, or if the invitation has expired.
  */
 export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">, sub: string): Promise<Caller> {
   const { table } = context;
@@ -51,8 +51,8 @@ const ownRights = async (table: ApiContext["table"], { companyId, userId }: Iden
   StoredUser.parse(await table.get(keys.user(companyId, userId)));
 
 /**
- * Removes the times at which the invitation and the reservation of the e-mail address expire. Returns false if the invitation has expired.
- * Idempotent and safe under concurrency.
+ * Removes the times at which the invitation and the reservation of the e-mail address expire. Returns false if the invitation has
+ * expired. It may be repeated and may run concurrently.
  */
 async function acceptInvitation(
   { table, clock }: Pick<ApiContext, "table" | "clock">,

@@ -2,11 +2,11 @@
 import { randomUUID } from "node:crypto";
 
 export interface IdentityProvider {
-  /** True if the inviter may choose the token subject, because another system manages the users of the provider. */
+  /** True if the inviter may choose the token subject, because another system manages the users. */
   readonly takesSubjects: boolean;
   /**
    * Minimum duration of an invitation request, in milliseconds. If a user of another company has the e-mail address, the service does not
-   * call the provider. Without the minimum, the shorter duration would reveal that the address is taken.
+   * call the provider. Without a minimum, the shorter duration would reveal that the address is in use.
    */
   readonly answersAfterMs: number;
   /**
@@ -19,7 +19,7 @@ export interface IdentityProvider {
 }
 
 /**
- * The provider for an external token issuer, which manages its users itself. The inviter may choose the token subject; otherwise the
+ * The provider for an external token issuer, which manages its users itself. The inviter may choose the token subject. Otherwise the
  * subject is random.
  */
 export const directoryOnly: IdentityProvider = {

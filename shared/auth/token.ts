@@ -1,6 +1,6 @@
 /**
- * Verifies access tokens of the configured OpenID Connect issuer. The signing keys come from the configured address, never from an address
- * in a token.
+ * Verifies access tokens of the configured OpenID Connect issuer. The signing keys come from the configured address, and never from an
+ * address in a token.
  */
 import {
   FetchError,
@@ -22,21 +22,21 @@ import * as limits from "#shared/limits.ts";
 const FETCH_TIMEOUT_MS = 3_000;
 
 /**
- * An Authorization header (RFC 6750) with a signed JWT, which has three base64url parts. RFC 9110 allows any case for `Bearer` and several
- * spaces after it. API Gateway checks the header against the same pattern. The pattern has `^` and `$`, because API Gateway's documentation
- * does not say whether the whole header must match.
+ * Matches an Authorization header (RFC 6750) with a signed JWT, which has three base64url parts. RFC 9110 allows upper and lower case for
+ * `Bearer`, and several spaces after it. API Gateway uses the same pattern. It begins with `^` and ends with `$`, because API Gateway's
+ * documentation does not say whether a match of a part would be enough.
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
-/** A longer token is rejected without verification. API Gateway accepts 10 240 bytes for all headers together. */
+/** Maximum length of a token. A longer one is rejected without verification. API Gateway accepts 10 240 bytes for all headers together. */
 const MAX_TOKEN_CHARACTERS = 8_192;
 
-/** Seconds by which the clocks of the issuer and of the service may differ. Applies to `exp`, `nbf` and `iat`. */
+/** Seconds by which the clocks of the issuer and of the service may differ. The checks of `exp`, `nbf` and `iat` allow this difference. */
 const LEEWAY_SECONDS = 60;
 
 /**
- * The reasons for which a token is refused. The `WWW-Authenticate` header of the answer 401 states them (RFC 6750). Each is a fact about
- * the token itself, so it reveals nothing about users, and the gateway may cache the refusal.
+ * The reasons for which a token is refused. The header `WWW-Authenticate` of the 401 contains the reason (RFC 6750). Each reason is only
+ * about the token itself. It therefore reveals nothing about users, and the gateway may cache the refusal.
  */
 export type Refusal =
   | "expired"
@@ -69,9 +69,9 @@ const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
 export interface Issuer {
   readonly issuer: string;
-  /** The accepted client ids or audiences. */
+  /** The client ids or audiences that a token may have. */
   readonly audience: readonly string[];
-  /** The address of the signing keys. If undefined, the discovery document is read first, which costs one more request. */
+  /** The address of the signing keys. If undefined, the issuer's discovery document is read first, which costs one more request. */
   readonly jwksUri: string | undefined;
 }
 
@@ -85,8 +85,9 @@ export function verifiedSubject(authorization: string): Promise<string> {
 }
 
 /**
- * Returns a function that verifies the access token of an Authorization header and returns its subject. It throws `unauthenticated`, or
- * `unavailable` if the issuer's keys cannot be fetched. The keys are cached, and fetched again for a token with an unknown key id.
+ * Returns a function that verifies the access token of an Authorization header and returns the token's subject. It throws
+ * `unauthenticated`, or `unavailable` if the issuer's keys cannot be fetched. The keys are cached. They are fetched again for a token
+ * with an unknown key id.
  */
 export function subjectOf(issuer: Issuer): (authorization: string) => Promise<string> {
   let verifier: Promise<Verify> | undefined;
@@ -111,12 +112,12 @@ export function subjectOf(issuer: Issuer): (authorization: string) => Promise<st
   };
 }
 
-/** The error for a token that the library has refused. */
+/** Returns the error for a token that the library has refused. */
 function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
-  // After a token with an unknown key id, the library waits some seconds before it fetches the keys again. The gateway must not cache this
-  // refusal, because the next fetch may find the key.
+  // After a token with an unknown key id, the library waits some seconds before it fetches the keys again. The next fetch may find the
+  // key, so the gateway must not cache this refusal.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }
@@ -138,7 +139,8 @@ async function createVerifier({ issuer, audience, jwksUri }: Issuer): Promise<Ve
   const jwt = JwtVerifier.create(
     {
       issuer,
-      // `assertAccessToken` checks `aud` or `client_id` instead, because Cognito's access tokens have only `client_id`.
+      // The library does not check `aud`. `assertAccessToken` checks `aud` or `client_id` instead, because Cognito's access tokens have
+      // only `client_id`.
       audience: null,
       graceSeconds: LEEWAY_SECONDS,
       jwksUri: jwksUri ?? (await discoveredJwksUri(issuer)),
@@ -157,8 +159,8 @@ async function discoveredJwksUri(issuer: string): Promise<string> {
 }
 
 /**
- * Throws if the token is not an access token. Cognito marks access tokens by `token_use`, and RFC 9068 by the header `typ`. Id tokens have
- * neither mark.
+ * Throws if the token is not an access token. Cognito marks access tokens with `token_use`, and RFC 9068 with the header `typ`. Id tokens
+ * have neither of them.
  */
 function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: readonly string[]): void {
   const tokenUse = payload.token_use;
@@ -177,7 +179,7 @@ function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: rea
   }
 }
 
-/** Throws FetchError if the answer is not a key set. Otherwise the library would report the token as invalid. */
+/** Fetches the issuer's keys. Throws FetchError if the answer is not a key set. Otherwise the library would report the token as invalid. */
 async function fetchKeys(url: string): Promise<ArrayBuffer> {
   const bytes = await fetchBytes(url);
   try {
@@ -188,7 +190,7 @@ async function fetchKeys(url: string): Promise<ArrayBuffer> {
   return bytes;
 }
 
-/** Uses fetch, because the library's fetcher refuses a local issuer without TLS. Follows no redirects. */
+/** Uses fetch, because the library's own function refuses a local issuer without TLS. Redirects are not followed. */
 async function fetchBytes(url: string): Promise<ArrayBuffer> {
   try {
     const answer = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });

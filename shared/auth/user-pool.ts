@@ -1,4 +1,7 @@
-/** The identity provider of this deployment: a Cognito user pool, which mails the invitations, or `directoryOnly`, which sends no mail. */
+/**
+ * The identity provider of this deployment. It is a Cognito user pool, which mails the invitations, or `directoryOnly`, which sends no
+ * mail.
+ */
 import {
   AdminCreateUserCommand,
   AdminDeleteUserCommand,
@@ -13,13 +16,13 @@ import { directoryOnly, type IdentityProvider } from "#shared/auth/identity-prov
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { setting } from "#shared/config.ts";
 
-/** Minimum duration of an invitation request, in milliseconds. A user pool usually creates a user and sends the mail in less time. */
+/** Minimum duration of an invitation request, in milliseconds. A user pool usually needs less time to create a user and send the mail. */
 const ANSWERS_AFTER_MS = 2_000;
 
 const INVITED = UserStatusType.FORCE_CHANGE_PASSWORD;
 
 export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient = cognitoClient()): IdentityProvider {
-  /** Invites a user that the user pool already has. Sends the mail again unless the user has accepted the invitation. */
+  /** Invites a user who is already in the user pool. The mail is sent again unless the user has accepted the invitation. */
   async function inviteAgain(email: string): Promise<AttributeType[]> {
     const user = { UserPoolId, Username: email };
     const { UserStatus, UserAttributes = [] } = await pool.send(new AdminGetUserCommand(user));
@@ -63,7 +66,7 @@ export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient
 
 let made: IdentityProvider | undefined;
 
-/** `directoryOnly` if no user pool is configured. */
+/** Returns the identity provider. It is `directoryOnly` if no user pool is configured. */
 export function identityProvider(): IdentityProvider {
   if (made === undefined) {
     const userPoolId = setting("USER_POOL_ID");

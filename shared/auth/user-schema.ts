@@ -1,4 +1,4 @@
-/** Schemas of a user: role, permissions, the stored row, and the summary that other records show. */
+/** The schemas of a user: role, permissions, the stored row, and the summary that other records show. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
@@ -21,14 +21,13 @@ export const UserSummary = named(
 );
 export type UserSummary = z.infer<typeof UserSummary>;
 
-/** Descriptions that the schemas of users, prospects, appointments and territories share. */
 export const EMAIL_TEXT = "Unique in the whole service; cannot be changed.";
 export const PERMISSIONS_TEXT =
   "What a sales user may do beyond their own prospects. Admins and owners hold every permission.";
 export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.";
 /* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT } }));
 
-/** Fields that both the API and the table have. */
+/** The fields that the API and the table have in common. */
 export const userFields = {
   id: Id,
   firstName: text(limits.name),
@@ -41,7 +40,7 @@ export const userFields = {
   updatedAt: Timestamp,
 };
 
-/** The fields that authentication checks. One transaction writes them to the user's row and to the row of the token subject. */
+/** The rights that authentication checks. One transaction writes them to the user's row and to the row of the token subject. */
 export const UserRights = z.object({ role: Role, permissions: z.array(Permission), isActive: z.boolean() });
 export type UserRights = z.infer<typeof UserRights>;
 
@@ -52,7 +51,7 @@ export const StoredUser = z.object({
   companyId: Id,
   sub: z.string(),
   version: z.int(),
-  /** When the invitation expires, in milliseconds since the epoch. Undefined after the user has accepted. */
+  /** The time at which the invitation expires, in milliseconds since 1970. Undefined after the user has accepted. */
   invitedUntil: z.optional(z.int()),
   isWithdrawn: z.optional(z.literal(true)),
 });

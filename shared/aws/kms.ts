@@ -1,11 +1,11 @@
-/** The KMS client for data keys. It loads the SDK at the first call, so a function with cached data keys never loads it. */
+/** The KMS client for data keys. It loads the SDK at the first call, so a function with cached data keys never loads the SDK. */
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** The encryption context of a data key. KMS decrypts the key only with the same context, and writes the context to the audit trail. */
+/** The encryption context of a data key. KMS decrypts the key only with the same context. The context also appears in the audit trail. */
 export type KeyContext = Readonly<Record<string, string>>;
 
 export interface Kms {
-  /** Creates a data key of 256 bits. `wrapped` is the data key encrypted by the KMS key. */
+  /** Creates a data key of 256 bits. `wrapped` is this key in encrypted form. Only the KMS key can decrypt it. */
   generateDataKey(context: KeyContext): Promise<{ readonly plain: Uint8Array; readonly wrapped: Uint8Array }>;
   unwrap(wrapped: Uint8Array, context: KeyContext): Promise<Uint8Array>;
 }

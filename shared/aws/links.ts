@@ -1,4 +1,4 @@
-/** Presigned URLs of files in the bucket. The holder of a URL can read or write one file without a token until the URL expires. */
+/** Presigned URLs of files in the bucket. Whoever has a URL can read or write one file without a token, until the URL expires. */
 import { GetObjectCommand, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { s3Client } from "#shared/aws/s3.ts";
@@ -11,12 +11,12 @@ export interface Link {
 }
 
 /**
- * The client must send these headers with the upload, with exactly these values. S3 refuses an upload with a different length, with
- * different bytes, or for a file that exists already.
+ * The headers that the client must send with the upload, with exactly these values. S3 refuses an upload with another length, with other
+ * bytes, or for a file that already exists.
  */
 export interface UploadHeaders {
   readonly "content-type": string;
-  /** `*` makes S3 refuse the upload if the file exists already. */
+  /** `*` makes S3 refuse the upload if the file already exists. */
   readonly "if-none-match": string;
   readonly "content-length"?: string | undefined;
   readonly "x-amz-checksum-sha256"?: string | undefined;
@@ -27,7 +27,7 @@ export interface Links {
   upload(key: string, headers: UploadHeaders, seconds: number, nowMs: number): Promise<Link>;
 }
 
-/** Opens no connection and reads no setting before the first URL. */
+/** Returns functions that make presigned URLs. No setting is read before the first URL. */
 export function openLinks(): Links {
   let client: S3Client | undefined;
   const s3 = (): S3Client => {
@@ -53,8 +53,8 @@ export function openLinks(): Links {
         ...(length !== undefined && { ContentLength: Number(length) }),
         ...(sha256 !== undefined && { ChecksumSHA256: sha256 }),
       });
-      // Sign all of these headers. By default the signer omits the media type and moves `x-amz-` headers into the query, so an upload could
-      // change them.
+      // All these headers are signed. By default the signer leaves out the media type and moves `x-amz-` headers into the query, so an
+      // upload could change them.
       const names = new Set(Object.keys(headers));
       const url = await getSignedUrl(s3(), command, { expiresIn, signableHeaders: names, unhoistableHeaders: names });
       return expiring(url, expiresIn, nowMs);

@@ -1,6 +1,6 @@
 /**
- * The S3 client and access to the files in the bucket. A download resumes after a broken connection. Large files are written by multipart
- * upload.
+ * The S3 client, and access to the files in the bucket. A download is resumed after a broken connection. Large files are written in parts
+ * (multipart upload).
  */
 import {
   AbortMultipartUploadCommand,
@@ -19,9 +19,9 @@ import { setting } from "#shared/config.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/** Default timeout, in milliseconds, for the start of an answer and for each pause within it. */
+/** Default time-out in milliseconds for the beginning of an answer, and for each pause within it. */
 const ANSWER_MS = 6_000;
-/** Timeout, in milliseconds, of calls that read or write files. In this time, a part of 8 MB can be sent over a slow connection. */
+/** Time-out in milliseconds of calls that read or write files. A part of 8 MB can be sent over a slow connection within this time. */
 const PART_TIMEOUT_MS = 30_000;
 const READ_TRIES = 6;
 
@@ -30,9 +30,9 @@ export function s3Client(settings: ClientSettings = {}): S3Client {
     (settings.endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL) !== undefined;
   return new S3Client({
     ...clientConfig({ answerMs: ANSWER_MS, ...settings }),
-    // A local stand-in for S3 cannot resolve host names that contain the bucket's name.
+    // A local substitute for S3 cannot resolve host names that contain the bucket's name.
     forcePathStyle: isStandIn,
-    // Add no checksum by default, because a presigned URL cannot carry one. TLS already detects corrupted bytes.
+    // By default no checksum is added, because a presigned URL cannot contain one. TLS already detects corrupted bytes.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
   });
@@ -42,8 +42,8 @@ const statusOf = (error: unknown): number | undefined =>
   error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 
 /**
- * Converts an S3 error. The statuses 404 and 412 mean that the file is gone. Functions need the permission `s3:ListBucket`, because S3
- * otherwise answers 403 for a missing file.
+ * Converts an S3 error. The statuses 404 and 412 mean that the file does not exist any more. Functions need the right `s3:ListBucket`,
+ * because S3 would otherwise answer 403 for a missing file.
  */
 export function bucketError(error: unknown): FileGone | BucketUnavailable {
   const status = statusOf(error);
@@ -67,7 +67,7 @@ export interface FileHeaders {
 
 export interface Objects {
   put(key: string, bytes: Uint8Array, contentType: string): Promise<void>;
-  /** Reads a whole file into memory. Throws FileGone. */
+  /** Reads a whole file into the memory. Throws FileGone. */
   get(key: string): Promise<Uint8Array>;
   /** Streams the file. Throws FileGone if the file is missing or has another etag. */
   read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
@@ -76,16 +76,16 @@ export interface Objects {
   /** Begins a multipart upload and returns its id. The file becomes visible when the upload completes. */
   beginParts(key: string, headers: FileHeaders): Promise<string>;
   /**
-   * Uploads one part and returns its ETag. Part numbers begin at 1. Every part except the last must have at least 5 MB. Uploading a part
-   * again replaces it.
+   * Uploads one part and returns its ETag. Part numbers begin at 1. Every part except the last one must have at least 5 MB. Uploading a
+   * part again replaces it.
    */
   putPart(key: string, upload: string, number: number, bytes: Uint8Array): Promise<string>;
   completeParts(key: string, upload: string, tags: readonly string[]): Promise<void>;
-  /** Removes all uploaded parts. Idempotent. */
+  /** Deletes all uploaded parts. It may be repeated. */
   abortParts(key: string, upload: string): Promise<void>;
 }
 
-/** Opens no connection and reads no setting before the first call. */
+/** Returns access to the files. No setting is read before the first call. */
 export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PART_TIMEOUT_MS })): Objects {
   let client: S3Client | undefined;
   async function call<T>(send: (s3: S3Client, Bucket: string) => Promise<T>): Promise<T> {
@@ -168,7 +168,10 @@ interface Answered {
   readonly Body?: { transformToWebStream(): ReadableStream<Uint8Array> } | undefined;
 }
 
-/** Streams a file and resumes after a broken connection. Throws BucketUnavailable after several attempts in a row without a byte. */
+/**
+ * Yields the bytes of a file, and resumes after a broken connection. Throws BucketUnavailable after several successive attempts without a
+ * byte.
+ */
 async function* readThrough(
   ranged: (key: string, etag: string, from: number) => Promise<Answered>,
   key: string,
@@ -177,7 +180,7 @@ async function* readThrough(
   let at = 0;
   for (let fruitless = 0; fruitless < READ_TRIES; fruitless++) {
     const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
-    // Refuse a file with a content encoding. Its length and ranges count compressed bytes, so a broken download could not resume.
+    // A file with a content encoding is refused. Its length and ranges count compressed bytes, so a broken download could not be resumed.
     if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
     const end = at + ContentLength;
     try {

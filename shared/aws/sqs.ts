@@ -15,19 +15,18 @@ import { Id } from "#shared/schema.ts";
 export const sqsClient = (settings: ClientSettings = {}): SQSClient => new SQSClient(clientConfig(settings));
 
 export interface Queued<Message extends { readonly companyId: number } = { readonly companyId: number }> {
-  /** Sent as JSON. The company becomes the message group, so that the queue shares its capacity fairly between companies. */
+  /**
+   * The message, which is sent as JSON. Its company is the message group, so that the queue shares its capacity fairly between companies.
+   */
   readonly message: Message;
-  /** Whole seconds, at most 900 (the limit of SQS). For a longer delay, the consumer sends the message to the queue again. */
+  /** Whole seconds, at most 900 (SQS's maximum). For a longer delay, the consumer sends the message again. */
   readonly delaySeconds: number;
 }
 
 export interface DeliveryQueue {
   /** Sends all messages, or throws. */
   send(entries: readonly Queued[]): Promise<void>;
-  /**
-   * Makes a received message visible again after `seconds`, so that it is received again before the visibility timeout of the queue has
-   * passed.
-   */
+  /** Makes a received message visible again after `seconds`, earlier than the visibility timeout of the queue. */
   returnIn(receiptHandle: string, seconds: number): Promise<void>;
 }
 
@@ -76,7 +75,7 @@ export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): Deliv
   };
 }
 
-/** Returns the delay until `dueMs` in whole seconds, rounded up. Limited to the longest delay that SQS allows. */
+/** Returns the delay until `dueMs` in whole seconds, rounded up. It is at most the longest delay that SQS allows. */
 export const delaySecondsUntil = (dueMs: number, nowMs: number): number =>
   Math.min(limits.queueDelaySeconds, Math.max(0, Math.ceil((dueMs - nowMs) / 1_000)));
 
@@ -85,12 +84,12 @@ export interface JobId {
   readonly id: number;
 }
 
-/** Tells a consumer that an import or export has work to do. The state of the job is in the table. */
+/** A message that an import or export has work to do. The state of the job is in the table. */
 export interface JobMessage extends JobId {
   readonly kind: "import" | "export";
 }
 
-/** Returns a schema that parses a message about an import or export into a list with this one job. */
+/** Returns a schema for a message about an import or export. It parses the message to a list with this one job. */
 export const oneJob = (kind: JobMessage["kind"]) =>
   z.pipe(
     z.object({ kind: z.literal(kind), companyId: Id, id: Id }),
@@ -102,10 +101,13 @@ export interface JobQueue {
   returnIn(kind: JobMessage["kind"], receiptHandle: string, seconds: number): Promise<void>;
 }
 
-/** Imports and exports have separate queues, so that neither delays the other and each function bundles the code of one kind only. */
+/**
+ * The setting with the queue's URL. Imports and exports have separate queues, so that they do not delay each other and each function
+ * bundles the code of one kind only.
+ */
 const queueSettings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL" } as const;
 
-/** Opens no connection and reads no setting before the first message. */
+/** Returns the queues. No setting is read before the first message. */
 export function openJobQueues(open: () => SQSClient = sqsClient): JobQueue {
   let client: SQSClient | undefined;
   const sqs = (): SQSClient => {

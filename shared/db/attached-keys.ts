@@ -1,7 +1,7 @@
 /**
- * Keys of the rows that belong to prospects: notes, past status changes and appointments, and the rows that find notes and appointments by
- * id or by time. Notes, status changes and appointments are in the partition of their prospect. Their sort keys do not begin with the
- * prefix of prospects, so that reads of prospects skip them.
+ * Keys of the rows that belong to prospects: notes, past status changes, appointments, and locators (rows that find notes and
+ * appointments by id or by time). Notes, status changes and appointments are in the partition of their prospect. Their sort keys do not
+ * begin with the prefix of prospects, so that reads of prospects skip them.
  */
 import { blockOf, type Key, padded, prospectBlock } from "#shared/db/keys.ts";
 
@@ -33,7 +33,7 @@ export const notes = (companyId: number, first: number, last = first) => ({
   // `$` sorts directly after `#`, so the range includes all notes of the last prospect.
   upTo: `N#${padded(last)}$`,
 });
-/** The number of notes of the prospect. A note that came with the prospect's import is not counted. */
+/** The number of notes of the prospect. Notes that an import created together with the prospect are not counted. */
 export const noteCount = (companyId: number, prospectId: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `NC#${padded(prospectId)}`,
@@ -56,16 +56,16 @@ export const history = (companyId: number, prospectId: number, version: number):
   sk: `D#${padded(prospectId)}#H#${padded(version)}`,
 });
 /**
- * A deleted appointment. Its row is moved to this key, which no read of the prospect includes. The stream record of the row becomes the
- * event `appointment.cancelled`.
+ * A deleted appointment. Its row is moved to this key, which no read of the prospect includes. The event `appointment.cancelled` is made
+ * from the stream record of this row.
  */
 export const deletedAppointment = (companyId: number, prospectId: number, id: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `X#${padded(prospectId)}#A#${padded(id)}`,
 });
 /**
- * The row that finds a note by its id. It contains the id of the note's prospect. Each such row has a separate partition, to avoid a hot
- * partition.
+ * The locator of a note: the row that finds the note by its id. It contains the id of the note's prospect. Each locator has a separate
+ * partition, so that no partition gets too many writes.
  */
 export const noteLocator = (companyId: number, id: number): Key => ({
   pk: locatorPartition(companyId, id),
@@ -87,21 +87,21 @@ export const calendarEntry = (companyId: number, startAt: string, id: number): K
   sk: `${startAt}#${padded(id)}`,
 });
 /**
- * The agenda of a prospect (the times of its appointments), in the partition of the user to whom the prospect is assigned. No appointment
+ * The agenda of a prospect (the times of its appointments), in a partition of the user to whom the prospect is assigned. No appointment
  * starts after `until`.
  */
 export const agenda = (companyId: number, assignee: number | null, until: string, prospectId: number): Key => ({
   pk: agendaPartition(companyId, assignee),
   sk: `${until}#${padded(prospectId)}`,
 });
-/** The agendas (appointment times) of a user's prospects that may have appointments at the time `from` or later. */
+/** The agendas of a user's prospects that may have appointments at the time `from` or later. */
 export const agendas = (companyId: number, userId: number, from: string) => ({
   pk: agendaPartition(companyId, userId),
   from,
   upTo: "~",
 });
 
-/** One packed row that finds all imported notes of one block of 128 ids. */
+/** The locators of all imported notes of one block of 128 ids, packed into one row. */
 export const noteLocators = (companyId: number, blockNumber: number): Key => ({
   pk: `C#${companyId}#I#B${blockNumber}`,
   sk: "NOTES",

@@ -25,7 +25,7 @@ const INSERT_STATEMENTS = 25;
 
 export interface HowToGet {
   readonly consistency?: Consistency;
-  /** Fields of each item to return. DynamoDB charges for the whole item all the same. */
+  /** The fields that are returned of each item. DynamoDB charges for the whole item nevertheless. */
   readonly fields?: readonly string[];
 }
 
@@ -63,7 +63,7 @@ function projectionOf(fields: readonly string[] | undefined) {
   return { ProjectionExpression, ...placeholders.attributes() };
 }
 
-/** Writes the items without conditions and without a transaction, so a concurrent reader may see only some of them. */
+/** Writes the items without conditions and without a transaction. A concurrent reader may therefore see only some of them. */
 export const batchPut = (target: BatchTarget, items: readonly Item[]): Promise<void> =>
   batchWrite(
     target,
@@ -76,7 +76,7 @@ export const batchRemove = (target: BatchTarget, keys: readonly Key[]): Promise<
     keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } })),
   );
 
-/** Error codes of a single statement that a retry can resolve. */
+/** Error codes of a single statement that a retry can solve. */
 const temporary: ReadonlySet<string> = new Set([
   "ProvisionedThroughputExceeded",
   "RequestLimitExceeded",
@@ -86,9 +86,9 @@ const temporary: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Writes each item whose key is free, and returns the items whose key exists already. After a lost reply, these may include items that this
- * call has written. The keys must be distinct. It uses PartiQL, because `BatchWriteItem` accepts no conditions and a transaction costs
- * twice as much.
+ * Writes each item whose key is not in use, and returns the items whose key already exists. After a lost reply, these may include items
+ * that this call has written. The keys must be different. It uses PartiQL, because `BatchWriteItem` accepts no conditions and a
+ * transaction costs twice as much.
  */
 export async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,
@@ -133,7 +133,7 @@ function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly
   );
 }
 
-/** Returns the unprocessed entries. If DynamoDB can process no entry, it rejects the whole batch, and all entries are unprocessed. */
+/** Returns the unprocessed entries. If DynamoDB can process no entry, it rejects the whole batch. All entries are then unprocessed. */
 async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<readonly T[]>): Promise<readonly T[]> {
   try {
     return await send();
@@ -145,27 +145,27 @@ async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<rea
 
 const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
 
-/** Maximum number of concurrent batches. More would only wait for a connection. */
+/** Maximum number of concurrent batches. Further ones would only wait for a connection. */
 const SLOTS = 12;
-/** Upper bound, in milliseconds, of the backoff after an answer without progress. */
+/** Maximum milliseconds of the wait after an answer without progress. */
 const PAUSE_MS = 2_000;
-/** For a caller without a deadline: maximum time without progress, in milliseconds, before the call fails. */
+/** Maximum milliseconds without progress before the call fails, for a caller without a deadline. */
 const PATIENCE_MS = 5_000;
-/** For a caller with a deadline: the call fails this long before the deadline, in milliseconds, so that the caller can still answer. */
+/** For a caller with a deadline, the call fails this many milliseconds before the deadline, so that the caller can still answer. */
 const RESERVE_MS = 2_000;
 
 export type SendChunk<T> = (chunk: readonly T[]) => Promise<readonly T[]>;
 
 /**
- * Congestion control for batches: the number of concurrent batches grows slowly and halves when DynamoDB throttles (additive increase,
- * multiplicative decrease). The number is kept between calls.
+ * Adapts the number of concurrent batches to the rate that DynamoDB accepts: it grows slowly, and halves when DynamoDB throttles. The
+ * number is kept between calls.
  */
 export class Pace {
   #slots = SLOTS;
 
   /**
-   * Sends until every entry is processed. Throws TableBusy near the deadline or after too long without progress. When it returns or throws,
-   * no batch is in flight.
+   * Sends until every entry is processed. Throws TableBusy near the deadline or after too long without progress. When it returns or
+   * throws, no batch is running.
    */
   async send<T>(entries: readonly T[], size: number, sendChunk: SendChunk<T>): Promise<void> {
     const progress = { atMs: Date.now() };

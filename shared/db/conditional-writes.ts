@@ -1,6 +1,6 @@
 /**
- * Helpers for conditional writes. `optimistic` repeats a read and a conditional write after a conflict. `updateEach` makes several updates
- * and returns those whose conditions fail.
+ * Conditional writes. `optimistic` repeats a read and a conditional write after a conflict. `updateEach` makes several updates and
+ * returns those whose conditions fail.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Write } from "#shared/db/expression.ts";
@@ -14,8 +14,8 @@ import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 const TRIES = 60;
 
 /**
- * Optimistic concurrency: repeats `work` after a failed condition. `work` must read the record at each call, and write only if the record
- * has not changed since. A ConditionFailed that `isConflict` rejects is thrown immediately.
+ * Repeats `work` after a failed condition (optimistic concurrency). `work` must read the record at each call, and write only if the
+ * record has not changed since. If `isConflict` returns false for a failed condition, the error is thrown immediately.
  */
 export async function optimistic<T>(
   work: () => Promise<T>,
@@ -35,8 +35,8 @@ export async function optimistic<T>(
 type Update = Extract<Write, { update: unknown }>;
 
 /**
- * Makes each update whose condition holds, and returns the others. Several updates are sent as one transaction. That is a single call, but
- * it costs one and a half times the write units of separate updates. A single update is sent without a transaction.
+ * Makes each update whose condition holds, and returns the others. Several updates are sent as one transaction. It is a single call, but
+ * costs one and a half times the write units of separate updates. A single update is sent without a transaction.
  */
 export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
   const refused: T[] = [];

@@ -1,6 +1,6 @@
 /**
- * Describes conditions, changes and writes as plain values, and compiles them to DynamoDB expressions. An expression contains a placeholder
- * for each name and value, because names may be reserved words of DynamoDB.
+ * Describes conditions, changes and writes as plain values, and compiles them to DynamoDB expressions. An expression contains a
+ * placeholder for each name and value, because a name may be a reserved word of DynamoDB.
  */
 import type { Key } from "#shared/db/keys.ts";
 
@@ -22,12 +22,12 @@ export const absent: Condition = missing("pk");
 export const present: Condition = exists("pk");
 
 export interface Change {
-  /** Fields to write. A field with the value `undefined` stays unchanged. */
+  /** Fields to write. A field with the value `undefined` does not change. */
   readonly set?: Readonly<Record<string, unknown>>;
   readonly remove?: readonly string[];
   /** Numbers to add to fields, or members to add to sets. */
   readonly add?: Readonly<Record<string, unknown>>;
-  /** Members to remove from sets. DynamoDB removes the field when its set becomes empty. */
+  /** Members to remove from sets. DynamoDB removes the field if its set becomes empty. */
   readonly drop?: Readonly<Record<string, ReadonlySet<number>>>;
 }
 
@@ -57,7 +57,7 @@ export class Placeholders {
     return placeholder;
   }
 
-  /** DynamoDB rejects empty maps, so they are omitted. */
+  /** Returns the names and values of an expression. Empty maps are left out, because DynamoDB rejects them. */
   attributes(): {
     ExpressionAttributeNames?: Record<string, string>;
     ExpressionAttributeValues?: Record<string, unknown>;

@@ -1,6 +1,6 @@
 /**
- * Ids that are unique in the whole service. A function reserves blocks of 128 ids from one counter in the table, so most creates need no
- * write to get an id.
+ * Ids that are unique in the whole service. A function reserves blocks of 128 ids from one counter in the table, so that most creates
+ * need no write for their ids.
  */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
@@ -17,8 +17,8 @@ export interface Ids {
   /** Returns `count` ids in ascending order, from newly reserved blocks. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
   /**
-   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. Stores the import's id with the id range. Readers
-   * skip the records of the range until the import is published, which removes the import's id.
+   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. The import's id is stored with the id range.
+   * Readers skip the range until the import is completed, which removes the import's id.
    */
   takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
   /** Reserves whole blocks for any record except prospects and addresses. Returns the first of `count` consecutive ids. */
@@ -34,13 +34,16 @@ const Counter = z.object({ nextBlock: z.int() });
 
 /**
  * The kinds of records whose ids come from blocks that only one company uses. Each block is one partition. The company has a row for each
- * range of its blocks, so a reader can find all partitions with such records.
+ * range of its blocks, so that a reader can find all partitions with such records.
  */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
 export type Kind = keyof typeof rangeKeys;
 
 export function leaseIds(table: Table): Ids {
-  /** Reserves blocks and returns the number of the first. The counter only grows, so a lost reply leaves a gap but never repeats an id. */
+  /**
+   * Reserves blocks and returns the number of the first one. The counter only grows. A lost reply therefore leaves a gap but never
+   * repeats an id.
+   */
   async function leaseBlocks(blocks: number): Promise<number> {
     const counter = await table.write({ update: keys.idCounter(), change: { add: { nextBlock: blocks } } });
     return Counter.parse(counter).nextBlock - blocks + 1;
@@ -51,7 +54,7 @@ export function leaseIds(table: Table): Ids {
     return { next: first * IDS_PER_PARTITION, end: (first + 1) * IDS_PER_PARTITION };
   }
 
-  /** Reserves blocks for a company. Stores the id range before any of its ids is used, so that the stored ranges cover every record. */
+  /** Reserves blocks for a company. The id range is stored before any of its ids is used, so that the stored ranges cover every record. */
   async function leaseForCompany(kind: Kind, companyId: number, blocks: number, importId?: string): Promise<Lease> {
     const first = await leaseBlocks(blocks);
     const range = { from: first, to: first + blocks - 1, ...(importId !== undefined && { importId }) };
@@ -86,7 +89,7 @@ interface Pool {
   take(): Promise<number>;
 }
 
-/** Returns the ids of one block after another. Concurrent callers share a block. */
+/** Returns the ids of one block after the other. Concurrent callers share a block. */
 function pool(renew: () => Promise<Lease>): Pool {
   let current: Promise<Lease> | undefined;
 

@@ -1,6 +1,6 @@
 /**
- * The keys of the table: one function for each access pattern. Import this file as a namespace (`import * as keys`), so that a bundle
- * contains only the keys that it uses.
+ * The keys of the table: one function for each question that the table answers. Import this file as a namespace (`import * as keys`), so
+ * that a bundle contains only the keys that it uses.
  */
 
 export interface Key {
@@ -8,19 +8,18 @@ export interface Key {
   readonly sk: string;
 }
 
-/** Number of ids in a block. All records of a block share a partition, which is small enough not to become a hot partition. */
+/** Number of ids in a block. All records of a block share a partition, which is small enough not to get too many requests. */
 export const IDS_PER_PARTITION = 128;
 
-/** Number of partitions for the deliveries of one webhook, to spread the load of a busy webhook. */
+/** Number of partitions for the deliveries of one webhook. They divide the load of a busy webhook. */
 export const DELIVERY_SHARDS = 8;
 
-/** Number of partitions of the due index (waiting deliveries by due time), to spread its write load. */
+/** Number of partitions of the due index (waiting deliveries by due time). They divide the load of its writes. */
 export const DUE_SHARDS = 8;
 
-/** Pads the id so that texts sort like the numbers. 2^53 has 16 digits. */
+/** Pads the id with zeros, so that texts sort like the numbers. 2^53 has 16 digits. */
 export const padded = (id: number): string => String(id).padStart(16, "0");
 
-/** The number of the id's block of 128 ids. */
 export const blockOf = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
 
 const referencePartition = (companyId: number): string => `C#${companyId}#REF`;
@@ -35,19 +34,23 @@ const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 export const idCounter = (): Key => ({ pk: "IDS", sk: "IDS" });
 
 /**
- * Says that a company was erased. The row outlives the company, so that a restored older table is erased again. It is no row of the company.
+ * The record that a company was erased. It is kept after the company, so that a restored older table can be erased again. It is not a row
+ * of the company.
  */
 export const erasure = (companyId: number): Key => ({ pk: "ERASURES", sk: `E#${padded(companyId)}` });
 export const erasures = (): { pk: string } => ({ pk: "ERASURES" });
 
-/** The company and user of a token subject. */
+/** The row of a token subject, with its company and user. */
 export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" });
 /**
- * The user who owns this e-mail address (in lower case) in the whole service. An invited user owns it only if no user of another company
- * does.
+ * The row of an e-mail address (in lower case) with the user who owns it in the whole service. An invited user owns it only if no user of
+ * another company does.
  */
 export const email = (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" });
-/** The user of this company with this e-mail address. An invited user has this row even if a user of another company owns the address. */
+/**
+ * The row of an e-mail address with the user of this company who has it. An invited user has this row even if a user of another company
+ * owns the address.
+ */
 export const companyEmail = (companyId: number, email: string): Key => ({
   pk: `E#${email}`,
   sk: `COMPANY#${companyId}`,
@@ -74,8 +77,8 @@ export const tag = (companyId: number, id: number): Key => ({
   sk: `TAG#${padded(id)}`,
 });
 /**
- * Reserves the display value of a status or tag (the text that users see, here case-folded), so that a company has no two statuses or tags
- * with the same value.
+ * Reserves the value of a status or tag: the text that users see, here in case-folded form. A company therefore has no two statuses or
+ * tags with the same value.
  */
 export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: string): Key => ({
   pk: referencePartition(companyId),
@@ -101,7 +104,7 @@ export const prospectsOfBlock = (companyId: number, blockNumber: number) => ({
   pk: prospectPartition(companyId, blockNumber),
   begins: "P#",
 });
-/** How far `npm run migrate` has come with the company's prospects. */
+/** The progress of `npm run migrate` with the company's prospects. */
 export const reshaping = (companyId: number): Key => ({ pk: `C#${companyId}#V`, sk: "PROSPECTS" });
 /** The prospects of one block of 128 ids from `first` to `last`, both included. */
 export const prospectSpan = (companyId: number, first: number, last: number) => ({
@@ -135,13 +138,13 @@ export const importsBefore = (id: number | undefined) => ({
   upTo: `M#${id === undefined ? "~" : padded(id - 1)}`,
 });
 const exportRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#E#${id}`, sk: "EXPORT" });
-/** Returns the import or export to which a row belongs, or undefined for any other row. */
+/** Returns the import or export to which a row belongs. Returns undefined for any other row. */
 export const jobAt = ({ pk }: Key): { kind: "import" | "export"; companyId: number; id: number } | undefined => {
   const [, companyId, letter, id] = /^C#(\d+)#([ME])#(\d+)$/.exec(pk) ?? [];
   if (letter === undefined) return undefined;
   return { kind: letter === "M" ? "import" : "export", companyId: Number(companyId), id: Number(id) };
 };
-/** The company's imports that have begun but are neither completed nor removed. */
+/** The company's imports that are neither completed nor deleted. */
 export const openImports = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#MO` });
 export const openImport = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#MO`, sk: `M#${padded(id)}` });
 
@@ -166,7 +169,7 @@ export const territory = (companyId: number, createdAt: string, id: number): Key
 });
 /** The number of the company's territories and the total size of their polygons. Writes check both limits with conditions on this row. */
 export const territoryCount = (companyId: number): Key => ({ pk: territoryPartition(companyId), sk: "COUNT" });
-/** The creation time of a territory, which is part of the key of the territory's row. */
+/** The locator of a territory: the row that finds it by its id. It contains the creation time, which is part of the territory's key. */
 export const territoryLocator = (companyId: number, id: number): Key => ({
   pk: `C#${companyId}#I#${id}`,
   sk: "TERRITORY",
@@ -178,8 +181,9 @@ export const deletedTerritory = (companyId: number, id: number): Key => ({
 });
 
 /**
- * The unflushed entries and the head row of the company index. One Query reads them, the head row last. If a flush moves an entry into a
- * segment during the Query, the Query finds either the entry or a head row that includes the segment.
+ * The unflushed entries and the head row of the company's search index. One Query reads them, the head row last. If a flush moves an
+ * entry into a segment (stored part of the index) during the Query, the Query finds either the entry or a head row that includes the
+ * segment.
  */
 export const index = (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) });
 export const indexHead = (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" });
@@ -191,17 +195,17 @@ export const noteDelta = (companyId: number, prospectId: number, noteId: number,
   pk: indexPartition(companyId),
   sk: `D#${prospectId}#N${noteId}#${version}`,
 });
-/** The long text of an unflushed index entry, under the sort key of the entry. */
+/** The long text of an unflushed entry of the search index. Its sort key is the one of the entry. */
 export const deltaText = (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk });
 export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` });
-/** The run manifests of the company index. Each one lists the segments of one sorted run. */
+/** The run manifests of the company's search index. Each lists the segments of one run (a sorted part of the index). */
 export const runManifests = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` });
 export const runManifest = (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId });
 export const indexPart = (companyId: number, owner: string, piece: string, part: number): Key => ({
   pk: `C#${companyId}#XS#${owner}`,
   sk: `${piece}#${part}`,
 });
-/** All binary data of a segment or sorted run of the company index. */
+/** All binary data of a segment or run of the company's search index. */
 export const indexParts = (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` });
 
 export const webhooks = (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) });
@@ -211,7 +215,7 @@ export const webhook = (companyId: number, id: number): Key => ({
   pk: webhookPartition(companyId),
   sk: `W#${padded(id)}`,
 });
-/** Returns the webhook to which a row belongs, or undefined for any other row. */
+/** Returns the webhook to which a row belongs. Returns undefined for any other row. */
 export const webhookAt = ({ pk, sk }: Key): { companyId: number; id: number } | undefined => {
   const [, companyId] = /^C#(\d+)#W$/.exec(pk) ?? [];
   const [, id] = /^W#(\d+)$/.exec(sk) ?? [];
@@ -222,12 +226,11 @@ export const registration = (companyId: number, webhookId: number, id: number): 
   sk: `W#${padded(webhookId)}#R#${padded(id)}`,
 });
 
-/** A delivery. Its sort key is a prefix of the sort keys of its attempts. Delivery ids sort by time. */
+/** A delivery. The sort keys of its attempts begin with its sort key. Delivery ids sort by time. */
 export const delivery = (companyId: number, webhookId: number, id: string): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(id)),
   sk: `D#${id}`,
 });
-/** One of the webhook's partitions of deliveries, sorted by time. */
 export const deliveryShard = (companyId: number, webhookId: number, shard: number): { pk: string } => ({
   pk: deliveryPartition(companyId, webhookId, shard),
 });
@@ -240,13 +243,17 @@ export const attempt = (companyId: number, webhookId: number, deliveryId: string
 
 /** The partition of the due index (waiting deliveries by due time) for a delivery. */
 export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`;
-/** The partition of the due index for unfinished imports and exports. A scheduled sweep continues them or removes their rows. */
+/**
+ * The partition of the due index for unfinished imports and exports. The sweeper, which runs every minute, continues them or deletes
+ * their rows.
+ */
 export const jobShard = "DUE#JOBS";
-/** The partition of the due index for the deliveries of a paused webhook, sorted by time. */
+/** The partition of the due index with the paused backlog of a webhook, sorted by time. */
 export const pausedBacklogShard = (companyId: number, webhookId: number): string =>
   `DUE#HELD#${companyId}#${webhookId}`;
 /**
- * The partition of the due index for throttled deliveries of a webhook: the limiter had no free slot, or the circuit breaker was open.
+ * The partition of the due index with the throttled backlog of a webhook: deliveries for which the limiter had no free slot, or whose
+ * circuit breaker was open.
  */
 export const throttledBacklogShard = (companyId: number, webhookId: number): string =>
   `DUE#GATED#${companyId}#${webhookId}`;
@@ -259,18 +266,18 @@ export function shardOf(name: string): number {
   return hash(name) % DELIVERY_SHARDS;
 }
 
-/** The FNV-1a hash, only for spreading keys over partitions. */
+/** The FNV-1a hash. It only distributes keys over partitions. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
   return value >>> 0;
 }
 
-/** The sparse secondary index of waiting deliveries, sorted by due time. */
+/** The secondary index of waiting deliveries, sorted by due time. It contains only rows that have the field `dueShard`. */
 export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueAt" } as const;
 
 /**
- * Patterns of partition keys. The IAM policy of a function allows only the patterns that the function needs, by the condition key
+ * Patterns of partition keys. The IAM policy of a function allows only the patterns that the function needs, with the condition key
  * `dynamodb:LeadingKeys`.
  */
 export const families = {

@@ -1,11 +1,11 @@
-/** Counts the DynamoDB usage of a unit of work: requests, consumed capacity units and sequential round trips. */
+/** Counts the DynamoDB usage of some work: requests, capacity units, and rounds (requests that wait for each other). */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export interface Usage {
   requests: number;
   readUnits: number;
   writeUnits: number;
-  /** Length of the longest chain of requests in which each request began after the previous one ended. It approximates the latency. */
+  /** Length of the longest chain of requests in which each one began after the previous one had ended. It approximates the latency. */
   rounds: number;
 }
 
@@ -23,10 +23,7 @@ export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; u
 
 export const usageSoFar = (): Usage | undefined => current.getStore();
 
-/**
- * Sends one request and adds its usage to that of the current `metered` call. `kind` says whether the consumed units are read or write
- * units.
- */
+/** Sends one request and adds its usage to that of the current `metered` call. `kind` says whether the units are read or write units. */
 export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined }>(
   kind: "read" | "write",
   send: () => Promise<T>,

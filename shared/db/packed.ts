@@ -1,5 +1,5 @@
 /**
- * Stores many small records as one compressed attribute. DynamoDB charges each written row at least one kilobyte, so a row for each record
+ * Stores many small records as one compressed attribute. DynamoDB charges at least one kilobyte for each written row, so separate rows
  * would cost more.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";

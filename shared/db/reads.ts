@@ -1,6 +1,6 @@
 /**
- * Reads from the DynamoDB table: one key, a batch of keys, or all pages of a Query. Reads are strongly consistent unless the caller chooses
- * otherwise. This file is separate from table.ts, because the writes would add 10 KB to the bundle of a function that only reads.
+ * Reads from the DynamoDB table: one key, a batch of keys, or all pages of a Query. Reads are strongly consistent unless the caller
+ * chooses otherwise. This file is separate from table.ts, because writes would add 10 KB to the bundle of a function that only reads.
  */
 import { type DynamoDBDocumentClient, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -14,15 +14,15 @@ import { readable, withShape } from "#shared/db/shapes.ts";
 export interface QuerySpec {
   readonly pk: string;
   readonly begins?: string;
-  /** Last sort key, inclusive. */
+  /** The last sort key that is read. */
   readonly upTo?: string;
-  /** First sort key, inclusive. Requires `upTo`. */
+  /** The first sort key that is read. It requires `upTo`. */
   readonly from?: string;
   readonly newestFirst?: boolean;
-  /** Items per page. The iteration still covers all pages. */
+  /** Number of items that DynamoDB returns per page. The iteration still covers all pages. */
   readonly pageItems?: number;
   readonly limit?: number;
-  /** Fields of each item to return. DynamoDB charges for the whole item all the same. */
+  /** The fields that are returned of each item. DynamoDB charges for the whole item nevertheless. */
   readonly fields?: readonly string[];
   readonly index?: typeof DUE_INDEX.name;
   /** The default is `strong`. A secondary index supports only eventually consistent reads. */
@@ -36,7 +36,10 @@ export interface Reads {
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
 }
 
-/** All batches of a table must share one `pace`, which adapts the number of concurrent batches to the rate that the table accepts. */
+/**
+ * Opens the reads of a table. All batches of a table must share one `pace`, which adapts the number of concurrent batches to the rate
+ * that the table accepts.
+ */
 export function openReads(
   tableName: string,
   client: DynamoDBDocumentClient = dynamoClient(),

@@ -28,7 +28,7 @@ export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A retry cannot succeed if a failed condition or invalid input cancelled the transaction. */
+/** Returns true if a retry can help. It cannot help if a failed condition or invalid input has cancelled the transaction. */
 function isConflict(error: unknown): boolean {
   if (error instanceof TransactionCanceledException) {
     return !reasonsOf(error).some(({ Code }) => Code === "ConditionalCheckFailed" || Code === "ValidationError");
@@ -39,18 +39,18 @@ function isConflict(error: unknown): boolean {
 const reasonsOf = (error: unknown) =>
   error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
 
-/** Returns the failed conditions of a transaction, each with the item as it was stored. */
+/** Returns the failed conditions of a transaction, each with the stored item. */
 export function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
   return reasonsOf(error).flatMap(({ Code, Item }, index) =>
     Code === "ConditionalCheckFailed" ? [{ index, item: itemOf(Item) }] : [],
   );
 }
 
-/** Returns the stored item if the condition of a single write failed, and undefined for any other error. */
+/** Returns the stored item if the condition of a single write failed. Returns undefined for any other error. */
 export const conditionalFailure = (error: unknown): { item: Item | undefined } | undefined =>
   error instanceof ConditionalCheckFailedException ? { item: itemOf(error.Item) } : undefined;
 
-/** The document client converts items in answers only, not in errors. */
+/** Converts the item in an error. The document client converts only the items in answers. */
 const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefined =>
   item === undefined ? undefined : readable(unmarshall(item));
 
@@ -58,7 +58,7 @@ const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttl
 
 export const isThrottled = (error: unknown): boolean => error instanceof Error && throttling.test(error.name);
 
-/** Exponential backoff with full jitter, at most 800 ms. */
+/** Waits for a random time that grows with each attempt, at most 800 ms (exponential backoff with full jitter). */
 function backoff(attempt: number): Promise<void> {
   return sleep(Math.random() * Math.min(800, 25 * 2 ** attempt));
 }

@@ -1,14 +1,14 @@
 /**
- * The numbers of the shapes of stored rows. A row that a later release has written in a shape that this release does not know is refused,
- * so that this release neither misreads it nor writes it back without its new fields.
+ * The numbers of the shapes (versions of the fields) of stored rows. If a later release has written a row in a shape that this release
+ * does not know, reading it throws. This release can therefore neither misread the row nor write it back without its new fields.
  */
 import type { Item } from "#shared/db/expression.ts";
 import { NewerShape } from "#shared/errors.ts";
 
 /**
- * The newest shape that this release reads, by type of row. The shape of every other type is 1. Increase the number with each change of a
- * stored row, and store it in the attribute `shape` of the rows that have the new shape (docs/releasing.md). Rows up to these numbers have
- * no such attribute, because they differ in their fields.
+ * The newest shape that this release can read, by type of row. It is 1 for every other type. Increase the number with each change of a
+ * stored row, and store it in the attribute `shape` of the rows with the new shape (docs/releasing.md). Rows with the numbers in this
+ * list have no such attribute, because they differ in their fields.
  */
 export const shapes: Readonly<Record<string, number>> = { prospect: 2, import: 2, identity: 2 };
 
@@ -25,7 +25,7 @@ export function readable<T extends Item>(item: T): T {
   );
 }
 
-/** The fields of a projection, with those that `readable` needs. */
+/** Returns the fields, and in addition the fields that `readable` needs. */
 export const withShape = (fields: readonly string[]): string[] => [
   ...new Set([...fields, "pk", "sk", "type", "shape"]),
 ];

@@ -1,4 +1,7 @@
-/** Converts the item images of DynamoDB stream records, and refuses rows of a later release. Lambda passes binary values as base64 text, but the SDK expects bytes. */
+/**
+ * Converts the images of items in DynamoDB stream records, and refuses rows of a later release. Lambda passes binary values as base64
+ * text, but the SDK expects bytes.
+ */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { AttributeValue as StreamValue } from "aws-lambda";

@@ -16,12 +16,12 @@ import { ConditionFailed } from "#shared/errors.ts";
 
 export interface Table extends Reads {
   batchPut(items: readonly (Key & Item)[]): Promise<void>;
-  /** Writes each item whose key is free, without a transaction. Returns the items whose key exists already. */
+  /** Writes each item whose key is not in use, without a transaction. Returns the items whose key already exists. */
   insert<T extends Key & Item>(items: readonly T[]): Promise<T[]>;
   batchRemove(keys: readonly Key[]): Promise<void>;
-  /** Returns the changed item for an update. Throws ConditionFailed. */
+  /** Makes a write. Returns the changed item if it is an update. Throws ConditionFailed. */
   write(write: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined>;
-  /** At most 100 writes. Throws ConditionFailed. */
+  /** Makes at most 100 writes in one transaction. Throws ConditionFailed. */
   transact(writes: readonly Write[]): Promise<void>;
 }
 
@@ -30,8 +30,8 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   const target = { client, tableName, pace: new Pace() };
 
   /**
-   * Stores a random `writeId` with each conditional write. If a reply is lost, the SDK's retry fails its own condition. An item with the
-   * same `writeId` then proves that the first attempt succeeded.
+   * Stores a random `writeId` with each conditional write. If a reply is lost, the SDK repeats the write, and its condition fails because
+   * of the first attempt. An item with the same `writeId` then proves that the first attempt succeeded.
    */
   async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
     const writeId = entry.when === undefined ? undefined : randomUUID();

@@ -1,17 +1,17 @@
-/** The keys of the rows for webhook delivery. The ledger of expected deliveries lists the deliveries that reconciliation checks. */
+/** The keys of the rows for webhook deliveries. */
 import { type Key, padded, shardOf } from "#shared/db/keys.ts";
 
 export const limiterKeys = {
-  /** The concurrency limiter of a webhook: the deliveries in flight and the state of the circuit breaker. */
+  /** The concurrency limiter of a webhook: its deliveries in flight, and the state of its circuit breaker. */
   limiter: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#G`, sk: "GATE" }),
-  /** Returns the webhook to which a limiter row belongs, or undefined for any other row. */
+  /** Returns the webhook to which a limiter's row belongs. Returns undefined for any other row. */
   limiterAt: ({ pk }: Key): { companyId: number; id: number } | undefined => {
     const [, companyId, id] = /^C#(\d+)#D#(\d+)#G$/.exec(pk) ?? [];
     return companyId === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
   },
 } as const;
 
-/** A record and a webhook registration that listens to it. Each such pair has a separate debounce window. */
+/** A record and a webhook registration for its events. Each such pair has separate debounce windows. */
 export interface RegisteredRecord {
   readonly companyId: number;
   readonly webhookId: number;
@@ -29,7 +29,7 @@ const debounceKey = (kind: string, { companyId, webhookId, registrationId, recor
 export const debounceKeys = {
   /**
    * The open debounce window of a record. A registration with a delay collects the events of a record in a window and sends them as one
-   * delivery, which this row names. If no window is open, the next event opens one.
+   * delivery. This row names the delivery. If no window is open, the next event opens one.
    */
   window: (record: RegisteredRecord): Key => debounceKey("W", record),
   /** An event in a debounce window. Publishing the event again writes the same row. */
@@ -43,19 +43,19 @@ export const debounceKeys = {
     // `$` sorts directly after `#`, so the range includes every event of the last version.
     return { pk, from: `${sk}#${padded(from)}`, upTo: `${sk}#${padded(to)}$` };
   },
-  /** One of the partitions of a webhook for debounce windows, their events and manual triggers. */
+  /** A partition of a webhook with debounce windows, their events, and manual triggers. */
   shard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
     pk: debouncePartition(companyId, webhookId, shard),
   }),
-  /** The last manual trigger for a record (a user requested a delivery): its time and the delivery that it created. */
+  /** The last manual trigger for a record: the time at which a user requested a delivery, and the delivery. */
   manualTrigger: (record: RegisteredRecord): Key => debounceKey("M", record),
 } as const;
 
 const fanOutPartition = (companyId: number): string => `C#${companyId}#D#F`;
 
-/** Keys of fan-outs. A fan-out is an event with many deliveries, which a queue consumer creates later. */
+/** Keys of fan-outs. A fan-out is an event that matches many subscriptions. A consumer of the queue creates its deliveries later. */
 export const fanOutKeys = {
-  /** The events whose deliveries are not all created yet, oldest first. */
+  /** The events whose deliveries are not all created yet, the oldest first. */
   waiting: (companyId: number): { pk: string; begins: string } => ({ pk: fanOutPartition(companyId), begins: "E#" }),
   fanOut: (companyId: number, createdAt: string, eventId: string): Key => ({
     pk: fanOutPartition(companyId),
@@ -63,7 +63,7 @@ export const fanOutKeys = {
   }),
   /** The progress of the company's fan-outs: which function works on them, and how many deliveries of the oldest event it has created. */
   progress: (companyId: number): Key => ({ pk: fanOutPartition(companyId), sk: "PROGRESS" }),
-  /** Returns the company to which a fan-out row belongs, or undefined for any other row. */
+  /** Returns the company to which a fan-out's row belongs. Returns undefined for any other row. */
   companyAt: ({ pk, sk }: Key): number | undefined => {
     const [, companyId] = /^C#(\d+)#D#F$/.exec(pk) ?? [];
     return companyId === undefined || !sk.startsWith("E#") ? undefined : Number(companyId);
@@ -74,14 +74,14 @@ export const fanOutKeys = {
 
 const dayPartition = (companyId: number, day: string): string => `C#${companyId}#D#L#${day}`;
 
-/** Keys of expected deliveries. Reconciliation compares them with the deliveries that exist. */
+/** Keys of the ledger of expected deliveries. Reconciliation compares them with the deliveries that exist. */
 export const expectedKeys = {
-  /** The deliveries that an event must have. Each day (UTC) has a separate partition. */
+  /** An entry of the ledger: the deliveries that an event must have. Each day (UTC) has a separate partition. */
   entry: (companyId: number, day: string, eventId: string): Key => ({
     pk: dayPartition(companyId, day),
     sk: `E#${eventId}`,
   }),
-  /** Whether the fan-out of an event is complete. The row is in the partition of the event's day. */
+  /** The entry of a fan-out, which says whether all its deliveries are created. It is in the partition of the event's day. */
   fanOut: (companyId: number, day: string, eventId: string): Key => ({
     pk: dayPartition(companyId, day),
     sk: `F#${eventId}`,
@@ -92,14 +92,14 @@ export const expectedKeys = {
 export const replayKeys = {
   /** The state of the current or last replay of a webhook. */
   replay: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#REPLAY`, sk: "REPLAY" }),
-  /** Returns the webhook to which a replay row belongs, or undefined for any other row. */
+  /** Returns the webhook to which a replay's row belongs. Returns undefined for any other row. */
   replayAt: ({ pk }: Key): { companyId: number; webhookId: number } | undefined => {
     const [, companyId, webhookId] = /^C#(\d+)#D#(\d+)#REPLAY$/.exec(pk) ?? [];
     return companyId === undefined ? undefined : { companyId: Number(companyId), webhookId: Number(webhookId) };
   },
   /**
-   * The sort keys of the deliveries whose ids begin with `first`, with `last`, or with a text in between. If `after` is set, the range
-   * begins behind that delivery and its attempts.
+   * The sort keys of the deliveries whose ids begin with `first`, with `last`, or with a text between them. If `after` is set, the range
+   * begins after this delivery and its attempts.
    */
   between: (after: string | undefined, first: string, last: string) => ({
     from: after === undefined ? `D#${first}` : `D#${after}#~`,

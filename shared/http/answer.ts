@@ -1,4 +1,4 @@
-/** Builds the answers of endpoints: common headers, JSON bodies, error bodies (RFC 9457), and a check of Lambda's size limit. */
+/** Makes the answers of endpoints: common headers, JSON bodies, error bodies (RFC 9457), and the check of Lambda's size limit. */
 import type { APIGatewayProxyResult } from "aws-lambda";
 import type { ApiContext } from "#shared/context.ts";
 import { usageSoFar } from "#shared/db/meter.ts";
@@ -22,8 +22,8 @@ export function answer(
 }
 
 /**
- * Turns any error into an answer with a problem body (RFC 9457). An answer with a 5xx status has a constant text, and the cause goes to the
- * log only.
+ * Converts any error to an answer with a problem body (RFC 9457). An answer with a 5xx status has a constant text, and only the log
+ * contains the cause.
  */
 export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
   const problem = asApiError(error);
@@ -58,7 +58,7 @@ export function commonHeaders(request: Request): Record<string, string> {
 }
 
 /**
- * Makes a Server-Timing header with the number of table calls and read units of the request. The header's `dur` values hold these counts
+ * Returns a Server-Timing header with the number of table calls and read units of the request. The header's `dur` values are these counts
  * and not milliseconds.
  */
 function serverTiming(): Record<string, string> {
@@ -75,7 +75,7 @@ function serverTiming(): Record<string, string> {
 
 export const allowsOrigins = (): boolean => (process.env.ALLOWED_ORIGINS ?? "") !== "";
 
-/** The CORS headers. Browsers hide most response headers from scripts, so this function exposes the ones that an application needs. */
+/** Returns the CORS headers. Browsers hide most response headers from scripts, so this function exposes those that an app needs. */
 function corsHeaders(request: Request): Record<string, string> {
   const origin = request.headers.get("origin")?.[0];
   const allowed = (process.env.ALLOWED_ORIGINS ?? "").split(",").map((entry) => entry.trim());
@@ -88,12 +88,12 @@ function corsHeaders(request: Request): Record<string, string> {
   };
 }
 
-/** The number of bytes reserved for the headers, the status and the JSON envelope of Lambda's answer. */
+/** Number of bytes for the headers, the status and the other JSON of Lambda's answer. */
 const ENVELOPE_BYTES = 16 * 1024;
-/** A character takes at most three bytes in Lambda's JSON answer: three in UTF-8, or two if it is escaped. */
+/** Maximum bytes of a character in Lambda's JSON answer: three in UTF-8, or two if it is escaped. */
 const CHARACTER_BYTES = 3;
 
-/** Returns the number of bytes that the body takes in Lambda's JSON answer, which contains the body as an escaped string. */
+/** Returns the bytes of the body in Lambda's JSON answer, which contains the body as an escaped string. */
 export const answerBytes = (body: string): number => Buffer.byteLength(JSON.stringify(body));
 
 /** Throws `internal` if a body is larger than Lambda's limit. Without this check, API Gateway would answer 502. */
@@ -108,7 +108,8 @@ export function assertAnswerFits(body: string): void {
 }
 
 /**
- * Checks the size of the answer before the request's transaction commits. A request whose answer is too large therefore changes nothing.
+ * Returns a context that checks the size of the answer before the request's transaction commits. A request whose answer is too large
+ * therefore changes nothing.
  */
 export const rejectingLargeAnswers = (context: ApiContext): ApiContext => ({
   ...context,

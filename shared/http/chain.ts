@@ -31,8 +31,8 @@ interface Setup<Services> {
 type Chain<Answer> = (event: ApiEvent, context: Context) => Promise<Answer | APIGatewayProxyResult>;
 
 /**
- * Makes the chain of middlewares. `succeed` does the work and makes the answer. If `succeed` throws, or has not ended `reserveMs` before
- * Lambda stops the function, the client receives a problem body.
+ * Makes the chain of middlewares. `succeed` does the work and makes the answer. The client gets a problem body if `succeed` throws, or if
+ * it is still running `reserveMs` before Lambda stops the function.
  */
 export function requestChain<
   Path extends z.ZodMiniType,
@@ -69,7 +69,7 @@ export function requestChain<
     });
 }
 
-/** Reads the caller from the authorizer's context, and checks that the caller has the role or permission of the endpoint. */
+/** Reads the caller from the authorizer's context. Checks that the caller has the role or permission that the endpoint requires. */
 const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
   before: ({ event }) => {
     if (allow === "public") return;
@@ -81,7 +81,7 @@ const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** Throws `internal` if the authorizer's context is missing, because then the deployment is wrong and not the request. */
+/** Throws `internal` if the authorizer's context is missing. In this case the deployment is wrong and not the request. */
 function callerOf({ requestContext }: ApiEvent): Caller {
   const handed = z.safeParse(CallerContext, requestContext.authorizer);
   if (!handed.success) throw new ApiError("internal", "the authorizer passed no caller", { cause: handed.error });
@@ -115,15 +115,15 @@ export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.o
 }
 
 /**
- * Parses one part of the request: path, query or body. If the contract has no schema for the part, returns an empty object, so that no
- * endpoint receives unvalidated input.
+ * Parses one part of the request: path, query or body. If the contract has no schema for the part, returns an empty object. No endpoint
+ * therefore receives input that was not validated.
  */
 function parse<S extends z.ZodMiniType>(part: Part, schema: S | undefined, value: unknown): z.output<S>;
 function parse(part: Part, schema: z.ZodMiniType | undefined, value: unknown): unknown {
   return schema === undefined ? {} : validate(part, schema, value);
 }
 
-/** Joins the values of a repeated parameter with commas. A parameter that allows only one value then fails its schema check. */
+/** Joins the values of a repeated parameter with commas. The schema of a parameter that allows only one value then refuses the result. */
 function joinedValues(parameters: ReadonlyMap<string, readonly string[]>): Record<string, string> {
   const joined: Record<string, string> = Object.create(null);
   for (const [name, values] of parameters) joined[name] = values.join(",");

@@ -1,4 +1,4 @@
-/** The contract of an endpoint. `endpoint()` validates requests and answers against it, and the OpenAPI generator documents it. */
+/** The contract of an endpoint. `endpoint()` validates requests and answers against it, and the OpenAPI generator describes it. */
 import type { MiddlewareObj } from "@middy/core";
 import type * as z from "zod/mini";
 import type { Permission } from "#shared/auth/user-schema.ts";
@@ -14,9 +14,9 @@ export interface Contract<
   Response extends z.ZodMiniType = z.ZodMiniType,
 > {
   readonly summary: string;
-  /** Markdown for the reference page: rules, limits and side effects. */
+  /** Markdown for the API reference: rules, limits and side effects. */
   readonly description?: string;
-  /** The section of the reference page, for example `Prospects`. */
+  /** The section of the API reference, for example `Prospects`. */
   readonly tag: string;
   readonly allow: Allow;
   readonly path?: Path;
@@ -29,18 +29,18 @@ export interface Contract<
   /** The HTTP status of a successful answer. An answer with 201 has a `Location` header. */
   readonly status: 200 | 201 | 202;
   readonly response: Response;
-  /** Whether the answer holds a secret. The copy that is stored for repeated requests is then encrypted with the company's data key. */
+  /** True if the answer contains a secret. The copy that is stored for repeated requests is then encrypted with the company's data key. */
   readonly holdsSecret?: boolean;
   /**
-   * Set if the answer has an ETag. Clients may keep such an answer and ask with `If-None-Match` whether it is current. The answer is then 304
-   * without a body.
+   * True if the answer has an ETag. Clients may then keep the answer and ask with `If-None-Match` whether it is current. If it is, the
+   * service answers 304 without a body.
    */
   readonly revalidated?: true;
-  /** Set if the answer is a text file for download (UTF-8) and not JSON. */
+  /** Present if the answer is a text file (UTF-8) for download and not JSON. */
   readonly file?: { readonly mediaType: string; readonly name: string };
   /**
-   * The path of the collection to which a created record belongs, for example `/api/notes`. The `Location` header is this path followed by
-   * the record's id. The default is the path of the request.
+   * The path of the collection to which a created record belongs, for example `/api/notes`. The header `Location` is this path with the
+   * record's id at its end. The default is the path of the request.
    */
   readonly collection?: string;
 }

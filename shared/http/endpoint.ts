@@ -13,7 +13,8 @@ import type { ApiEvent, Request } from "#shared/http/request.ts";
 import { jsonBody } from "#shared/http/request-body.ts";
 
 /**
- * The endpoint answers this long before Lambda stops the function, so that the client receives an error body and not the gateway's error.
+ * Milliseconds by which the endpoint answers before Lambda stops the function. The client then gets a problem body and not the gateway's
+ * error.
  */
 const DEADLINE_RESERVE_MS = 1_000;
 

@@ -1,19 +1,19 @@
 /**
- * Entity tags of answers and conditional requests (RFC 9110). A client sends the tag of its copy in `If-None-Match`, and gets 304 without a
- * body if the copy is current.
+ * Entity tags (ETags) of answers, and conditional requests (RFC 9110). A client sends the tag of its copy in `If-None-Match`, and gets
+ * 304 without a body if the copy is current.
  *
- * All tags are weak, because an answer is the same with and without gzip.
+ * All tags are weak, because an answer has the same tag with and without gzip.
  */
 import { createHash } from "node:crypto";
 import type { Request } from "#shared/http/request.ts";
 
 /**
- * Part of every tag. Increase it if a release changes the answers of the same records, such as by a new field. Otherwise a client would keep
- * an answer of the former release. A test compares it with the schemas of the answers.
+ * A part of every tag. Increase it if a release changes the answers for unchanged records, for example by a new field. Otherwise clients
+ * would keep the answers of the earlier release. A test compares it with the schemas of the answers.
  */
 export const ANSWER_FORMAT = 1;
 
-/** A fingerprint of everything that the answer depends on, except the time. */
+/** Returns a hash of everything that determines the answer, except the time. */
 export function fingerprint(...parts: readonly (string | number)[]): string {
   return createHash("sha256")
     .update(JSON.stringify([ANSWER_FORMAT, ...parts]))
@@ -21,7 +21,7 @@ export function fingerprint(...parts: readonly (string | number)[]): string {
     .slice(0, 22);
 }
 
-/** Ends a request whose client has the current answer. */
+/** Ends a request whose client already has the current answer. */
 export class NotModified extends Error {
   readonly etag: string;
   constructor(etag: string) {
@@ -35,23 +35,23 @@ export interface Validator {
   /** Whether the client has sent a tag. */
   readonly isAsked: boolean;
   /**
-   * Throws NotModified if the client's copy has this fingerprint and has not expired. Call it before the work that a 304 saves, and with the
-   * current time in milliseconds since the epoch.
+   * Throws NotModified if the client's copy has this fingerprint and has not expired. Call it before the work that a 304 saves. `now` is
+   * the current time in milliseconds since 1970.
    */
   check(current: string, now: number): void;
   /**
-   * Sets the tag of the answer. An answer that changes at a known time, without a write, expires then. The last millisecond at which it is
-   * valid is part of its tag.
+   * Sets the tag of the answer. Some answers change at a known time without a write. `validUntil` is then the last millisecond at which
+   * the answer is valid, and it is part of the tag.
    */
   tag(current: string, validUntil?: number): void;
 }
 
-/** For callers outside an HTTP request. */
+/** A validator for callers without an HTTP request. It does nothing. */
 export const unconditional: Validator = { isAsked: false, check: () => undefined, tag: () => undefined };
 
 /** @param set receives the ETag of the answer */
 export function validatorOf({ headers }: Pick<Request, "headers">, set: (etag: string) => void): Validator {
-  // `*` would mean that any copy is current, which this service cannot know. It is therefore ignored.
+  // `*` means that any copy is current. The service cannot know this, so `*` is ignored.
   const sent = [...(headers.get("if-none-match") ?? []).join(",").matchAll(/"([^"]*)"/g)].map(([, tag = ""]) => tag);
   return {
     isAsked: sent.length > 0,

@@ -1,11 +1,14 @@
-/** The frame of a gzip file (RFC 1952) whose text is compressed in several parts, and the compression of a streamed answer in such parts. */
+/** The frame of a gzip file (RFC 1952) whose text is compressed in several parts. Also compresses a streamed answer in such parts. */
 import { constants, crc32, deflateRawSync } from "node:zlib";
 
 export type Piece = string | Uint8Array;
 
 export const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 
-/** Returns an empty last block (RFC 1951) and the gzip trailer. `crc` and `textBytes` are of the whole uncompressed text. */
+/**
+ * Returns the end of a gzip file: an empty last block (RFC 1951) and the trailer. `crc` and `textBytes` are those of the whole
+ * uncompressed text.
+ */
 export function gzipEnd(crc: number, textBytes: number): Buffer {
   const end = Buffer.alloc(10);
   end[0] = 3;
@@ -15,15 +18,15 @@ export function gzipEnd(crc: number, textBytes: number): Buffer {
 }
 
 /**
- * Chosen by measurements on a large map of pins. Level 6 would make the body one sixth shorter, but take three times as long as level 2. A
- * window of 32 KB would take a tenth longer than 16 KB, and the body would not be shorter. The flush ends each part at a byte boundary, so
- * that the client can show it at once.
+ * The options were chosen by measurements on a large map of pins. Level 6 would make the body one sixth shorter, but take three times as
+ * long as level 2. A window of 32 KB would take a tenth longer than 16 KB, and the body would not be shorter. The flush ends each part at
+ * a byte boundary, so that the client can show it at once.
  */
 const DEFLATE = { level: 2, windowBits: 14, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH } as const;
 
 /**
- * The beginning of each answer, up to this number of bytes of text, is compressed better. Most answers are shorter. A map view of 1 000 pins
- * is then a sixth shorter and takes a millisecond longer, and the bytes cost more than the processor time (docs/cost.md).
+ * The first bytes of the text of each answer are compressed better than the rest. Most answers are shorter than this. A map view of 1 000
+ * pins is then a sixth shorter and takes a millisecond longer. The bytes cost more than the processor time (docs/cost.md).
  */
 const BEGINNING_BYTES = 256 * 1024;
 const BEGINNING_DEFLATE = { ...DEFLATE, level: 6, windowBits: 15 } as const;

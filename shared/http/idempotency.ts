@@ -1,7 +1,7 @@
 /**
- * Implements the `Idempotency-Key` header for POST (IETF draft), so that a repeated request has only one effect. A row first claims the key
- * for one execution. One transaction then commits the effect and stores the answer in the row. A repeated request receives the stored
- * answer.
+ * Implements the header `Idempotency-Key` for POST (IETF draft), so that a repeated request has only one effect. First, a row claims the
+ * key for one execution of the request. Then one transaction commits the effect and stores the answer in the row. A repeated request gets
+ * the stored answer.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from "node:crypto";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -21,16 +21,16 @@ const RELEASE_TRIES = 4;
 
 export const StoredClaim = z.object({
   type: z.literal("idempotency"),
-  /** A digest of path, query and body. It shows whether the key was used for a different request. */
+  /** A hash of path, query and body. It shows whether the key was used for another request. */
   fingerprint: z.string(),
   run: z.string(),
-  /** The execution of the request counts as dead after this time, in milliseconds since 1970. A repeated request may then claim the key. */
+  /** The time after which this execution counts as dead, in milliseconds since 1970. A repeated request may then claim the key. */
   runsUntil: z.number(),
-  /** The answer, encrypted with a key that is derived from the idempotency key. Absent until the request has ended. */
+  /** The answer, encrypted with a secret that is derived from the idempotency key. Absent until the request has ended. */
   answer: z.optional(z.instanceof(Uint8Array)),
-  /** An answer that holds a secret, encrypted with the company's data key. It replaces `answer`. */
+  /** An answer that contains a secret. It is encrypted with the company's data key and replaces `answer`. */
   sealedAnswer: z.optional(z.instanceof(Uint8Array)),
-  /** The time at which the key may be used again, in milliseconds since 1970. DynamoDB's TTL deletes the row later. */
+  /** The time from which the key may be used again, in milliseconds since 1970. DynamoDB's TTL deletes the row later. */
   forgottenAt: z.number(),
   expiresAt: z.int(),
 });
@@ -79,15 +79,15 @@ export async function idempotently<T>(
     if (!committed) await context.table.transact([await answered(value)]);
     return { value, replayed: false };
   } catch (error) {
-    // Removing the claim also stops a write that is still in flight, because each write of the request is conditional on the claim.
+    // Removing the claim also stops a write that is still running, because each write of the request has the claim as a condition.
     await release(context, { remove: row, when: ownClaim });
     throw error;
   }
 }
 
 /**
- * Removes the claim of a failed request. Retries more often than other writes, because a claim that remains blocks the client's next try
- * for 30 seconds.
+ * Removes the claim of a failed request. It tries more often than other writes, because a remaining claim refuses the client's next
+ * attempt for 30 seconds.
  */
 async function release(context: ApiContext, removal: Write): Promise<void> {
   for (let attempt = 1; attempt <= RELEASE_TRIES; attempt++) {
@@ -102,15 +102,15 @@ async function release(context: ApiContext, removal: Write): Promise<void> {
 const unanswered = all(missing("answer"), missing("sealedAnswer"));
 
 /**
- * The stored answer. If `sealed` is true, the company's data key encrypts it. Otherwise a secret that is derived from the idempotency key
- * encrypts it.
+ * The stored answer. If `sealed` is true, it is encrypted with the company's data key. Otherwise it is encrypted with a secret that is
+ * derived from the idempotency key.
  */
 interface EarlierAnswer {
   readonly answer: Uint8Array;
   readonly sealed: boolean;
 }
 
-/** Claims the idempotency key. Returns undefined if the claim succeeded, or the stored answer of an earlier request. */
+/** Claims the idempotency key. Returns undefined if this succeeds, or the stored answer of an earlier request. */
 async function claim(
   context: ApiContext,
   row: Key,
@@ -147,8 +147,8 @@ async function claim(
 }
 
 /**
- * Returns after how many seconds the client should repeat the request. The first execution may still be working or may have been killed.
- * The wait is as long as that execution has lasted so far, and never longer than until it counts as dead.
+ * Returns the seconds after which the client should repeat the request. The first execution may still be running or may have been killed.
+ * The wait is as long as this execution has lasted so far, and ends at the latest when the execution counts as dead.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
@@ -156,7 +156,7 @@ function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: numb
   return Math.max(1, Math.ceil(Math.min(takenMs, leftMs) / 1_000));
 }
 
-/** The idempotency key of a POST. The IETF draft requires quotes around the key, but a key without quotes is also accepted. */
+/** Returns the idempotency key of a POST. The IETF draft requires quotes around the key, but a key without quotes is accepted too. */
 function keyOf(request: Request): string | undefined {
   const values = request.headers.get("idempotency-key");
   if (request.method !== "POST" || values === undefined) return undefined;
@@ -181,13 +181,13 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts the answer by AES-256-GCM with a secret derived from the idempotency key. Anyone who can read the table and guesses the key can
- * decrypt the answer. Do not use this function for an answer with a secret: set `holdsSecret` in its contract.
+ * Encrypts the answer with AES-256-GCM and a secret that is derived from the idempotency key. Whoever can read the table and guesses the
+ * key can decrypt the answer. Do not use this function for an answer with a secret: set `holdsSecret` in its contract.
  */
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
-  // Compress first. A row holds at most 400 KB, and the answer of an import may list faults with more text.
+  // The answer is compressed first. A row may have at most 400 KB, and the answer of an import may list faults with more text.
   const sealed = Buffer.concat([cipher.update(zstdCompressSync(JSON.stringify(answer))), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }

@@ -10,8 +10,8 @@ import * as limits from "#shared/limits.ts";
 const jsonMediaType = /^application\/json\s*(?:;.*)?$/i;
 
 /**
- * The parser rejects the keys `__proto__` and `constructor.prototype`. Its check of the media type is off, because that check also accepts
- * types such as `application/problem+json`.
+ * The JSON parser rejects the keys `__proto__` and `constructor.prototype`. Its check of the media type is off, because that check also
+ * accepts types such as `application/problem+json`.
  */
 const parser = httpJsonBodyParser<ApiEvent>({ disableContentTypeCheck: true });
 
@@ -43,9 +43,9 @@ function readableText({ request: { body, headers } }: ApiEvent): string {
 export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });
 
 export interface Upload {
-  /** The largest size of the file in bytes. A larger file is rejected with `payload_too_large`. */
+  /** Maximum bytes of the file. A larger file is rejected with `payload_too_large`. */
   readonly bytes: number;
-  /** What the client should do with a larger file. This sentence is the end of the error message. */
+  /** A sentence that says what the client should do with a larger file. It is the end of the error message. */
   readonly otherwise: string;
 }
 
@@ -61,7 +61,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
     const file = await fileIn(body, type, upload);
     event.payload = { file };
-    // Compute the idempotency fingerprint from the file only, because a client chooses a new form boundary for each attempt.
+    // The idempotency fingerprint is computed from the file only, because a client chooses a new form boundary for each attempt.
     event.request = {
       ...event.request,
       body: createHash("sha256").update(`${method} ${path}`).update(file).digest("hex"),
@@ -69,7 +69,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** The largest size of the form without the file, in bytes. */
+/** Maximum bytes of the form without the file. */
 const FORM_BYTES = 8_192;
 
 /** Extracts the file from the form. Throws `validation_failed` or `payload_too_large`. */

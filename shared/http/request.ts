@@ -8,7 +8,7 @@ export interface Request {
   /** The path as the client sent it, including the stage. */
   readonly path: string;
   readonly resource: string;
-  /** The part of the path before the resource: the stage on API Gateway's own host name, empty on a custom domain. */
+  /** The part of the path before the resource. It is the stage on API Gateway's own host name, and empty on a custom domain. */
   readonly prefix: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly pathParameters: Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ export interface ApiEvent extends APIGatewayProxyEvent {
   request: Request;
   /** The caller. Absent on public endpoints. */
   caller?: Caller;
-  /** The body after parsing and before validation by a schema. */
+  /** The parsed body, before it is validated by a schema. */
   payload?: unknown;
 }
 

@@ -1,5 +1,6 @@
 /**
- * Makes the Lambda handler of an endpoint whose answer may exceed 6 MB. The handler streams the answer, with gzip if the client accepts it.
+ * Makes the Lambda handler of an endpoint whose answer may exceed 6 MB. The handler streams the answer, and compresses it if the client
+ * accepts gzip.
  */
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -18,9 +19,9 @@ import { errorFields, log } from "#shared/log.ts";
 type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>;
 
 interface StreamedCall<Path, Query, Body> extends Call<Path, Query, Body, ReadContext> {
-  /** Sets a response header. Call it before the first item, because the headers are sent first. */
+  /** Sets a response header. Call it before the first item, because the headers are sent before the items. */
   readonly header: (name: "Link", value: string) => void;
-  /** For endpoints whose contract is `revalidated`. */
+  /** Sets the answer's ETag, for endpoints whose contract is `revalidated`. */
   readonly validator: Validator;
 }
 
@@ -60,7 +61,7 @@ export function streamItems<
   });
 }
 
-/** Streams JSON text that `work` writes itself. No schema checks the text, so the tests of `work` must. */
+/** Streams JSON text that `work` writes itself. The text is not checked by a schema, so the tests of `work` must check it. */
 export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   work: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Iterable<Piece>>,
@@ -79,7 +80,7 @@ export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
-/** Makes the streaming handler. An error before the first byte becomes a problem body. A later error breaks the connection. */
+/** Makes the streaming handler. An error before the first byte leads to a problem body. A later error breaks the connection. */
 function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
@@ -108,7 +109,7 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
     return {
       statusCode: contract.status,
       headers: { ...headers, ...encodingHeaders(request, headers) },
-      // The answer to HEAD has no body. Write an empty part, because Lambda sends the headers only with the first part.
+      // The answer to HEAD has no body. An empty part is written, because Lambda sends the headers only with the first part.
       pieces: request.method === "HEAD" ? [""] : pieces,
     };
   });
@@ -131,26 +132,26 @@ function contentHeaders({ file }: Contract): Record<string, string> {
 }
 
 /**
- * Makes a streaming handler inside Lambda and a plain handler elsewhere. The global `awslambda` alone does not prove that this is Lambda:
- * the AWS SDK creates it too, but without `streamifyResponse`.
+ * Makes a streaming handler inside Lambda, and a plain handler elsewhere. The global `awslambda` alone does not prove that the code runs
+ * in Lambda: the AWS SDK creates it too, but without `streamifyResponse`.
  */
 const streamified = (handle: StreamHandler) =>
   typeof awslambda === "object" && "streamifyResponse" in awslambda ? awslambda.streamifyResponse(handle) : handle;
 
-/** The client may keep the answer, but must ask whether it is current before each use. Shared caches may not keep it. */
+/** The client may keep the answer, but must ask before each use whether it is current. Shared caches may not keep it. */
 const REVALIDATED = { "Cache-Control": "private, no-cache" } as const;
 
 const varyOnEncoding = ({ Vary }: Readonly<Record<string, string>>): Record<string, string> => ({
   Vary: Vary === undefined ? "Accept-Encoding" : `${Vary}, Accept-Encoding`,
 });
 
-/** The headers that describe the compression. The service compresses a streamed answer itself, because API Gateway does not. */
+/** Returns the headers about compression. The service compresses a streamed answer itself, because API Gateway does not. */
 function encodingHeaders(request: Request, headers: Readonly<Record<string, string>>): Record<string, string> {
   const vary = varyOnEncoding(headers);
   return request.method !== "HEAD" && acceptsGzip(request) ? { ...vary, "Content-Encoding": "gzip" } : vary;
 }
 
-/** Whether the client accepts gzip: `Accept-Encoding` names `gzip` or `*` with a weight above zero (RFC 9110). */
+/** Returns true if the client accepts gzip: `Accept-Encoding` contains `gzip` or `*` with a weight above zero (RFC 9110). */
 function acceptsGzip({ headers }: Request): boolean {
   const codings = (headers.get("accept-encoding") ?? []).join(",").toLowerCase().split(",");
   const weights = new Map(
@@ -163,11 +164,11 @@ function acceptsGzip({ headers }: Request): boolean {
   return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
 }
 
-/** Text is sent in pieces of about this length. The length is enough for good compression and needs little memory. */
+/** Approximate length of the pieces in which text is sent. It is enough for good compression and needs little memory. */
 const PIECE_CHARACTERS = 64 * 1024;
 
 export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
-  /** The parts of the body. Each part needs to be valid only until the next one is requested. */
+  /** The parts of the body. A part need only be valid until the next one is requested. */
   readonly pieces: Iterable<Piece> | AsyncIterable<Piece>;
 }
 
@@ -189,7 +190,7 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
   yield `${piece}]`;
 }
 
-/** Waits for the first part of the body. An error before it can still become a problem body, because nothing has been sent yet. */
+/** Waits for the first part of the body. An error before it can still lead to a problem body, because nothing was sent yet. */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   const first = await pieces.next();
   async function* all(): AsyncGenerator<Piece> {
@@ -208,7 +209,7 @@ export async function writeAnswer(stream: Writable, { statusCode, headers, piece
   const body = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
   const isZipped = headers?.["Content-Encoding"] === "gzip";
   try {
-    // Keep at most one part in memory, because a part may be several megabytes long.
+    // At most one part is in memory, because a part may have several megabytes.
     await pipeline(Readable.from(isZipped ? gzipped(pieces) : copied(pieces), { highWaterMark: 1 }), body);
   } catch (error) {
     log.error("answer broken off", errorFields(error));

@@ -1,4 +1,4 @@
-/** Validates the parts of a request by their schemas. Each fault names the JSON pointer or parameter and the reason. */
+/** Validates the parts of a request with their schemas. Each fault contains the JSON pointer or the parameter, and the reason. */
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { ApiError } from "#shared/errors.ts";
@@ -6,7 +6,7 @@ import type { Fault } from "#shared/problem.ts";
 
 z.config(en());
 
-/** An answer lists at most this many faults. That is enough to correct a form, and keeps the answer to a hostile body small. */
+/** Maximum number of faults in an answer. It is enough to correct a form, and keeps the answer to a hostile body small. */
 const MAX_FAULTS = 20;
 
 export type Part = "body" | "path" | "query";

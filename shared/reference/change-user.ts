@@ -1,5 +1,5 @@
 /**
- * Changes, disables and enables the users of a company. An invited user has not signed in yet: disabling such a user withdraws the
+ * Changes, disables and enables the users of a company. An invited user has not signed in yet. Disabling such a user withdraws the
  * invitation, and enabling the user again sends a new one.
  */
 import type { Caller } from "#shared/auth/caller.ts";
@@ -19,7 +19,7 @@ import { EmailClaim, rightsWrite, userWrite } from "#shared/reference/user.ts";
 import { callerUnchanged, requireNoSelfDemotion, requireOwnerFor, roleChanged } from "#shared/reference/user-rules.ts";
 import { getUser } from "#shared/reference/users.ts";
 
-/** Changes only the fields in the patch. Writes nothing if no value differs. */
+/** Changes the fields in the patch. Writes nothing if no value differs. */
 export function updateUser(context: ApiContext, caller: Caller, id: number, patch: UserPatch): Promise<StoredUser> {
   const work = async (): Promise<StoredUser> => {
     const current = await getUser(context, caller.companyId, id);
@@ -29,10 +29,11 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
     requireNoSelfDemotion(caller, current, next);
     const written = { ...next, version: current.version + 1, updatedAt: iso(context.clock.now()) };
     const put: Write = { put: { ...keys.user(caller.companyId, id), ...written }, when: isUnchanged(current) };
-    // Check the caller's row only if the caller changes another user. A transaction may contain each row only once, and the caller's own
-    // row already has a condition.
+    // The caller's row is checked only if the caller changes another user. A transaction may contain each row only once, and the caller's
+    // own row already has a condition.
     const office = id === caller.userId ? [] : [callerUnchanged(caller)];
-    // If the user's invitation has ended, its token subject (`sub`) may belong to another user now. Do not write rights under it.
+    // If the user's invitation has ended, its token subject (`sub`) may belong to another user now. The rights must then not be written
+    // to the subject's row.
     const rights = canSignIn(current, context.clock.now()) ? [rightsWrite(written)] : [];
     await context.table.transact([put, ...rights, ...office, ...namesChange(caller.companyId)]);
     return written;
@@ -44,7 +45,7 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
   });
 }
 
-/** Disables a user, who can then no longer sign in. The user's prospects stay assigned. */
+/** Disables a user, who can then no longer sign in. The user's prospects stay assigned to the user. */
 export async function disableUser(context: ApiContext, caller: Caller, id: number): Promise<void> {
   const current = await getUser(context, caller.companyId, id);
   if (!current.isActive) throw notFound("user");
@@ -64,7 +65,7 @@ export function patched(current: StoredUser, patch: UserPatch): StoredUser {
   };
 }
 
-/** Changes a user. If the patch sets `isActive` and the user's invitation was withdrawn or has expired, sends a new invitation. */
+/** Changes a user. If the patch enables a user whose invitation was withdrawn or has expired, a new invitation is sent. */
 export async function changeUser(
   context: ApiContext,
   identities: IdentityProvider,
@@ -84,8 +85,8 @@ export async function changeUser(
 }
 
 /**
- * Disables a user, or withdraws the invitation of a user who has not signed in yet. A withdrawal makes the e-mail address available again.
- * Throws `not_found` if the user is already disabled or withdrawn.
+ * Disables a user, or withdraws the invitation of a user who has not signed in yet. After a withdrawal, the e-mail address can be invited
+ * again. Throws `not_found` if the user is already disabled or withdrawn.
  */
 export async function disableOrWithdraw(
   context: ApiContext,
@@ -106,13 +107,13 @@ export async function disableOrWithdraw(
   });
 }
 
-/** Whether the failure means that the user has changed or signed in concurrently, so that another try may succeed. */
+/** Returns true if the user was changed or has signed in concurrently. Another attempt may then succeed. */
 const isOutdated = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index !== CALLER);
 const CALLER = 1;
 
 /**
- * Withdraws an invitation. Removes the user from the identity provider first and the rows second, because the rows prevent a new invitation
- * of the same address. In the opposite order, the removal could hit the user of that new invitation.
+ * Withdraws an invitation. The user is removed from the identity provider first, and the rows are deleted afterwards. The rows prevent a
+ * new invitation of the same address. In the opposite order, the removal could hit the user of such a new invitation.
  */
 async function withdraw(
   context: ApiContext,
@@ -138,7 +139,8 @@ async function withdraw(
   const writes: Write[] = [
     userWrite(next, equals("version", current.version)),
     callerUnchanged(caller),
-    // Remove the identity row only if it still belongs to this user. After an expired invitation it may belong to another user.
+    // The row of the token subject is deleted only if it still belongs to this user. After an expired invitation it may belong to another
+    // user.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId),

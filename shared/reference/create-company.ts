@@ -13,7 +13,7 @@ import { newUserWrites } from "#shared/reference/user.ts";
 
 export interface NewCompany {
   readonly name: string;
-  /** `sub` is the `sub` claim in the owner's tokens. */
+  /** `sub` is the subject of the owner's tokens. */
   readonly owner: Pick<StoredUser, "email" | "firstName" | "lastName" | "sub">;
 }
 

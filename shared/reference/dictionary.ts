@@ -1,6 +1,6 @@
 /**
- * The dictionary of a company: its statuses, tags and users. One Query reads all of them, and a warm function caches them. Each change of a
- * status, tag or user raises the dictionary's version, so a cached dictionary is valid while its version is current.
+ * The dictionary of a company: its statuses, tags and users. One Query reads all of them, and a warm function caches them. Each change of
+ * a status, tag or user raises the dictionary's version, so a cached dictionary is valid as long as its version is current.
  */
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { namesChangeInHead } from "#shared/company-index/manifest.ts";
@@ -12,7 +12,7 @@ import * as limits from "#shared/limits.ts";
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 
 export interface Dictionary {
-  /** The number of changes of statuses, tags and users so far. The entries are at least as new as this version. */
+  /** Number of changes of statuses, tags and users so far. The entries are at least as new as this version. */
   readonly version: number;
   readonly statuses: ReadonlyMap<number, StoredStatus>;
   readonly tags: ReadonlyMap<number, StoredTag>;
@@ -20,7 +20,7 @@ export interface Dictionary {
 }
 
 /**
- * Reads the dictionary (statuses, tags and users). The company's row with the version sorts first, so each entry is at least as new as the
+ * Reads the dictionary. The company's row, which contains the version, sorts first. Each entry is therefore at least as new as the
  * version.
  */
 export async function loadDictionary(table: Reads, companyId: number): Promise<Dictionary> {
@@ -40,8 +40,8 @@ export async function loadDictionary(table: Reads, companyId: number): Promise<D
 const versionOf = (company: unknown): number => StoredCompany.parse(company).dictionaryVersion ?? 0;
 
 /**
- * The writes that raise the version of the company's dictionary. Add them to each transaction that changes a status, tag or user, so that
- * cached dictionaries become outdated.
+ * Returns the writes that raise the version of the company's dictionary. Add them to each transaction that changes a status, tag or user,
+ * so that cached dictionaries become outdated.
  */
 export const namesChange = (companyId: number): Write[] => [
   { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
@@ -60,12 +60,18 @@ interface Cached {
   readonly at: number;
 }
 
-/** The cache holds at most this many companies, about 15 MB. The dictionary of a company with a thousand users has about 300 KB. */
+/**
+ * Maximum number of companies in the cache. They need about 15 MB, because the dictionary of a company with a thousand users has about
+ * 300 KB.
+ */
 const CACHED_COMPANIES = 50;
 
 const caches = new WeakMap<Reads, Map<number, Cached>>();
 
-/** Returns a cached dictionary that is less than a minute old, or reads it. Compare its version with the current one before you use it. */
+/**
+ * Returns a cached dictionary that is less than a minute old, or reads it from the table. Compare its version with the current one before
+ * you use it.
+ */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const found = cacheOf(source.table).get(companyId);
   if (found !== undefined && source.clock.now() - found.at < limits.dictionaryCacheMs) return found.dictionary;

@@ -1,5 +1,6 @@
 /**
- * Keeps the values (displayed names) of statuses and tags unique in a company, ignoring case. A row for each value in use enforces this.
+ * Keeps the values of statuses and tags unique in a company, ignoring case. A value is the name that users see. A row for each value
+ * enforces this.
  */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
@@ -15,9 +16,8 @@ import { namesChange } from "#shared/reference/dictionary.ts";
 import { codePoints, text } from "#shared/schema.ts";
 
 /**
- * The displayed name of a status or tag. Commas and semicolons are rejected, because they separate values in filters and CSV cells. The NFC
- * form of the value is part of a table key of at most 1 024 bytes and can be longer than the value. The length limit therefore applies to
- * both.
+ * The value of a status or tag. Commas and semicolons are rejected, because they separate values in filters and CSV cells. The value's
+ * NFC form is part of a table key of at most 1 024 bytes. It can be longer than the value itself, so the length limit applies to both.
  */
 export const DisplayValue = z.pipe(
   text(limits.displayValue, 1).check(z.trim()),
@@ -47,14 +47,14 @@ export const releaseValue = (companyId: number, kind: Kind, { value }: ValuedRow
   remove: keys.uniqueValue(companyId, kind, folded(value)),
 });
 
-/** The writes that insert a status or tag, and the row that reserves its value. */
+/** Returns the writes that insert a status or tag, and the row that reserves its value. */
 export function newValuedRow(companyId: number, kind: Kind, row: Key & Item & ValuedRow): Write[] {
   return [{ put: row, when: absent }, claimValue(companyId, kind, row)];
 }
 
 /**
- * Changes a status or tag to the result of `patched`. Writes nothing if `patched` returns its argument. If the value changes, reserves the
- * new value and releases the old one. Throws `conflict` if another status or tag has the value.
+ * Changes a status or tag to the result of `patched`. Writes nothing if `patched` returns its argument. If the value changes, the new
+ * value is reserved and the old one is released. Throws `conflict` if another status or tag has the value.
  */
 export function changeValuedRow<Row extends ValuedRow & Item>(
   { table }: ApiContext,

@@ -1,4 +1,4 @@
-/** The request bodies of lead statuses and tags. */
+/** The schemas of request bodies for lead statuses and tags. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
@@ -59,7 +59,7 @@ export type TagPatch = z.infer<typeof TagPatch>;
 /* @__PURE__ */ explain([Tag, NewTag, TagPatch], () => ({ fields: { value: VALUE_TEXT, color: COLOR_TEXT } }));
 /* @__PURE__ */ explain([TagPatch], () => ({ example: { color: "#B91C1C" } }));
 
-/** The complete new list of a prospect's tags, in this order. */
+/** The complete list of a prospect's tags after the change, in this order. */
 export const TagChoice = named(
   "TagChoice",
   z.object({

@@ -1,6 +1,6 @@
 /**
- * Invites users, up to a daily quota for each company. An e-mail address belongs to only one user of the whole service, but a caller must
- * not learn that another company has the address. Such an invitation is therefore recorded like any other, but no mail is sent, and it
+ * Invites users, up to a daily maximum for each company. An e-mail address belongs to only one user of the whole service, but a caller
+ * must not learn that another company has the address. Such an invitation is recorded like any other, but no mail is sent, and it
  * expires.
  */
 import { randomUUID } from "node:crypto";
@@ -54,8 +54,8 @@ interface Claimants {
 }
 
 /**
- * Finds out who has the address. Always makes two reads, so that the duration reveals nothing about other companies. Throws `conflict` if
- * another user of the same company has the address.
+ * Finds out who has the address. It always makes two reads, so that its duration reveals nothing about other companies. Throws `conflict`
+ * if another user of the same company has the address.
  */
 async function claimantsOf(
   context: ApiContext,
@@ -85,8 +85,8 @@ const addressTaken = (): ApiError => new ApiError("conflict", "This e-mail addre
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Counts an invitation before its mail is sent. A failed invitation stays counted, because the mail may have been sent. Throws
- * `rate_limited` above the daily quota.
+ * Counts an invitation before its mail is sent. A failed invitation counts too, because its mail may have been sent. Throws
+ * `rate_limited` above the daily maximum.
  */
 async function countInvitation({ table, clock }: ApiContext, companyId: number): Promise<void> {
   const now = clock.now();
@@ -106,15 +106,15 @@ async function countInvitation({ table, clock }: ApiContext, companyId: number):
     });
 }
 
-/** Takes at least `answersAfterMs`, because a faster answer would reveal that no mail was sent and another company has the address. */
+/** Takes at least `answersAfterMs`. A faster answer would reveal that no mail was sent because another company has the address. */
 export async function inConstantTime<T>({ answersAfterMs }: IdentityProvider, work: () => Promise<T>): Promise<T> {
   const [made] = await Promise.all([work(), wait(answersAfterMs)]);
   return made;
 }
 
 /**
- * Creates a user with an invitation. The identity provider creates its user first, so a crash before the rows are written leaves no rows,
- * and the next try works. Throws `conflict` if a user of the company has the address, or if any user has the subject.
+ * Creates a user with an invitation. The identity provider creates its user first. If a crash follows, no rows exist and the next attempt
+ * works. Throws `conflict` if a user of the company has the address, or if any user has the subject.
  */
 export async function createUser(
   context: ApiContext,
@@ -146,8 +146,8 @@ export async function createUser(
 }
 
 /**
- * Sends a new invitation to a user whose invitation was withdrawn or has expired. Throws the errors of `createUser`, and ConditionFailed if
- * the user was changed concurrently.
+ * Sends a new invitation to a user whose invitation was withdrawn or has expired. Throws the errors of `createUser`, and ConditionFailed
+ * if the user was changed concurrently.
  */
 export function inviteAgain(
   context: ApiContext,
@@ -197,7 +197,7 @@ async function commitInvitation(
 ): Promise<StoredUser> {
   const { user: unclaimed, named, known, address, when } = invitation;
   const isOurs = !address.isHeldElsewhere;
-  // Use a random subject if another company has the address. The rows are then complete, but nobody can sign in with this subject.
+  // A random subject is used if another company has the address. The rows are then complete, but nobody can sign in with this subject.
   const { sub } =
     named !== undefined
       ? { sub: named }
@@ -230,11 +230,14 @@ async function commitInvitation(
 
 /**
  * The positions of the writes in the transaction: the user's row, the check of the caller, the row of the token subject, the claim on the
- * e-mail address within the company, and the claim on it in the whole service.
+ * e-mail address in the company, and the claim on it in the whole service.
  */
 const [ROW, CALLER, SUBJECT, ADDRESS, CLAIM] = [0, 1, 2, 3, 4];
 
-/** Whether another company has claimed the address concurrently, or already has the subject that the identity provider returned. */
+/**
+ * Returns true if another company has claimed the address concurrently, or already has the subject that the identity provider has
+ * returned.
+ */
 function isHeldByOthers({ failed }: ConditionFailed, { companyId }: Caller, isSubjectNamed: boolean): boolean {
   return failed.every(
     ({ index, item }) => (index === CLAIM || (index === SUBJECT && !isSubjectNamed)) && item?.companyId !== companyId,

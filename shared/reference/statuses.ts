@@ -47,7 +47,7 @@ export async function createStatus(context: ApiContext, companyId: number, input
 export const newStatusWrites = (companyId: number, status: StoredStatus): Write[] =>
   newValuedRow(companyId, "STATUS", { ...keys.status(companyId, status.id), ...status });
 
-/** Changes only the fields in the patch. Writes nothing if no value differs. */
+/** Changes the fields in the patch. Writes nothing if no value differs. */
 export function updateStatus(
   context: ApiContext,
   companyId: number,

@@ -41,7 +41,7 @@ export async function createTag(context: ApiContext, companyId: number, input: N
 export const newTagWrites = (companyId: number, tag: StoredTag): Write[] =>
   newValuedRow(companyId, "TAG", { ...keys.tag(companyId, tag.id), ...tag });
 
-/** Changes only the fields in the patch. Writes nothing if no value differs. */
+/** Changes the fields in the patch. Writes nothing if no value differs. */
 export function updateTag(context: ApiContext, companyId: number, id: number, patch: TagPatch): Promise<StoredTag> {
   const read = () => getTag(context, companyId, id);
   return changeValuedRow(context, companyId, "TAG", read, (current) => {
@@ -51,7 +51,7 @@ export function updateTag(context: ApiContext, companyId: number, id: number, pa
   });
 }
 
-/** Deletes a tag, so that its value may be used again. Rows of prospects keep the tag's id, but the API no longer shows the tag. */
+/** Deletes a tag. Its value may then be used again. Rows of prospects keep the tag's id, but the API no longer shows the tag. */
 export async function deleteTag(context: ApiContext, companyId: number, id: number): Promise<void> {
   await optimistic(async () => {
     const tag = await getTag(context, companyId, id);
@@ -64,14 +64,14 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
 }
 
 /**
- * One transaction creates at most this many tags. Each tag needs two writes, the version of the dictionary two more, and DynamoDB permits
- * 100 writes.
+ * Maximum number of tags that one transaction creates. Each tag needs two writes, the version of the dictionary needs two more, and
+ * DynamoDB permits 100 writes.
  */
 const TAGS_AT_ONCE = 45;
 
 /**
- * Creates the missing tags of an import and returns their ids by case-folded value. If another request creates a tag concurrently, that tag
- * is used.
+ * Creates the missing tags of an import. Returns the tags' ids by case-folded value. If another request creates a tag concurrently, that
+ * tag is used.
  */
 export async function ensureTags(
   context: ApiContext,

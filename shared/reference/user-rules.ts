@@ -8,15 +8,15 @@ import { ApiError } from "#shared/errors.ts";
 
 const rank: Record<Role, number> = { sales: 0, admin: 1, owner: 2 };
 
-/** Throws `permission_denied` if one of the roles is owner and the caller is no owner, because only owners may manage owners. */
+/** Throws `permission_denied` if one of the roles is owner and the caller is not an owner. Only owners may manage owners. */
 export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void {
   if (caller.role !== "owner" && roles.includes("owner"))
     throw denied("Only an owner may create, change or disable an owner.");
 }
 
 /**
- * Users cannot disable themselves or lower their own role, so that a company always keeps an owner. API Gateway caches the caller's role
- * for a minute. A caller whose role has been lowered is therefore refused here, and cannot use the cached role to restore it.
+ * Throws if users disable themselves or lower their own role. A company therefore always keeps an owner. API Gateway caches the caller's
+ * role for a minute. A caller whose role was lowered is refused here and cannot use the cached role to restore it.
  */
 export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next: StoredUser): void {
   if (current.id !== caller.userId) return;
@@ -26,8 +26,8 @@ export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next:
 }
 
 /**
- * Checks that the caller still has the role that API Gateway's cached authorization contains. Add it to each transaction that changes
- * another user. If two owners disable each other at the same time, only one of them succeeds.
+ * Returns the check that the caller still has the role that API Gateway has cached. Add it to each transaction that changes another user.
+ * If two owners disable each other at the same time, only one of them succeeds.
  */
 export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({
   check: keys.user(companyId, userId),

@@ -1,6 +1,6 @@
 /**
- * The schemas and rows of users. Each user has four rows: the user, the rights under the token's subject, a claim on the e-mail address in
- * the company, and a claim on the address in the whole service.
+ * The schemas and rows of users. Each user has four rows: the user, the rights under the token's subject, a claim on the e-mail address
+ * in the company, and a claim on the address in the whole service.
  */
 
 import * as z from "zod/mini";
@@ -90,7 +90,7 @@ export type UserPatch = z.output<typeof UserPatch>;
   example: { role: "admin" },
 }));
 
-/** The claim on an e-mail address in the whole service. `invitedUntil` ends the claim of an invited user who has not signed in by then. */
+/** The claim on an e-mail address in the whole service. If an invited user has not signed in until `invitedUntil`, the claim ends. */
 export const EmailClaim = z.object({
   type: z.literal("email"),
   companyId: Id,
@@ -105,10 +105,10 @@ export const CompanyEmail = z.object({ type: z.literal("companyEmail"), userId: 
 export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowMs: number): boolean =>
   invitedUntil !== undefined && invitedUntil <= nowMs;
 
-/** The condition that nobody has a claim on the address, except an expired invitation. */
+/** Returns the condition that nobody has a claim on the address, except an expired invitation. */
 const free = (nowMs: number): Condition => any(absent, atMost("invitedUntil", nowMs));
 
-/** DynamoDB's TTL deletes the claim of an expired invitation after this delay at the earliest. */
+/** Minimum milliseconds between the end of an invitation and the deletion of its claim by DynamoDB's TTL. */
 const CLEAN_UP_MS = 24 * 3_600_000;
 
 export const userWrite = (user: StoredUser, when: Condition = absent): Write => ({
@@ -117,8 +117,8 @@ export const userWrite = (user: StoredUser, when: Condition = absent): Write => 
 });
 
 /**
- * Writes the rights under the token's subject, which belongs to one user only. If `claimed` is true, the user has a claim on the e-mail
- * address in the whole service. The row then also has the address, because the first sign-in makes this claim permanent.
+ * Returns the write of the rights under the token's subject, which belongs to one user only. `claimed` is true if the user has a claim on
+ * the e-mail address in the whole service. The row then also contains the address, because the first sign-in makes this claim permanent.
  */
 export const identityWrite = (
   { companyId, id: userId, sub, email, invitedUntil, ...user }: StoredUser,
@@ -136,7 +136,7 @@ export const identityWrite = (
   when: any(free(nowMs), equals("userId", userId)),
 });
 
-/** Writes the claim on the e-mail address in the company. `replaces` is the id of the user who had the address before. */
+/** Returns the write of the claim on the e-mail address in the company. `replaces` is the id of the user who had the address before. */
 export const companyEmailWrite = ({ companyId, id: userId, email }: StoredUser, replaces?: number): Write => ({
   put: { ...keys.companyEmail(companyId, email.toLowerCase()), type: "companyEmail", userId },
   when: replaces === undefined ? absent : any(absent, equals("userId", replaces)),
@@ -156,13 +156,16 @@ export const claimWrite = ({ companyId, id: userId, email, invitedUntil }: Store
   when: free(nowMs),
 });
 
-/** The writes of all rows of a user. Their conditions fail if another user of the service has the e-mail address or the token subject. */
+/**
+ * Returns the writes of all rows of a user. Their conditions fail if another user of the service has the e-mail address or the token
+ * subject.
+ */
 export function newUserWrites(user: StoredUser): Write[] {
   const nowMs = Date.parse(user.createdAt);
   return [userWrite(user), identityWrite(user, true, nowMs), companyEmailWrite(user), claimWrite(user, nowMs)];
 }
 
-/** Writes the rights that the authorizer reads. Add it to each transaction that changes a user. */
+/** Returns the write of the rights that the authorizer reads. Add it to each transaction that changes a user. */
 export const rightsWrite = ({ id, sub, ...user }: StoredUser): Write => ({
   update: keys.identity(sub),
   change: { set: { rights: UserRights.parse(user) } },

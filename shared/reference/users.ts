@@ -18,7 +18,7 @@ export async function getUser({ table }: ReadContext, companyId: number, id: num
   return StoredUser.parse(item);
 }
 
-/** Whether prospects and territories may be assigned to the user. */
+/** Returns true if prospects and territories may be assigned to the user. */
 export async function isActiveUser({ table }: ReadContext, companyId: number, id: number): Promise<boolean> {
   const item = await table.get(keys.user(companyId, id));
   return item !== undefined && StoredUser.parse(item).isActive;
@@ -30,5 +30,5 @@ export function userSummary(user: StoredUser | undefined): UserSummary | null {
   return { id, firstName, lastName, email };
 }
 
-/** The user's full name, by which filters and CSV files refer to a user. */
+/** Returns the user's full name, by which filters and CSV files refer to a user. */
 export const fullName = (user: StoredUser): string => `${user.firstName} ${user.lastName}`.trim();
