@@ -1,4 +1,4 @@
-/** GET /health: says that the service answers. It does not read the table, so it does not show whether the table works. */
+/** GET /health: shows that the service answers requests. It does not read the table, so it does not show whether the table works. */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import { answer } from "#shared/http/answer.ts";
 import { answering } from "#shared/http/chain.ts";

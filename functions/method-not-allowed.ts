@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import { refusingMethods } from "#shared/http/method-not-allowed.ts";
 
-/** The methods of each path. The build writes methods.json into the function's folder. */
+/** The methods of each path, which are in methods.json. The build writes this file into the function's folder. */
 const Methods = z.record(z.string(), z.array(z.string()));
 const methods = new URL("methods.json", import.meta.url);
 

@@ -1,4 +1,7 @@
-/** Combines concurrent work. Each function waits until all promises have ended, so that no work continues after its caller has failed. */
+/**
+ * Runs several promises concurrently. Each function waits until all promises have ended, so that no work continues after its caller has
+ * failed.
+ */
 
 /** Returns both results, or throws the first failure after both promises have ended. */
 export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {

@@ -11,10 +11,10 @@ const List = z.pipe(
   ),
 );
 
-/** `z.url()` would add 2 KB to every bundle. */
+/** `z.url()` is not used, because it would add 2 KB to every bundle. */
 const Url = z.string().check(z.refine((value) => URL.canParse(value)));
 
-/** Each function reads only the settings that it needs, so a setting that a function does not use may be missing. */
+/** The schemas of all settings. Each function reads only the settings that it needs, so the others may be missing. */
 const settings = {
   TABLE_NAME: z.string().check(z.minLength(1)),
   BUCKET_NAME: z.string().check(z.minLength(1)),
@@ -31,7 +31,7 @@ const settings = {
   JWKS_URI: z.optional(Url),
   /** The client ids or audiences that an access token may have. */
   AUDIENCE: List.check(z.minLength(1)),
-  /** The first characters of the API keys that throttle companies. */
+  /** The first characters of the API keys under which API Gateway counts and limits the requests of companies. */
   THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
   /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */
   USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),
@@ -39,7 +39,7 @@ const settings = {
   SECRETS_KEY_ARN: z.string().check(z.minLength(1)),
   /** The value `local` permits webhooks to http and loopback addresses. Use it only for development. */
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
-  /** The largest number of delivery functions that run concurrently. Each webhook gets a share of this number. */
+  /** Maximum number of delivery functions that run concurrently. Each webhook gets a share of this number. */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
   /** The factor by which delivery delays and retry gaps are shortened in tests. It is 1 in a deployment. */
   TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),

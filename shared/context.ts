@@ -1,4 +1,7 @@
-/** The services that domain code uses, as one object. A function instance creates the object once. Tests replace the whole object. */
+/**
+ * The services that domain code uses, as one object: the table, the clock, queues and so on. A function instance creates the object once.
+ * Tests replace the whole object.
+ */
 import type { DynamoDBRecord } from "aws-lambda";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { DeliveryQueue, JobQueue } from "#shared/aws/sqs.ts";
@@ -12,7 +15,7 @@ import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 
-/** Each function opens only the services that it needs, because each service makes the function's bundle larger. */
+/** All services. Each function opens only those that it needs, because each service makes the function's bundle larger. */
 export interface AppContext {
   readonly table: Table;
   readonly clock: Clock;
@@ -20,7 +23,7 @@ export interface AppContext {
   readonly ids: Ids;
   readonly secrets: Secrets;
   /**
-   * Commits the transaction of a POST and stores its answer under the request's idempotency key in the same transaction. A repeated request
+   * Commits the writes of a POST, and in the same transaction stores the answer with the request's idempotency key. A repeated request
    * therefore finds either no effect or the complete answer.
    */
   readonly commit: (writes: readonly Write[], answer: unknown) => Promise<void>;
@@ -29,13 +32,13 @@ export interface AppContext {
   readonly queue: DeliveryQueue;
   readonly post: (request: Post) => Promise<Exchange>;
   /**
-   * Sends a stream record that cannot be published to the queue of poison records. The message contains the record's data, so that an
-   * operator can publish it after a repair.
+   * Sends a stream record from which no event can be made (a poison record) to a queue. The message contains the record's data, so that
+   * an operator can publish it after a repair.
    */
   readonly park: (record: DynamoDBRecord, reason: string) => Promise<void>;
   /** The factor by which delivery delays and retry gaps are shortened in tests. It is 1 in a deployment. */
   readonly timeScale: number;
-  /** The largest number of delivery functions that run concurrently in the deployment. */
+  /** Maximum number of delivery functions that run concurrently in the deployment. */
   readonly senders: number;
 }
 
@@ -67,7 +70,7 @@ export const contextOn = (
 
 let opened: ApiContext | undefined;
 
-/** Creates the context on the first call and opens no connection, so that importing the module costs nothing. */
+/** Returns the context. It is created at the first call and opens no connection, so that importing the module costs nothing. */
 export function apiContext(): ApiContext {
   opened ??= contextOn(openTable(setting("TABLE_NAME")));
   return opened;
@@ -75,7 +78,7 @@ export function apiContext(): ApiContext {
 
 let openedForReads: ReadContext | undefined;
 
-/** Like `apiContext`, but the context can only read. Endpoints that only read use it, so that their bundles contain no code for writes. */
+/** Returns a context that can only read. Endpoints that only read use it, so that their bundles contain no code for writes. */
 export function readContext(): ReadContext {
   openedForReads ??= { table: openReads(setting("TABLE_NAME")), clock: systemClock };
   return openedForReads;

@@ -1,4 +1,4 @@
-/** Holds the deadline of the current work, so that code that waits for a busy service knows how long it may wait. */
+/** The deadline of the current work. Code that waits for a busy service reads here how long it may wait. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 const current = new AsyncLocalStorage<() => number>();

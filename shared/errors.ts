@@ -23,8 +23,8 @@ export class ApiError extends Error {
 export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
 
 /**
- * The error for body fields with an unusable id. The message does not say whether the record is missing, inactive or hidden, because that
- * would reveal records the caller may not see.
+ * Returns the error for body fields with an unusable id. The message does not say whether the record is missing, inactive or hidden,
+ * because this would reveal records that the caller may not see.
  */
 export function badReference(
   record: "an active status" | "an active user" | "an address" | "a tag",
@@ -37,8 +37,8 @@ export function badReference(
 }
 
 /**
- * Thrown if the condition of a write failed. `failed` has one entry for each failed write of the transaction: the write's index and the
- * item that the table holds under its key.
+ * The condition of a write has failed. `failed` has one entry for each failed write of the transaction: the index of the write, and the
+ * stored item with its key.
  */
 export class ConditionFailed extends Error {
   override readonly name = "ConditionFailed";
@@ -49,33 +49,33 @@ export class ConditionFailed extends Error {
   }
 }
 
-/** Returns the failure of the write with this index, or undefined if that write did not fail. */
+/** Returns the failure of the write with this index. Returns undefined if that write has not failed. */
 export const failedAt = (error: unknown, at: number): ConditionFailed["failed"][number] | undefined =>
   error instanceof ConditionFailed ? error.failed.find(({ index }) => index === at) : undefined;
 
-/** Thrown if DynamoDB still rejects a call after all retries, because of conflicts or throttling. */
+/** DynamoDB still rejects a call after all retries, because of conflicts or throttling. */
 export class TableBusy extends Error {
   override readonly name = "TableBusy";
 }
 
-/** Thrown if a later release has written a row in a shape that this release does not know. The row is not changed. */
+/** A later release has written a row in a shape (version of its fields) that this release does not know. The row is not changed. */
 export class NewerShape extends Error {
   override readonly name = "NewerShape";
 }
 
-/** Thrown if S3 still fails after all retries. The file itself is not at fault. */
+/** S3 still fails after all retries. The file itself is not the cause. */
 export class BucketUnavailable extends Error {
   override readonly name = "BucketUnavailable";
 }
 
-/** Thrown if a file does not exist, or if another file has replaced it since the job first saw it. */
+/** A file does not exist, or another file has replaced it since the job first saw it. */
 export class FileGone extends Error {
   override readonly name = "FileGone";
 }
 
 /**
- * Whether a retry may succeed. This is true for throttling, a 5xx status, a timeout and a broken connection. It is also true for a row of a
- * later release, because that release may do the retry.
+ * Returns true if a retry may succeed: after throttling, a 5xx status, a time-out or a broken connection. It is also true for a row of a
+ * later release, because that release may make the retry.
  */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

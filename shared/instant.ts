@@ -2,12 +2,12 @@
 import * as z from "zod/mini";
 import type { Timestamp } from "#shared/schema.ts";
 
-// `z.regexes` has the same patterns, but a use of it puts all patterns of zod into each bundle (6 KB).
+// `z.regexes` has the same patterns, but importing it would add all patterns of zod to each bundle (6 KB).
 const [day, time] = [z.iso.date(), z.iso.time()].map(({ def }) => def.pattern?.source.slice(1, -1));
 
 /**
- * A time or a day in ISO 8601. Seconds are optional, an offset may omit its colon, and a time without an offset is UTC. Days that do not
- * exist, the hour 24 and leap seconds are rejected.
+ * A time or a day in ISO 8601. Seconds are optional, the colon of an offset is optional, and a time without an offset is UTC. Days that
+ * do not exist, the hour 24 and leap seconds are rejected.
  */
 export const IsoTime = z
   .string()
@@ -21,8 +21,8 @@ export const IsoTime = z
 export const isDay = (value: string): boolean => value.length === "2026-06-01".length;
 
 /**
- * Returns milliseconds since 1970 for a value that `IsoTime` accepts. A day means its first instant. Fractions of a millisecond are
- * dropped.
+ * Converts a value that `IsoTime` accepts to milliseconds since 1970. A day means its first instant. Fractions of a millisecond are
+ * ignored.
  */
 export function instantOf(value: string): number {
   if (isDay(value)) return Date.parse(value);
@@ -30,12 +30,12 @@ export function instantOf(value: string): number {
   return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(written) ? written : `${written}Z`);
 }
 
-/** A time or day in a request. The output is in the API's format. */
+/** A time or a day in a request. The output has the API's format. */
 export const InstantInput = z.pipe(
   IsoTime,
   z.pipe(
     z.transform((value: string): Timestamp => new Date(instantOf(value)).toISOString()),
-    // An offset can move the time into the year -1 or 10000, which the format does not support.
+    // An offset can move the time into the year -1 or 10000, which the API's format does not support.
     z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
   ),
 );

@@ -1,70 +1,69 @@
 /**
  * The limits of the service. The name of a duration ends with its unit. Import this file as a namespace (`import * as limits`) and read
- * single members, because a bundle then contains only the limits that it uses.
+ * single members, so that a bundle contains only the limits that it uses.
  */
 
-/** The largest JSON request body, in bytes. */
+/** Maximum bytes of a JSON request body. */
 export const bodyBytes = 1_000_000;
 export const name = 255;
 export const phone = 50;
 export const email = 254;
-/** The longest `sub` claim of a token, in characters. */
+/** Maximum characters of a token's subject (`sub`). */
 export const subject = 255;
 export const source = 100;
 export const sourceId = 255;
 export const note = 10_000;
-/** The largest number of notes of a prospect. The note that an import creates does not count. */
+/** Maximum number of notes of a prospect. The note that an import creates does not count. */
 export const notesPerProspect = 5_000;
-/**
- * The largest number of status changes of a prospect. GET of a prospect returns all of them, and reading 5 000 costs about 500 read
- * units.
- */
+/** Maximum number of status changes of a prospect. GET of a prospect returns all of them, and reading 5 000 costs about 500 read units. */
 export const statusChangesPerProspect = 5_000;
 /**
- * The largest number of appointments of a prospect. GET of a prospect returns all of them. Each has at most 30 KB, so 500 have at most 15
- * MB.
+ * Maximum number of appointments of a prospect. GET of a prospect returns all of them. Each has at most 30 KB, so 500 have at most 15 MB.
  */
 export const appointmentsPerProspect = 500;
 export const appointmentTitle = 255;
 export const appointmentLocation = 255;
 export const appointmentNotes = 10_000;
-/** The default and the longest time range of a calendar request, in days. */
+/** The default and the maximum time range of a calendar request, in days. */
 export const calendarDays = 31;
 export const calendarDaysMax = 366;
 export const search = 200;
 export const url = 2_048;
-/** The longest name of a status or tag that clients display (its `value`), in code points. */
+/** Maximum code points of a status's or tag's `value`, the name that users see. */
 export const displayValue = 100;
 export const statusesPerCompany = 200;
 export const tagsPerCompany = 500;
 export const tagsPerProspect = 50;
 export const addressLine = 255;
-/** The largest number of prospects that share one address row. The row lists their ids. */
+/** Maximum number of prospects that share one address row. The row lists their ids. */
 export const prospectsPerAddress = 2_000;
 /**
- * GET of the addresses reads at most this many addresses for a user who sees only assigned prospects. The limit bounds the cost of a
+ * Maximum number of addresses that the list of addresses reads for a user who sees only assigned prospects. It limits the cost of a
  * request that finds few visible addresses.
  */
 export const addressesLookedThrough = 16_384;
 /**
- * The largest number of prospects that change in one transaction with their address. Each prospect needs three writes, and a transaction
- * has at most 100.
+ * Maximum number of prospects that change in one transaction with their address. Each prospect needs three writes, and a transaction has
+ * at most 100.
  */
 export const prospectsChangedAtOnce = 33;
 export const polygonPointsMin = 3;
-/** The largest number of points of a polygon. 5 000 points have at most 255 KB as text, and a row has at most 400 KB. */
+/** Maximum number of points of a polygon. 5 000 points have at most 255 KB as text, and a row has at most 400 KB. */
 export const polygonPointsMax = 5_000;
 export const territoriesPerCompany = 5_000;
 /**
- * The largest total size of a company's polygons as text, in bytes. The list of territories returns all of them, and a streamed answer
- * has at most 200 MB.
+ * Maximum total bytes of a company's polygons as text. The list of territories returns all of them, and a streamed answer has at most 200
+ * MB.
  */
 export const polygonBytesPerCompany = 180_000_000;
 export const eventName = 128;
 export const buttonText = 100;
 export const secretKey = 255;
 export const secretKeyMin = 16;
-/** A warm function caches each data key for at most this time, and at most this many keys. Each company has one data key. */
+/**
+ * The cache of data keys in a warm function: the maximum time for each key, and the maximum number of keys. A data key encrypts the
+ * secrets of one company.
+ */
 export const dataKeyKeptMs = 3_600_000;
 export const dataKeysKept = 1_000;
 export const customFieldBytes = 32 * 1024;
@@ -73,86 +72,89 @@ export const customFieldDepth = 100;
 export const pageSizeDefault = 50;
 export const pageSizeMax = 500;
 export const notesInDetail = 5;
-/** The longest query parameter, in characters. A parameter may list many names. */
+/** Maximum characters of a query parameter. A parameter may list many names. */
 export const queryParameter = 4_000;
 
 export const idempotencyKey = 255;
 export const idempotencyKeptMs = 24 * 3_600_000;
-/** A request with an idempotency key counts as killed if it runs longer than this. The time is longer than the timeout of a function. */
+/** A request with an idempotency key counts as killed if it runs longer than this. The time is longer than the time-out of a function. */
 export const idempotentRunMs = 30_000;
 /**
- * Lambda rejects a larger buffered answer, and API Gateway then answers 502. The limit counts the whole JSON that the function returns.
+ * Maximum bytes of the JSON that a function returns without streaming. Lambda rejects a larger answer, and API Gateway then answers 502.
  */
 export const bufferedAnswerBytes = 6 * 1024 * 1024;
-/** The additional time for a streamed body after its first byte. A slow phone needs it to load a large map. */
+/** Additional time for a streamed body after its first byte. A slow phone needs it to load a large map. */
 export const streamBodyMs = 275_000;
 
-/** The limits of an import within one request: data rows and bytes. Larger files need an import job. */
+/** Maximum rows and bytes of a CSV file that is imported within one request. Larger files need an import job. */
 export const importRows = 10_000;
 export const importBytes = 4_000_000;
 /**
- * An import within one request changes at most this many prospects. Each change needs a transaction, and even on a slow table the request
- * must end within 29 seconds, the limit of API Gateway.
+ * Maximum number of prospects that an import within one request changes. Each change needs a transaction, and the request must end within
+ * 29 seconds (API Gateway's limit) even on a slow table.
  */
 export const importUpdates = 1_000;
 /**
- * An import within one request may match rows by source id or e-mail address only if the company's prospects have at most this many blocks
- * of 128 ids. Such an import reads all of them, which takes about 3 ms of CPU time for each block.
+ * Maximum number of blocks of 128 ids that a company's prospects may have, if an import within one request matches rows by source id or
+ * e-mail address. Such an import reads all of them, which takes about 3 ms of CPU time for each block.
  */
 export const importBlocks = 1_000;
-/** The limits of an import job: data rows and bytes of the uploaded file. */
+/** Maximum rows and bytes of a file that an import job reads. */
 export const jobRows = 1_000_000;
 export const jobBytes = 200_000_000;
 /**
- * The longest message about a faulty row, in characters. An answer of 6 MB can then hold a message for each of 10 000 rows, and a table
- * row of 400 KB can hold these messages compressed.
+ * Maximum characters of the message about a faulty row. An answer of 6 MB then has room for 10 000 messages, and a table row of 400 KB
+ * has room for them in compressed form.
  */
 export const rowFault = 250;
-/** The largest number of import jobs of a company that have not ended. */
+/** Maximum number of a company's import jobs that have not ended. */
 export const openJobs = 100;
-/** An answer about a job lists at most this many faults. The report file lists all of them. */
+/** Maximum number of faults in an answer about a job. The report file lists all of them. */
 export const jobErrors = 100;
-/** A presigned URL is valid for this time. An upload must begin within it. */
+/** Seconds for which a presigned URL is valid. An upload must begin within this time. */
 export const fileLinkSeconds = 3_600;
-/** An upload that began in time may last this long after its URL has expired. */
+/** Time that an upload may take after its URL has expired, if it began before. */
 export const uploadMs = 3_600_000;
 export const exportKeptDays = 7;
 export const mappedColumns = 100;
 export const csvHeader = 255;
-/** The result of an import names at most this many ignored columns. */
+/** Maximum number of ignored columns that the result of an import names. */
 export const ignoredColumns = 100;
-/** The result of an import contains at most this many characters of the name of an ignored column. */
+/** Maximum characters of an ignored column's name in the result of an import. */
 export const ignoredColumn = 100;
-/** The longest row of a CSV file, in characters. It is ten times the longest valid values of all columns together. */
+/** Maximum characters of a row of a CSV file. It is ten times the maximum of all columns together. */
 export const csvRow = 1_000_000;
-/** A CSV file may have at most this many more blank lines than rows. A blank line is not a row, but takes as long to read. */
+/**
+ * Maximum difference between the number of blank lines and the number of rows of a CSV file. A blank line is not a row, but takes as long
+ * to read.
+ */
 export const csvBlankLines = 100_000;
 export const exportBatch = 500;
 
 /**
- * The largest number of invitations of a company in one day (UTC). A company with 200 reps can start within a day, and mail abuse stays
- * limited.
+ * Maximum number of invitations of a company in one day (UTC). A company with 200 reps can start within a day, and abuse of the mail
+ * stays limited.
  */
 export const invitationsPerDay = 200;
 /** An invitation expires if the user does not sign in within 30 days. The e-mail address can then be invited again. */
 export const invitationMs = 30 * 24 * 3_600_000;
 
 /**
- * API Gateway caches the authorizer's answer for this time. A disabled user or a changed role therefore takes effect after at most this
- * time.
+ * Seconds for which API Gateway caches the authorizer's answer. Disabling a user or changing a role therefore takes effect after this
+ * time at the latest.
  */
 export const authorizationCacheSeconds = 60;
-/** A warm function caches the names of a company's statuses, tags and users for this time. */
+/** Time for which a warm function caches the names of a company's statuses, tags and users. */
 export const dictionaryCacheMs = 60_000;
 
 /**
- * A publisher caches a company's registrations for at most this time. Normally a version number shows when they have changed. The limit
- * bounds the delay if a write fails to raise that number.
+ * Maximum time for which a publisher (the function that makes events) caches a company's registrations. Normally a version number shows
+ * when they have changed. This limit also covers a write that fails to raise that number.
  */
 export const subscriptionsCacheMs = 60_000;
 /**
- * A publisher does not cache registrations that it read within this time after a change, because it may have read some rows from before
- * the change.
+ * A publisher does not cache registrations that it reads within this time after a change, because some of the rows may be from before the
+ * change.
  */
 export const subscriptionsSettleMs = 5_000;
 export const webhooksPerCompany = 40;
@@ -160,27 +162,27 @@ export const registrationsPerWebhook = 50;
 /** A webhook is paused if none of its attempts has succeeded for this time (five days). */
 export const failingMs = 5 * 24 * 3_600_000;
 /**
- * After a rotation, deliveries are also signed with the previous secret for this time, so that receivers can change their secret without
- * rejecting a call.
+ * Time for which deliveries are signed with both secrets after a rotation, so that receivers can change their secret without rejecting a
+ * delivery.
  */
 export const secretOverlapMs = 24 * 3_600_000;
-/** If users trigger the same action for the same prospect twice within this time, only one delivery is made. */
+/** If users trigger the same action for the same prospect again within this time, no second delivery is made. */
 export const doublePressMs = 10_000;
-/** The longest time that a registration may delay its deliveries after the event, in minutes (30 days). */
+/** Maximum minutes (30 days) by which a registration may delay its deliveries after the event. */
 export const delayMinutesMax = 43_200;
 /**
- * The largest body of a debounced delivery, which collects several events, in bytes. Many receivers accept at most a megabyte. Further
- * events start another delivery.
+ * Maximum bytes of a body that collects several events (debounce). Many receivers accept at most a megabyte. Further events begin another
+ * delivery.
  */
 export const windowBodyBytes = 1_000_000;
 /**
- * Event data of at most this many bytes of JSON is stored in the row of each delivery. Larger data has a separate row that the deliveries
- * share, because each change of a delivery would otherwise cost write units for the data.
+ * Maximum bytes of event data that are stored in the row of each delivery. Larger data has a separate row, which the deliveries share.
+ * Otherwise each change of a delivery would cost write units for the data.
  */
 export const inlineDataBytes = 4_096;
 /**
  * The publisher writes the deliveries of an event itself if at most `directMatches` subscriptions match the event. It writes at most
- * `directMatchesTogether` deliveries for the events of a company in one batch. The deliverer makes all other deliveries, so that one
+ * `directMatchesTogether` deliveries for the events of a company in one batch. The deliver function creates all others, so that one
  * company does not delay the stream.
  */
 export const directMatches = 100;
@@ -188,15 +190,18 @@ export const directMatchesTogether = 200;
 export const filterDepth = 5;
 export const filterKeys = 50;
 export const filterBytes = 4 * 1024;
-/** The longest DNS lookup of a receiver. It is part of `exchangeMs`. */
+/** Maximum duration of a DNS look-up of a receiver. It is part of `exchangeMs`. */
 export const lookupMs = 3_000;
-/** One function runs at most this many DNS lookups concurrently. Five companies with the largest number of webhooks (40) need 200. */
+/** Maximum number of DNS look-ups that one function runs concurrently. Five companies with the maximum number of webhooks (40) need 200. */
 export const lookupsAtOnce = 200;
-/** The DNS cache keeps an address for at most `nameKeptMs` (less if its TTL is shorter), and a failed lookup for at most `noNameKeptMs`. */
+/**
+ * The DNS cache: the maximum time for an address (less if its TTL is shorter), the maximum time for a failed look-up, and the maximum
+ * number of names.
+ */
 export const nameKeptMs = 30_000;
 export const noNameKeptMs = 5_000;
 export const namesKept = 1_000;
-/** The longest exchange with a receiver: lookup, connection, request and answer. */
+/** Maximum duration of an exchange with a receiver: look-up, connection, request and answer. */
 export const exchangeMs = 10_000;
 /**
  * An idle connection to a receiver is closed after this time. Most servers close an idle connection after two seconds or more, so a
@@ -206,10 +211,10 @@ export const connectionKeptMs = 1_000;
 /** A connection to a receiver that is older than this is closed, because the name may have another address by then. */
 export const connectionAgeMs = 60_000;
 export const answerBytes = 16 * 1024;
-/** Of a receiver's answer, the service reads `answerBytes` and stores at most this many bytes with the attempt. */
+/** Maximum bytes of a receiver's answer that are stored with the attempt. The service reads up to `answerBytes`. */
 export const answerKeptBytes = 4 * 1024;
 export const deliveryKeptMs = 30 * 24 * 3_600_000;
-/** The largest number of deliveries in the time range of one replay, because the request must count all of them within its deadline. */
+/** Maximum number of deliveries in the time range of one replay. The request must count all of them within its deadline. */
 export const replayedDeliveries = 100_000;
-/** The longest delay that SQS supports for a message. */
+/** Maximum delay of a message that SQS supports. */
 export const queueDelaySeconds = 900;

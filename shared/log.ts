@@ -1,6 +1,6 @@
 /**
- * Writes each log entry as one line of JSON. AsyncLocalStorage adds context such as request id, company and route. Never log payloads,
- * secrets or e-mail addresses.
+ * Writes each log entry as one line of JSON. Context such as request id, company and route is added to each line (AsyncLocalStorage).
+ * Never log payloads, secrets or e-mail addresses.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 
@@ -10,7 +10,7 @@ type Level = "debug" | "info" | "warn" | "error";
 const order: Record<Level, number> = { debug: 10, info: 20, warn: 30, error: 40 };
 const context = new AsyncLocalStorage<LogFields>();
 
-/** The longest text in a log line, in characters. CloudWatch cuts a line at 256 KB, and no metric filter can parse a cut line. */
+/** Maximum characters of a text in a log line. CloudWatch truncates a line at 256 KB, and a metric filter cannot parse a truncated line. */
 export const LOGGED_TEXT = 4_000;
 
 /** Runs `work` and adds these fields to every line that `work` logs. */
@@ -31,7 +31,7 @@ export const log = {
   error: (event: string, fields?: LogFields): void => write("error", event, fields),
 };
 
-/** The names and messages of an error and its cause, and the stack. None of them may contain values of the request. */
+/** Returns the names and messages of an error and its cause, and the stack. None of them may contain values of the request. */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: typeof error };
   const { name, message, stack, cause } = error;
@@ -39,14 +39,14 @@ export function errorFields(error: unknown): LogFields {
   return { error: name, message, stack, ...because };
 }
 
-/** Writes one line. Lambda adds time, level and request id, and nests the fields under `message`, where the metric filters expect them. */
+/** Writes one line. Lambda adds time, level and request id, and puts the fields below `message`, where the metric filters expect them. */
 function write(level: Level, event: string, fields: LogFields = {}): void {
   const message = bounded({ event, ...context.getStore(), ...fields });
   if (process.env.AWS_LAMBDA_LOG_FORMAT === "JSON") console[level](message);
   else if (order[level] >= threshold()) writeToStderr(level, message);
 }
 
-/** Write to standard error outside Lambda, because the commands print their results to standard output. */
+/** Outside Lambda, log lines go to standard error, because the commands print their results to standard output. */
 function writeToStderr(level: Level, message: LogFields): void {
   const line = { timestamp: new Date().toISOString(), level: level.toUpperCase(), message };
   process.stderr.write(`${JSON.stringify(line)}\n`);

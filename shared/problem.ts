@@ -1,5 +1,5 @@
 /**
- * The schema of the body of every error answer (RFC 9457): codes and faults. Functions import only its types, so that no bundle contains
+ * The schema of every error answer's body (RFC 9457), with codes and faults. Functions import only its types, so that no bundle contains
  * the schema.
  */
 import * as z from "zod/mini";

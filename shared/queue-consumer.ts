@@ -1,5 +1,5 @@
 /**
- * Makes the handler of a function that consumes an SQS queue. The handler reports each failed message, so that only failed messages return
+ * Makes the handler of a function that reads an SQS queue. The handler reports each failed message, so that only failed messages return
  * to the queue.
  */
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
@@ -16,7 +16,7 @@ export interface Received<Message> {
 
 export type Ends = readonly PromiseSettledResult<unknown>[];
 
-/** A failed message returns after 2, 4, 8 … seconds. This backoff replaces the queue's visibility timeout. */
+/** Returns the seconds after which a failed message returns: 2, 4, 8 and so on. This wait replaces the queue's visibility timeout. */
 const returnSeconds = (receiveCount: number): number => Math.min(60, 2 ** receiveCount);
 
 /** `work` handles a batch. `returnIn` makes a failed message visible again after a number of seconds. */
@@ -30,7 +30,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
 
   async function returnMessage(record: SQSRecord, error: unknown): Promise<{ itemIdentifier: string }> {
     log.error("message failed", { messageId: record.messageId, ...errorFields(error) });
-    // Ignore an error here. The message then returns after the visibility timeout, which only takes longer.
+    // An error is ignored here. The message then returns after the visibility timeout, which only takes longer.
     await returnIn(record.receiptHandle, returnSeconds(receiveCount(record))).catch(() => undefined);
     return { itemIdentifier: record.messageId };
   }
@@ -40,7 +40,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     const readable: { record: SQSRecord; received: Received<z.output<S>> }[] = [];
     for (const record of Records) {
       const parsed = z.safeParse(schema, jsonOf(record.body));
-      // An invalid message fails at every delivery, so SQS finally moves it to the dead-letter queue.
+      // An invalid message fails each time, so SQS finally moves it to the dead-letter queue.
       if (!parsed.success) failed.push(returnMessage(record, parsed.error));
       else {
         const received = {
@@ -59,7 +59,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     return { batchItemFailures: await Promise.all(failed) };
   };
 
-  /** Counts every message of the batch as failed if `work` throws. */
+  /** Runs `work`. If it throws, every message of the batch counts as failed. */
   async function settled(batch: readonly Received<z.output<S>>[]): Promise<Ends> {
     try {
       return await work(batch);
@@ -69,7 +69,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
   }
 }
 
-/** Turns work on a single message into work on a batch. The messages of a batch run concurrently. */
+/** Converts work on a single message to work on a batch. The messages of a batch are handled concurrently. */
 export const eachAlone =
   <Message>(work: (received: Received<Message>) => Promise<unknown>) =>
   (batch: readonly Received<Message>[]): Promise<Ends> =>

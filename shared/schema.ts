@@ -1,4 +1,6 @@
-/** The scalar schemas that the whole service shares. Each schema validates requests, parses stored rows, and documents the API. */
+/**
+ * The schemas of single values that the whole service shares. Each schema validates requests, parses stored rows, and describes the API.
+ */
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 
@@ -25,7 +27,7 @@ export const PositiveInteger = z.pipe(
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
 );
 
-/** The page size of a query. A number above the maximum is reduced to the maximum. */
+/** The page size of a query. A number above the maximum is replaced by the maximum. */
 export const PageSize = z.pipe(
   digits("must be a positive integer"),
   z.pipe(
@@ -39,12 +41,12 @@ export const Flag = z.pipe(
   z.transform((value) => value === "true"),
 );
 
-/** The id after which a page begins. The first page starts after 0. */
+/** The id after which a page begins. The first page begins after 0. */
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
 /**
- * A text of `min` to `max` code points, which JSON Schema counts too. Lone surrogates are rejected, because an answer in UTF-8 could not
- * return them.
+ * A text of `min` to `max` code points. JSON Schema counts code points too. Lone surrogates (halves of characters) are rejected, because
+ * an answer in UTF-8 could not return them.
  */
 export function text(max: number, min = 0) {
   return z.string().check(
@@ -94,8 +96,8 @@ export function degrees(limit: number) {
 }
 
 /**
- * Descriptions of these scalars in docs/openapi.json. Each key of `recordTexts` is a field name: all schemas with this field get the
- * description.
+ * Descriptions of these values in docs/openapi.json. A key of `recordTexts` is the name of a field, and all schemas with this field get
+ * the description.
  */
 export const recordTexts = {
   id: "Unique in the whole service.",

@@ -1,4 +1,4 @@
-/** DELETE /api/appointments/{id}: soft-deletes an appointment. The row stays in the table, but no request returns the appointment. */
+/** DELETE /api/appointments/{id}: deletes an appointment. The row stays in the table, but no request returns the appointment. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import * as z from "zod/mini";
 
-/** The build writes page.json into the function's folder. */
+/** The content of page.json. The build writes this file into the function's folder. */
 const Page = z.object({ html: z.string(), contentSecurityPolicy: z.string() });
 const page = new URL("page.json", import.meta.url);
 

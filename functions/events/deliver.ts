@@ -1,6 +1,6 @@
 /**
- * Consumes the delivery queue. A message asks for an attempt of a delivery, for the next step of sending the deliveries that wait or are
- * replayed for a webhook, or for the next part of the deliveries of an event with many subscriptions.
+ * Handles the messages of the delivery queue. A message asks for one of these: an attempt of a webhook delivery, the next step of sending
+ * the waiting or replayed deliveries of a webhook, or the next deliveries of an event with many subscriptions.
  */
 import { queueConsumer } from "#shared/queue-consumer.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";

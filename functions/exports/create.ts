@@ -1,4 +1,7 @@
-/** POST /api/prospects/exports: starts an export job that writes a file. It is for companies too large for a streamed answer. */
+/**
+ * POST /api/prospects/exports: starts an export job that writes a file. It is for companies with too many prospects for a streamed
+ * answer.
+ */
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";

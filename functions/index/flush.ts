@@ -1,6 +1,6 @@
 /**
- * Keeps the company index (the search index of a company) fast to read. Consumes the table's stream and moves recent changes of the index
- * into sorted segments.
+ * Keeps the company index (the search index of a company) fast to read. Reads the table's stream, and moves recent changes into the
+ * stored index.
  */
 import { flushStream } from "#shared/company-index/write/flush.ts";
 import { apiContext } from "#shared/context.ts";

@@ -1,4 +1,4 @@
-/** Consumes the queue of exports. A message starts an export job, or continues a job that an earlier call did not finish. */
+/** Handles the messages of the export queue. A message starts an export job, or continues a job that an earlier call did not finish. */
 import { jobConsumer } from "#shared/jobs/consumer.ts";
 import { ExportMessage, runExport } from "#shared/jobs/export/job.ts";
 

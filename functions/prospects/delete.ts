@@ -1,4 +1,4 @@
-/** DELETE /api/prospects/{id}: soft-deletes a prospect. The row stays in the table, but no request returns the prospect. */
+/** DELETE /api/prospects/{id}: deletes a prospect. The row stays in the table, but no request returns the prospect. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteProspect } from "#shared/prospects/write.ts";

@@ -1,4 +1,4 @@
-/** DELETE /api/territories/{id}: soft-deletes a territory. The row stays in the table, but no request returns the territory. */
+/** DELETE /api/territories/{id}: deletes a territory. The row stays in the table, but no request returns the territory. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteTerritory } from "#shared/territories/territories.ts";

@@ -1,6 +1,6 @@
 /**
- * Resolves the host names of webhook receivers with c-ares, because `dns.lookup` occupies one of libuv's four threads for as long as a name
- * server does not answer, and cannot be cancelled.
+ * Resolves the host names of webhook receivers with the library c-ares. Node's `dns.lookup` occupies one of libuv's four threads while a
+ * name server does not answer, and it cannot be cancelled.
  */
 import type { LookupAddress, RecordWithTtl } from "node:dns";
 import { Resolver } from "node:dns/promises";
@@ -10,22 +10,23 @@ import { performance } from "node:perf_hooks";
 import * as limits from "#shared/limits.ts";
 
 /**
- * Returns all addresses of a host, IPv4 first, because a Lambda function outside a VPC has no IPv6 route. Throws NoAddress or LookupFailed.
+ * Returns all addresses of a host, the IPv4 addresses first, because a Lambda function outside a VPC has no IPv6 route. Throws NoAddress
+ * or LookupFailed.
  */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
-/** A name server answered that the name does not exist or has no address, so the receiver is at fault. */
+/** A name server has answered that the name does not exist or has no address. The receiver is the cause. */
 export class NoAddress extends Error {
   override readonly name = "NoAddress";
 }
 
-/** No name server answered in time. The receiver may be healthy. */
+/** No name server has answered in time. The receiver may work. */
 export class LookupFailed extends Error {
   override readonly name = "LookupFailed";
 }
 
 export interface ResolverSettings {
-  /** The name servers to ask. The default is the system's list. */
+  /** The addresses of the name servers. The default is the system's list. */
   readonly servers?: readonly string[];
   /** The path of a hosts file. Names in this file are resolved without a name server. */
   readonly hostsFile?: string;
@@ -34,14 +35,14 @@ export interface ResolverSettings {
   readonly now?: () => number;
 }
 
-/** A cached result: the addresses, or the error to throw. */
+/** A cached result: the addresses, or the error that is thrown. */
 interface Cached {
   readonly outcome: readonly LookupAddress[] | NoAddress | LookupFailed;
   readonly untilMs: number;
 }
 
 /**
- * Makes a resolver with a cache. Concurrent requests for one host share one lookup. One company cannot use up all concurrent lookups,
+ * Makes a resolver with a cache. Concurrent requests for one host share one look-up. One company cannot use up all concurrent look-ups,
  * because it has at most 40 hosts.
  */
 export function createResolver(settings: ResolverSettings = {}): Resolve {
@@ -116,12 +117,12 @@ async function localAddresses(name: string, hostsFile: string): Promise<readonly
   });
 }
 
-/** The answer for one address family: records, "none" if the name has no such records, or a failure with its error code. */
+/** The answer for IPv4 or for IPv6: records, "none" if the name has no such records, or a failure with its error code. */
 type Reply = readonly RecordWithTtl[] | "none" | { readonly failure: string };
 
 /**
- * How long to wait for the second address family after the first one has answered. RFC 8305 suggests 50 ms for interactive clients, and a
- * webhook can wait longer.
+ * Milliseconds to wait for the second one of the IPv4 and IPv6 answers after the first one. RFC 8305 suggests 50 ms for interactive
+ * clients, and a webhook can wait longer.
  */
 const SECOND_FAMILY_MS = 250;
 
@@ -147,13 +148,13 @@ async function askServers(name: string, { servers, lookupMs = limits.lookupMs }:
   }
 }
 
-/** Turns an error into a reply. A name without records is a valid reply, and every other error means that no server answered. */
+/** Converts an error to a reply. That a name has no records is a valid reply. Every other error means that no server has answered. */
 function replyOfError(error: unknown): Reply {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   return code === "ENOTFOUND" || code === "ENODATA" ? "none" : { failure: code };
 }
 
-/** At most this many addresses of a DNS answer are used. A hostile answer may have thousands. */
+/** Maximum number of addresses of a DNS answer that are used. A hostile answer may contain thousands. */
 const ADDRESSES = 64;
 
 function foundIn(name: string, v4: Reply, v6: Reply): Found {

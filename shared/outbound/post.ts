@@ -1,6 +1,6 @@
 /**
- * Sends one POST to a receiver, and connects only to addresses that the URL policy permits. One deadline limits the whole exchange.
- * Redirects are not followed, and only the beginning of the answer is read.
+ * Sends one POST to a receiver. It connects only to addresses that the URL policy permits. One deadline limits the whole exchange
+ * (request and answer). Redirects are not followed, and only the beginning of the answer is read.
  */
 import { Agent as HttpAgent, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
@@ -12,13 +12,13 @@ import { LookupFailed, type Resolve } from "#shared/outbound/dns.ts";
 import { addressesFault, parseTarget, resolverFor } from "#shared/outbound/public-url.ts";
 
 export interface Exchange {
-  /** The HTTP status, or null without an answer. */
+  /** The HTTP status. Null if there was no answer. */
   readonly status: number | null;
   readonly error: string | null;
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
-  /** Set if the request never left this process. The service is then at fault, and the receiver may be healthy. */
+  /** True if the request never left this process. The cause is then in the service, and the receiver may work. */
   readonly isUnsent?: true;
 }
 
@@ -28,7 +28,7 @@ export interface Post {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Sends the request and describes the result. Never throws, because a failed exchange is also a result. */
+/** Sends the request and returns the result. It never throws, because a failure is a result too. */
 export async function post(
   { url, body, headers }: Post,
   policy: UrlPolicy,
@@ -60,14 +60,14 @@ export async function post(
   }
 }
 
-/** Thrown if Node's HTTP client rejects the request before it is sent, for example because of an invalid header. */
+/** Node's HTTP client has rejected the request before sending it, for example because of an invalid header. */
 class NotBuilt extends Error {
   override readonly name = "NotBuilt";
 }
 
 /**
- * Error codes for a fault of this machine: no free socket, no free port or no route. Errors of the receiver or the network path are not in
- * this list.
+ * Error codes whose cause is this machine: no free socket, no free port or no route. Errors of the receiver or of the network between are
+ * not in this list.
  */
 const ownFaults = new Set([
   ...["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EACCES", "EPERM"],
@@ -76,7 +76,7 @@ const ownFaults = new Set([
 
 function neverLeft(error: unknown): boolean {
   if (error instanceof LookupFailed || error instanceof NotBuilt) return true;
-  // Node throws an AggregateError with one error for each address that it tried.
+  // Node throws an AggregateError with one error for each address that it has tried.
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(neverLeft);
   if (!(error instanceof Error && "code" in error && "syscall" in error)) return false;
   return error.syscall === "connect" && ownFaults.has(String(error.code));
@@ -85,9 +85,9 @@ function neverLeft(error: unknown): boolean {
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
 /**
- * Requests to one URL reuse a connection, whose address was checked when it was opened. Different URLs never share one, so that an
- * unsolicited response cannot answer the request of another webhook. These agents replace Node's global agents, which may use a proxy: the
- * proxy would resolve the name without our checks.
+ * Requests to one URL reuse a connection, whose address was checked when it was opened. Different URLs never share a connection.
+ * Otherwise an unexpected response could answer the request of another webhook. These agents replace Node's global agents, which may use
+ * a proxy. The proxy would resolve the name without our checks.
  */
 const keepAlive = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
 const secure = { request: requestHttps, agent: perUrl(new HttpsAgent({ ...keepAlive, maxCachedSessions: 0 })) };
@@ -95,7 +95,7 @@ const plain = { request: requestHttp, agent: perUrl(new HttpAgent(keepAlive)) };
 
 type PoolOptions = Parameters<HttpAgent["getName"]>[0] & { readonly poolUrl?: string };
 
-/** Makes the agent pool connections by `poolUrl`, the full URL of the request, and not only by host and port. */
+/** Makes the agent keep connections by `poolUrl`, the full URL of the request, and not only by host and port. */
 function perUrl<A extends HttpAgent>(agent: A): A {
   const nameOf = agent.getName.bind(agent);
   agent.getName = (options?: PoolOptions) => `${nameOf(options)} ${options?.poolUrl ?? ""}`;
@@ -114,7 +114,7 @@ interface Sending {
 }
 
 /**
- * Thrown if a reused connection ended without a byte of an answer. The receiver had probably closed it before the request arrived, so the
+ * A reused connection ended before the first byte of an answer. The receiver had probably closed it before the request arrived, so the
  * request is sent again on a new connection.
  */
 class StaleConnection extends Error {}
@@ -151,7 +151,7 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
     sent.on("error", (error) =>
       reject(sent.reusedSocket && isSilent() && isClosed(error) ? new StaleConnection() : error),
     );
-    // End the exchange when the connection closes, even if the receiver has switched to another protocol.
+    // The exchange ends when the connection closes, even if the receiver has switched to another protocol.
     sent.on("close", () => reject(new Error("the connection closed without an answer")));
     sent.on("response", (response) => {
       const chunks: Buffer[] = [];
@@ -166,13 +166,13 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
         bytes += chunk.length;
         if (bytes < limits.answerBytes) return;
         finish();
-        // Do not read the rest of the answer, which may be endless.
+        // The rest of the answer may be endless, so it is not read.
         sent.destroy();
       });
       response.on("end", () => {
         finish();
         const { socket } = sent;
-        // Close an old connection, because the name may have another address by now.
+        // An old connection is closed, because the name may have another address by now.
         if (socket !== null && performance.now() - (openedAt.get(socket) ?? 0) > limits.connectionAgeMs)
           socket.destroy();
       });
@@ -192,8 +192,8 @@ function built<T>(build: () => T): T {
 }
 
 /**
- * Makes a lookup that returns only permitted addresses to the socket. A name that changes its address after the check (DNS rebinding) is
- * therefore harmless.
+ * Makes a look-up function that returns only permitted addresses to the socket. A name whose address changes after the check (DNS
+ * rebinding) is therefore harmless.
  */
 function vettedLookup(policy: UrlPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {

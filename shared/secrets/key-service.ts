@@ -1,5 +1,5 @@
 /**
- * Encrypts secrets with one data key for each company, which KMS encrypts in turn. A warm function caches the decrypted data keys, so it
+ * Encrypts secrets with one data key for each company. KMS encrypts the data keys. A warm function caches the decrypted data keys, so it
  * calls KMS only once an hour for each company.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
@@ -18,7 +18,7 @@ import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 import { PURPOSE, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 
-/** Permits this function to seal and open secrets. Call it while the function's module loads. */
+/** Permits this function to encrypt (seal) and decrypt (open) secrets. Call it while the function's module loads. */
 export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
 
@@ -36,7 +36,7 @@ interface CachedKey {
   readonly untilMs: number;
 }
 
-/** Reads nothing and connects to nothing before the first secret. `now` is a monotonic clock in milliseconds. */
+/** Returns the functions for secrets. No setting is read before the first secret. `now` is a monotonic clock in milliseconds. */
 export function openSecrets(table: Table, connect: () => Kms, now: () => number = () => performance.now()): Secrets {
   const cache = new Map<number, CachedKey>();
   let connected: Kms | undefined;
@@ -112,19 +112,19 @@ function keyObject(plain: Uint8Array): KeyObject {
   return key;
 }
 
-/** The first byte of a sealed text, which is the version of the format. */
+/** The first byte of an encrypted text, which is the version of its format. */
 const VERSION = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 
 /**
- * The authenticated data of the encryption. It contains the key of the table row, so that a sealed text which was copied to another row
- * cannot be opened.
+ * Returns the data that the encryption authenticates. It contains the key of the table row, so that an encrypted text that was copied to
+ * another row cannot be decrypted.
  */
 const authenticatedData = ({ pk, sk }: Key): Buffer => Buffer.from(JSON.stringify([VERSION, pk, sk]));
 
-/** Encrypts a text for one table row by AES-256-GCM. */
+/** Encrypts a text for one table row with AES-256-GCM. */
 export function seal(key: KeyObject, row: Key, text: string): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES }).setAAD(authenticatedData(row));
@@ -132,7 +132,7 @@ export function seal(key: KeyObject, row: Key, text: string): Uint8Array {
   return new Uint8Array(Buffer.concat([Buffer.from([VERSION]), nonce, cipher.getAuthTag(), encrypted]));
 }
 
-/** Throws if the bytes were sealed with another key or for another row, or were changed. */
+/** Decrypts a text. Throws if the bytes were encrypted with another key or for another row, or were changed. */
 export function open(key: KeyObject, row: Key, sealed: Uint8Array): string {
   const bytes = Buffer.from(sealed);
   if (bytes[0] !== VERSION || bytes.length < HEAD_BYTES) throw new Error("the bytes are not sealed text");

@@ -1,6 +1,6 @@
 /**
- * The interface for sealing and opening secrets. Functions that need it load the implementation (key-service.ts). The bundles of all other
- * functions contain no KMS client.
+ * The interface for encrypting (sealing) and decrypting (opening) secrets. Functions that need it load the implementation
+ * (key-service.ts). The bundles of all other functions contain no KMS client.
  */
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -21,7 +21,7 @@ export function provideSecrets(provide: (table: Table) => Secrets): void {
   provider = provide;
 }
 
-/** Connects to nothing before the first secret. The first use throws if this function has not loaded the implementation. */
+/** Returns the functions for secrets. The first use throws if this Lambda function has not loaded the implementation. */
 export function secretsOn(table: Table): Secrets {
   let secrets: Secrets | undefined;
   const opened = async (): Promise<Secrets> => {

@@ -5,20 +5,20 @@ import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 export type Polygon = readonly (readonly [number, number])[];
 
 /**
- * Coordinates with at most this many decimals are stored as integers. No real position needs more, and the integers stay below 2^52, where
- * doubles are exact.
+ * Coordinates with at most this many decimals are stored as integers. No real position needs more, and the integers stay below 2^52,
+ * where doubles are exact.
  */
 const MOST_DECIMALS = 13;
 /**
- * The first number of a packed polygon if its coordinates are stored as doubles. In any other polygon, the first number is the number of
+ * The first number of a packed polygon whose coordinates are stored as doubles. In any other polygon, the first number is the number of
  * decimals.
  */
 const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 
 /**
- * Coordinates with few decimals are stored as integers, each as the difference from the previous point. Other coordinates are stored as
- * doubles.
+ * Packs a polygon. Coordinates with few decimals are stored as integers, each as the difference from the previous point. Other
+ * coordinates are stored as doubles.
  */
 export function packPolygon(polygon: Polygon): Uint8Array<ArrayBuffer> {
   const into = new ByteWriter();
@@ -39,7 +39,7 @@ export function unpackPolygon(packed: Uint8Array): [number, number][] {
     : readScaled(from, count, 10 ** decimals);
 }
 
-/** Returns the number of decimals that represents every coordinate exactly, or undefined if that is more than 13. */
+/** Returns the number of decimals that represents every coordinate exactly. Returns undefined if it is more than 13. */
 function decimalsOf(polygon: Polygon): number | undefined {
   let decimals = 0;
   for (const point of polygon) {

@@ -46,7 +46,7 @@ export const NewTerritory = named(
   "NewTerritory",
   z.object({
     name: z._default(text(limits.name), "Untitled Territory"),
-    /** A territory may have no polygon, and the API then returns `[]`. A request with `[]` is rejected. */
+    /** A territory may have no polygon. The API then returns `[]`, but a request with `[]` is rejected. */
     polygon: z.optional(RingInput),
     totalProperties: z._default(Count, 0),
     assignedToUserId: z._default(z.nullable(Id), null),
@@ -93,11 +93,11 @@ export type TerritoryPatch = z.output<typeof TerritoryPatch>;
 export const StoredTerritory = z.extend(Territory, {
   type: z.literal("territory"),
   polygon: z.instanceof(Uint8Array),
-  /** The length of the polygon as JSON text, in bytes. The sum over a company's polygons is limited. */
+  /** Bytes of the polygon as JSON text. The sum over a company's polygons is limited. */
   polygonBytes: z.int(),
   createdBy: Id,
   updatedBy: Id,
-  /** The number of writes of this row. It serves as optimistic lock, and is part of the ids of the row's events. */
+  /** Number of writes of this row. It is used for optimistic locking and in the ids of the row's events. */
   version: z.int(),
   deletedAt: z.optional(Timestamp),
 });
@@ -152,7 +152,7 @@ export async function createTerritory(context: ApiContext, caller: Caller, input
   return made;
 }
 
-/** The writes that insert a territory. The first write fails its condition if the company has reached its limits. */
+/** Returns the writes that insert a territory. The condition of the first write fails if the company has reached its limits. */
 export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
   countWrite(territory.companyId, 1, territory.polygonBytes),
   { put: { ...keyOf(territory), ...territory }, when: absent },
@@ -172,7 +172,10 @@ export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "pol
   polygonBytes: JSON.stringify(polygon).length,
 });
 
-/** Adds to the company's counts of territories and polygon bytes. The condition fails if a count would exceed its limit. */
+/**
+ * Returns the write that adds to the company's counts of territories and polygon bytes. Its condition fails if a count would exceed its
+ * limit.
+ */
 function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
   const isRoom = all(
     ...(territories > 0 ? [below("territories", limits.territoriesPerCompany)] : []),
@@ -185,7 +188,7 @@ function countWrite(companyId: number, territories: number, polygonBytes: number
   };
 }
 
-/** Turns a failed condition of the counts into a `conflict` error. The write of the counts must be the first write of each transaction. */
+/** Converts a failed condition of the counts to a `conflict` error. The write of the counts must be the first write of each transaction. */
 function refuseTooMany(error: unknown): never {
   if (!(error instanceof ConditionFailed) || !error.failed.some(({ index }) => index === 0)) throw error;
   const megabytes = limits.polygonBytesPerCompany / 1_000_000;
@@ -195,7 +198,7 @@ function refuseTooMany(error: unknown): never {
   );
 }
 
-/** Changes only the fields in the patch. Writes nothing if no value differs. */
+/** Changes the fields in the patch. Writes nothing if no value differs. */
 export function updateTerritory(
   context: ApiContext,
   caller: Caller,
@@ -224,7 +227,7 @@ function rethrown(error: unknown): never {
   throw error;
 }
 
-/** Soft-deletes the territory by moving its row to a key that no read uses. */
+/** Deletes the territory: moves its row to a key that no read uses. */
 export function deleteTerritory(context: ApiContext, { companyId, userId }: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const current = await readTerritory(context, companyId, id);
