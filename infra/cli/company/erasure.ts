@@ -26,8 +26,11 @@ export interface ErasureContext {
 
 /** A request that began before the suspension ends in this time: 60 s in the authorizer's cache, and 15 minutes of the longest function. */
 export const QUIET_MS = 16 * 60_000;
-/** A delivery that was being sent when the webhooks were removed ends in this time. */
-export const SETTLE_MS = 120_000;
+/**
+ * Messages about deliveries stay in the queue for at most 15 minutes. In this time the senders cancel the deliveries of the removed
+ * webhooks. A message without its delivery would set off the alarm of missing deliveries.
+ */
+export const SETTLE_MS = 16 * 60_000;
 /** A row that appears during a pass is removed by the next one. */
 const PASSES = 5;
 
