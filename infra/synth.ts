@@ -91,7 +91,6 @@ export function createApp(props: AppProps = {}): App {
   return new App({ ...props, context: { ...featureFlags, ...props.context } });
 }
 
-/** Returns the files of all functions: of the routes, of the event sources, the authorizer, and the function that answers 405. */
 export function functionFiles(table: readonly Route[] = routes): string[] {
   return [...table, authorizer, methodNotAllowed, canary, ...Object.values(eventFunctions)].map(({ file }) => file);
 }

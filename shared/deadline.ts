@@ -7,5 +7,4 @@ const current = new AsyncLocalStorage<() => number>();
 export const withDeadline = <T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> =>
   current.run(remainingMs, work);
 
-/** Returns the milliseconds until the deadline, or undefined if the work has no deadline. */
 export const msUntilDeadline = (): number | undefined => current.getStore()?.();

@@ -1,7 +1,6 @@
 /** The errors of the service: the error codes of the API, and the failures of the table and the bucket. */
 import type { Fault, ProblemCode } from "#shared/problem.ts";
 
-/** An error that the API reports to the caller with one of its error codes. */
 export class ApiError extends Error {
   readonly code: ProblemCode;
   readonly faults: readonly Fault[];
@@ -49,7 +48,6 @@ export class ConditionFailed extends Error {
   }
 }
 
-/** Returns the failure of the write with this index. Returns undefined if that write has not failed. */
 export const failedAt = (error: unknown, at: number): ConditionFailed["failed"][number] | undefined =>
   error instanceof ConditionFailed ? error.failed.find(({ index }) => index === at) : undefined;
 

@@ -89,7 +89,6 @@ export async function bundle(
 export const OPENAPI_FILE = join(root, "docs/openapi.json");
 export const OPENAPI_30_FILE = join(root, "docs/openapi-3.0.json");
 
-/** Writes the documents that some functions serve into the directories of these functions. */
 function addDocuments(outDir: string, signIn: LocalSignIn | undefined): void {
   const page = join(outDir, "docs/page");
   if (existsSync(page)) writeFileSync(join(page, "page.json"), JSON.stringify(docsPage(signIn)));

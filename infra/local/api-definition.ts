@@ -152,7 +152,6 @@ export const RestApi = z.strictObject({
 /** Returns the name of a method in the stage's settings. API Gateway writes `~1` for a slash there. */
 export const methodSetting = (path: string, verb: string): string => `${verb} /${path.replaceAll("/", "~1")}`;
 
-/** Returns the key of a method in a usage plan. */
 export const planMethod = (path: string, verb: string): string => `${path}/${verb}`;
 
 /** The settings of one method. The paths `*` and `/*` mean all methods without their own settings. */

@@ -30,7 +30,6 @@ const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.
 
 type Named = Pick<FunctionSpec, "id" | "name">;
 
-/** Returns the statements of each function's IAM policy, by the function's name. */
 function statementsByFunction(
   templates: readonly unknown[],
   functions: readonly Named[],

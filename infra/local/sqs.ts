@@ -31,7 +31,6 @@ export interface Depth {
   readonly delayed: number;
 }
 
-/** The name of the database file of fauxqs 2.4. */
 const DATABASE = "fauxqs.db";
 
 /** @param directory the directory that keeps messages and objects over restarts and SIGKILL; if undefined, they are in memory */

@@ -48,7 +48,6 @@ export interface Stack {
   readonly outputs: Readonly<Record<string, string>>;
 }
 
-/** A usage plan with the values of its API keys. */
 export type UsagePlanOfKeys = z.infer<typeof UsagePlan> & { readonly keys: readonly string[] };
 
 const schemas: Record<string, z.ZodMiniType> = {

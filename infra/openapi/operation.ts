@@ -191,7 +191,6 @@ function reference(file: string, schema: JsonSchema): JsonSchema {
 const listOf = (component: string | undefined, list: JsonSchema, components: Components): JsonSchema =>
   components.define(`${component}List`, { ...list, description: `A list of \`${component}\`.` });
 
-/** Returns the component of an answer. If the answer is a list, it returns the component of the items. */
 function componentOf(schema: JsonSchema): { component: string | undefined; isList: boolean } {
   const list = List.safeParse(schema);
   const reference = list.success ? list.data.items : Reference.safeParse(schema).data;

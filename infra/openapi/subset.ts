@@ -153,7 +153,6 @@ function valuesOf({ enum: values, const: value }: JsonSchema): readonly unknown[
   return Array.isArray(values) ? values : undefined;
 }
 
-/** Returns the names of the schema's types. A schema without a type allows every type. */
 const namesOf = (schema: JsonSchema): readonly string[] =>
   schema.type === undefined ? ["of any type"] : typesOf(schema).map(String);
 

@@ -95,7 +95,6 @@ function isOwn({ pk, companyId }: Record<string, AttributeValue>, id: number): b
   );
 }
 
-/** Returns the item with binary values as base64. */
 const plain = (item: Record<string, AttributeValue>): unknown =>
   JSON.parse(
     JSON.stringify(item, (_, value: unknown) => (isBytes(value) ? Buffer.from(value).toString("base64") : value)),

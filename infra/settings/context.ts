@@ -27,7 +27,6 @@ export interface SettingTexts {
   readonly default?: string;
   /** What the setting changes for users and operators, and what happens if the value is changed later. */
   readonly effect: string;
-  /** What the setting costs. */
   readonly cost: string;
 }
 

@@ -52,7 +52,6 @@ export function settingTables(): string {
 const row = (...cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 
-/** Returns the document with new tables. */
 export function withTables(document: string): string {
   const [before, after, ...more] = document.split(`${BEGIN}\n`);
   const rest = after?.split(`${END}\n`);

@@ -138,7 +138,6 @@ export function unreadableAlarm(stack: Stack): Alarm {
 /** The alarm goes off when this share of the account's concurrency is in use. Lambda refuses invocations when all of it is in use. */
 const CONCURRENCY_SHARE = 0.8;
 
-/** Makes the alarms on Lambda's metrics for the whole account and region. */
 export function accountAlarms(scope: Stack, accountConcurrency: number): void {
   const accountMetric = (metricName: string, statistic: string): Metric =>
     new Metric({ namespace: "AWS/Lambda", metricName, period: Duration.minutes(1), statistic });

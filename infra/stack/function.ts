@@ -52,7 +52,6 @@ export interface FunctionSpec {
   readonly logGroup?: LogGroup;
 }
 
-/** Makes a log group that several functions share. */
 export function functionLogs(scope: Construct, functions: readonly { readonly access: Access }[]): LogGroup {
   const logGroup = new LogGroup(scope, "Logs", {
     retention: RetentionDays.THREE_MONTHS,

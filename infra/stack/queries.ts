@@ -1,6 +1,5 @@
 /** The queries of CloudWatch Logs Insights that the dashboard shows and that operators find as saved queries. */
 
-/** Which log a query reads: the access log of the API, or the logs of all functions. */
 type Source = "access" | "functions";
 
 export interface LogQuery {

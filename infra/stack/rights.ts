@@ -8,7 +8,6 @@ import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
 import { PURPOSE } from "#shared/secrets/secrets.ts";
 import { type Access, folderNames, type TableAction } from "../routes/route.ts";
 
-/** The table that the service uses. */
 export interface ServedTable {
   readonly tableName: string;
   readonly tableArn: string;

@@ -47,7 +47,6 @@ export type Refusal =
   | "wrong audience"
   | "not an access token";
 
-/** The error for a refused token, with a reason that the client may know. */
 export class TokenRefused extends ApiError {
   readonly reason: Refusal;
   constructor(reason: Refusal, detail: string, cause?: unknown) {
@@ -112,7 +111,6 @@ export function subjectOf(issuer: Issuer): (authorization: string) => Promise<st
   };
 }
 
-/** Returns the error for a token that the library has refused. */
 function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";

@@ -66,7 +66,6 @@ export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient
 
 let made: IdentityProvider | undefined;
 
-/** Returns the identity provider. It is `directoryOnly` if no user pool is configured. */
 export function identityProvider(): IdentityProvider {
   if (made === undefined) {
     const userPoolId = setting("USER_POOL_ID");

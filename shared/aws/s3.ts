@@ -58,7 +58,6 @@ export interface FileInfo {
   readonly etag: string;
 }
 
-/** The headers that S3 stores with the file and returns with a download. */
 export interface FileHeaders {
   readonly contentType: string;
   readonly contentDisposition?: string;

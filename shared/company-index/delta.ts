@@ -224,7 +224,6 @@ export async function withTexts(
   const left = wanted.filter((sk) => withLongText.has(sk) && !texts.has(sk));
   for (const item of await table.batchGet(left.map((sk) => keys.deltaText(companyId, sk)))) keepText(item, texts);
   let missing = 0;
-  /** Returns undefined if the long text of the entry is missing. */
   function filled<T extends { readonly version: number }>(entry: T, sk: string, flushed: number): T | undefined {
     const found = texts.get(sk);
     if (!withLongText.has(sk) || found !== undefined) return { ...entry, ...found };

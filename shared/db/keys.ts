@@ -106,7 +106,6 @@ export const prospectsOfBlock = (companyId: number, blockNumber: number) => ({
 });
 /** The progress of `npm run migrate` with the company's prospects. */
 export const reshaping = (companyId: number): Key => ({ pk: `C#${companyId}#V`, sk: "PROSPECTS" });
-/** The prospects of one block of 128 ids from `first` to `last`, both included. */
 export const prospectSpan = (companyId: number, first: number, last: number) => ({
   pk: prospectPartition(companyId, blockOf(first)),
   from: `P#${padded(first)}`,

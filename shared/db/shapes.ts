@@ -25,7 +25,6 @@ export function readable<T extends Item>(item: T): T {
   );
 }
 
-/** Returns the fields, and in addition the fields that `readable` needs. */
 export const withShape = (fields: readonly string[]): string[] => [
   ...new Set([...fields, "pk", "sk", "type", "shape"]),
 ];

@@ -12,7 +12,6 @@ export const importKeys = {
   },
   /** The company's statuses, users and tags at the beginning of the import. */
   names: (companyId: number, id: number): string => `imports/${companyId}/${id}/names.json`,
-  /** The prospects that the rows of the file match. */
   matches: (companyId: number, id: number): string => `imports/${companyId}/${id}/matches`,
   chunk: (companyId: number, id: number, number: number): string => `imports/${companyId}/${id}/rows-${number}`,
   /** The errors of rows up to this one that are not in an uploaded part of the report yet. */

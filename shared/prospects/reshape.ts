@@ -42,7 +42,6 @@ const Progress = z.object({
   type: z.literal("reshaping"),
   target: z.union([z.literal(1), z.literal(2)]),
   state: z.enum(["running", "completed"]),
-  /** The number of the pass, from 1. */
   pass: z.int(),
   /** All blocks of 128 ids below this one are rewritten in this pass. */
   block: z.int(),

@@ -95,7 +95,6 @@ export function updateProspect(
   });
 }
 
-/** A change of a prospect. A field that is undefined does not change. */
 export interface Change {
   readonly patch?: ProspectPatch;
   /** All tags that the prospect has after the change. Each must exist in the company. */

@@ -10,7 +10,6 @@ import { changeValuedRow, duplicateValue, newValuedRow } from "#shared/reference
 import type { NewStatus, StatusPatch } from "#shared/reference/input.ts";
 import { DEFAULT_COLOR, StoredStatus } from "#shared/reference/schema.ts";
 
-/** Returns all statuses of the company in their sort order, including inactive ones. */
 export async function listStatuses({ table }: ApiContext, companyId: number): Promise<StoredStatus[]> {
   const { statuses } = await loadDictionary(table, companyId);
   return [...statuses.values()].sort((a, b) => a.sortOrder - b.sortOrder || a.id - b.id);

@@ -13,7 +13,6 @@ import { changeValuedRow, duplicateValue, newValuedRow, releaseValue } from "#sh
 import type { NewTag, TagPatch } from "#shared/reference/input.ts";
 import { DEFAULT_COLOR, StoredTag } from "#shared/reference/schema.ts";
 
-/** Returns all tags of the company in alphabetical order. */
 export async function listTags({ table }: ApiContext, companyId: number): Promise<StoredTag[]> {
   const { tags } = await loadDictionary(table, companyId);
   return [...tags.values()].sort((a, b) => a.value.localeCompare(b.value, "en") || a.id - b.id);

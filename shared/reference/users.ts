@@ -30,5 +30,4 @@ export function userSummary(user: StoredUser | undefined): UserSummary | null {
   return { id, firstName, lastName, email };
 }
 
-/** Returns the user's full name, by which filters and CSV files refer to a user. */
 export const fullName = (user: StoredUser): string => `${user.firstName} ${user.lastName}`.trim();

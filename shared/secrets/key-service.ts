@@ -124,7 +124,6 @@ const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
  */
 const authenticatedData = ({ pk, sk }: Key): Buffer => Buffer.from(JSON.stringify([VERSION, pk, sk]));
 
-/** Encrypts a text for one table row with AES-256-GCM. */
 export function seal(key: KeyObject, row: Key, text: string): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES }).setAAD(authenticatedData(row));

@@ -50,7 +50,6 @@ export const StoredWindowEvent = z.object({
 });
 export type StoredWindowEvent = z.infer<typeof StoredWindowEvent>;
 
-/** Returns the JSON text of an event in the body's list of events. */
 const eventText = ({ eventId, createdAt }: StoredWindowEvent, data: string): string =>
   `${JSON.stringify({ id: eventId, createdAt }).slice(0, -1)},"data":${data}}`;
 
@@ -150,7 +149,6 @@ async function eventsOf(table: Reads, delivery: StoredDelivery): Promise<StoredW
   return found;
 }
 
-/** Makes a body with these events. Its field `data` is the data of the newest event. */
 async function bodyOf(table: Reads, delivery: StoredDelivery, events: readonly StoredWindowEvent[]): Promise<string> {
   const shared = events.filter(({ data }) => data === undefined).map(({ eventId }) => eventId);
   const texts = shared.length === 0 ? undefined : await readEventData(table, delivery.companyId, shared);

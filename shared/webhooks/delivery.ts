@@ -16,7 +16,6 @@ import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 
 export const DeliveryState = z.enum(["waiting", "delivered", "exhausted", "cancelled"]);
 
-/** `manual` means that a user triggered the delivery. */
 export const DeliveryTrigger = z.enum(["automatic", "manual"]);
 
 /** The id of a delivery. The text order of ids is the order of creation. */
@@ -88,7 +87,6 @@ export const Attempt = z.object({
   number: z.int(),
   startedAt: Timestamp,
   latencyMs: z.number(),
-  /** The HTTP status. Null if there was no answer. */
   status: z.nullable(z.int()),
   /** The reason why there was no answer. Null if there was an answer. */
   error: z.nullable(z.string()),

@@ -14,7 +14,6 @@ const columns = "name,phone,email,lat,lng,address1,address2,city,state,zip,statu
   ",",
 );
 
-/** Writes the file, and returns the number of notes in it. */
 export async function writeCsvFile(context: ApiContext, company: BenchCompany, file: string): Promise<number> {
   const dictionary = await loadDictionary(context.table, company.id);
   let notes = 0;

@@ -59,7 +59,6 @@ export interface Modelled {
   readonly hits: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
-  /** US dollars for a million requests. */
   readonly dollars: number;
 }
 

@@ -30,7 +30,6 @@ const settings = [
   "listen_addresses=",
 ];
 
-/** Returns undefined if Postgres is not installed. */
 export async function startPostgres(): Promise<Postgres | undefined> {
   const [initdb, server, psql] = ["initdb", "postgres", "psql"].map(binary);
   if (initdb === undefined || server === undefined || psql === undefined) return undefined;

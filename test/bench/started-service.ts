@@ -9,7 +9,6 @@ export interface StartedService {
   stop(): Promise<void>;
 }
 
-/** Starts the service as `npm start` does, with these options in addition to `--memory`. */
 export async function startService(...options: readonly string[]): Promise<StartedService> {
   const start = join(import.meta.dirname, "../../infra/local/start.ts");
   const child = spawn(process.execPath, [start, "--memory", ...options], {

@@ -25,7 +25,6 @@ export interface StoredFile {
 const FILES_TOGETHER = 1_000;
 
 export const filePrefixes = (companyId: number): string[] => folderNames.map((folder) => `${folder}/${companyId}/`);
-/** The folder of the exports of whole companies. */
 export const exportsPrefix = (companyId: number): string => `${COMPANY_EXPORTS}/${companyId}/`;
 export const allPrefixes = (companyId: number): string[] => [...filePrefixes(companyId), exportsPrefix(companyId)];
 

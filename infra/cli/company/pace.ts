@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 export class Pace {
   readonly #unitsPerSecond: number;
   readonly #wait: (ms: number) => Promise<unknown>;
-  /** The time at which all units that were consumed so far are paid for. */
   #paidAt = 0;
 
   constructor(unitsPerSecond: number, wait: (ms: number) => Promise<unknown> = sleep) {

@@ -100,7 +100,6 @@ async function eachPage(
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** Counts the company's rows by their type. */
 export async function countRows(store: RowStore, companyId: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   await eachPage(store, companyId, async (rows) => {

@@ -10,7 +10,6 @@ export interface Service {
   readonly companyId: number;
   readonly client: ApiClient;
   readonly token: () => Promise<string>;
-  /** The signal that Ctrl-C aborts. */
   readonly signal: AbortSignal;
   /** Prints a permanent line for the user. */
   readonly say: (line: string) => unknown;

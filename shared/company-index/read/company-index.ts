@@ -83,7 +83,6 @@ export interface CompanyIndex {
 
 const opened = new WeakMap<Reads, CompanyIndex>();
 
-/** Returns the index reader of the table. All invocations of a warm function share it. */
 export function companyIndex(table: Reads): CompanyIndex {
   const known = opened.get(table) ?? openCompanyIndex(table);
   opened.set(table, known);

@@ -230,7 +230,6 @@ export interface IndexView {
   readonly delta: Delta;
 }
 
-/** Yields the unflushed prospects that are not deleted. */
 export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }

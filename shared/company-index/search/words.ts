@@ -262,7 +262,6 @@ export class WordList {
     return this.#lengths[word] ?? 0;
   }
 
-  /** The pairs of a word and a text that contains it, in the order of the texts and without duplicates. */
   get pairs(): { words: Uint32Array; texts: Uint32Array } {
     return { words: this.#pairWords.subarray(0, this.#pairs), texts: this.#pairTexts.subarray(0, this.#pairs) };
   }

@@ -28,7 +28,6 @@ export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   ];
 };
 
-/** Returns the writes of an import whose file has no valid row. The import is stored as completed. */
 export const openingCompleted = (stored: StoredImport): Write[] => [
   { put: { ...keys.import(stored.companyId, stored.id), ...stored, state: "completed" }, when: absent },
   listEntry(stored),

@@ -20,7 +20,6 @@ export interface ImportNames {
   readonly tagIds: ReadonlyMap<string, number>;
 }
 
-/** Returns the names for an import. `created` contains the case-folded texts and the ids of new tags. */
 export function importNames(dictionary: Dictionary, created: Iterable<readonly [string, number]> = []): ImportNames {
   const known = [...dictionary.tags.values()].map(({ id, value }) => [folded(value), id] as const);
   return { dictionary, tagIds: new Map([...known, ...created]) };

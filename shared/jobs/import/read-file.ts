@@ -203,7 +203,6 @@ export class NewTags {
 const BATCH_ROWS = 2_048;
 const BATCH_TEXT = 1_000_000;
 
-/** A row that changes a prospect. */
 export type ChangedRow = Extract<ReadRow, { change: unknown }>;
 
 export interface Batch {

@@ -176,7 +176,6 @@ async function presentImport(
   };
 }
 
-/** Returns the upload link. Returns null if it has expired. */
 async function uploadOf(
   links: Links,
   { companyId, id }: StoredImport,

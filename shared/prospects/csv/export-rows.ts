@@ -23,7 +23,6 @@ const NoteCount = z.object({ prospectId: Id, notes: z.int() });
 
 const noteFields = Object.keys(ExportedNote.shape);
 
-/** A prospect and its newest note at the time of their reads. */
 export interface ExportRow {
   readonly prospect: StoredProspect;
   readonly note: ExportedNote | undefined;
@@ -72,7 +71,6 @@ export function exportRows(
     }
   }
 
-  /** Reads the whole block. If the export needs only few prospects of the block, it reads only `ids`. */
   async function rowsOf(block: number, ids: readonly number[]): Promise<Rows[]> {
     const wanted = left.get(block) ?? 0;
     left.set(block, wanted - ids.length);
@@ -135,9 +133,6 @@ async function readBlock(table: Reads, companyId: number, block: number): Promis
   return rowsFrom(items, notes.flat());
 }
 
-/**
- * Returns one Query for each range of consecutive prospects with few notes, and one for the newest note of each prospect with many notes.
- */
 function noteReads(companyId: number, ids: readonly number[], hasMany: (id: number) => boolean): QuerySpec[] {
   const reads: QuerySpec[] = [];
   let run: number[] = [];

@@ -5,7 +5,6 @@ export class BadFile extends Error {
   override readonly name = "BadFile";
 }
 
-/** The columns of an export, in the order of the file. */
 export const exportColumns = [
   "id",
   "name",

@@ -18,7 +18,6 @@ export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(knownC
 );
 export type Mapping = z.infer<typeof Mapping>;
 
-/** A mapping as JSON text in a query parameter. */
 export const MappingText = z.pipe(
   z.pipe(
     z.string().check(z.maxLength(limits.queryParameter)),
@@ -125,7 +124,6 @@ export const nothingFilled = (): BadFile =>
     `No row has a name, phone, e-mail, address or coordinates. The first row must name columns of the import: ${importColumns.join(", ")}.`,
   );
 
-/** Returns the column with this name, ignoring case and surrounding blanks. */
 function columnNamed(header: string): Column | undefined {
   const name = header.trim().toLowerCase();
   return knownColumns.find((column) => column.toLowerCase() === name);

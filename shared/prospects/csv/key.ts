@@ -23,7 +23,6 @@ const normalised: Readonly<Record<MatchBy, (text: string) => string>> = {
   emailAddress: folded,
 };
 
-/** Returns the key in a cell of the key column. Returns undefined for an empty cell. */
 export const keyIn = (by: MatchBy, cell: string): string | undefined => normalised[by](cell) || undefined;
 
 export const isId = (key: string): boolean => /^[1-9]\d{0,15}$/.test(key) && Number.isSafeInteger(Number(key));
@@ -31,5 +30,4 @@ export const isId = (key: string): boolean => /^[1-9]\d{0,15}$/.test(key) && Num
 /** The fields of a prospect with which an import can find it. */
 export type Keyed = Pick<StoredProspect, "id" | "sourceId" | "emailAddress">;
 
-/** Returns the key of the prospect. Returns undefined if it has none. */
 export const keyOf = (by: MatchBy, prospect: Keyed): string | undefined => keyIn(by, String(prospect[by] ?? ""));

@@ -28,7 +28,6 @@ export interface VerifyOptions {
 }
 
 export interface Verdict {
-  /** Number of prospects that are not deleted. */
   readonly prospects: number;
   readonly notes: number;
   readonly segments: number;
@@ -196,7 +195,6 @@ export class Mismatches {
     return [...this.notes].map(([noteId, prospectId]) => ({ prospectId, noteId }));
   }
 
-  /** Returns the ids of the prospects, and of the prospects to which the notes belong. */
   prospectIds(): number[] {
     return [...new Set([...this.prospects, ...this.notes.values()])];
   }

@@ -134,7 +134,6 @@ export type EventType = z.infer<typeof EventType>;
 
 let types: EventType[] | undefined;
 
-/** Returns all events of the catalogue, each with the JSON Schema of its `data`. */
 export function eventTypes(): EventType[] {
   types ??= Object.entries(catalogue).map(([event, data]) => {
     const described: unknown = z.toJSONSchema(data, { io: "output", unrepresentable: "any" }).description;

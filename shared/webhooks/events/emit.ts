@@ -65,7 +65,6 @@ async function createDeliveries(
   return [...byId.values(), ...rows.filter(({ state, attempt }) => state === "waiting" && attempt === 1)];
 }
 
-/** Returns the delivery of an event to a registration. A repeated event gives the same delivery. */
 function deliveryFor({ event, subscriber }: Match, timeScale: number): StoredDelivery {
   const { companyId, webhookId, id: registrationId, delayMinutes } = subscriber;
   const { id: eventId, createdAt, data } = event;

@@ -241,7 +241,6 @@ async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promi
   }
 }
 
-/** Updates the row with the company's progress. Returns the new row, or undefined if the condition fails. */
 async function update(table: Table, companyId: number, change: Change, when: Condition): Promise<Item | undefined> {
   try {
     return await table.write({ update: fanOutKeys.progress(companyId), change, when });

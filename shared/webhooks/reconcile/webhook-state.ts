@@ -58,7 +58,6 @@ interface Rows {
 export interface WebhookState extends Rows {
   readonly companyId: number;
   readonly webhookId: number;
-  /** The row of the webhook. Undefined if the webhook is deleted. */
   readonly webhook: StoredWebhook | undefined;
   readonly registered: ReadonlySet<number>;
   readonly entries: DueEntries;

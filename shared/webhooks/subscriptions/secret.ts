@@ -27,7 +27,6 @@ export const storedMask = ({ secretMask, secretKey }: StoredWebhook): string => 
 /** Number of random bytes in a generated `whsec_` secret. Standard Webhooks recommends 24 to 64. */
 const STANDARD_BYTES = 24;
 
-/** Returns a random secret: either a UUID, or a `whsec_` secret of Standard Webhooks. */
 export const newSecret = (form: "uuid" | "standard"): string =>
   form === "uuid" ? randomUUID() : `${STANDARD_PREFIX}${randomBytes(STANDARD_BYTES).toString("base64")}`;
 

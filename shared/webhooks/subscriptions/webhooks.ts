@@ -25,7 +25,6 @@ export interface WebhookRows {
   readonly registrations: StoredRegistration[];
 }
 
-/** Reads all webhooks of the company and their registrations with one Query, the newest webhook first. */
 export const readWebhooks = async (table: Reads, companyId: number): Promise<WebhookRows[]> =>
   (await readWebhooksAtVersion(table, companyId)).webhooks;
 
