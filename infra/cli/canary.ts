@@ -1,4 +1,4 @@
-/** `npm run canary -- create`: makes the company and the user of the scheduled smoke test, or gives its user a new password. */
+/** `npm run canary -- create` makes the company and the user of the scheduled smoke test, or gives its user a new password. */
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
 import {
@@ -28,7 +28,7 @@ npm run canary -- create --sub SUBJECT
 ${stackUsage}
 exit code 0: done, 2: wrong usage, 3: any other error`;
 
-/** No mail is ever sent to this address: `.invalid` is reserved for addresses that do not exist. */
+/** The user's e-mail address. No mail is ever sent to it, because `.invalid` is reserved for addresses that do not exist. */
 const EMAIL = "smoke-test@canary.invalid";
 const COMPANY = "Smoke test";
 
@@ -49,13 +49,13 @@ export interface CanarySetup {
   readonly client?: { readonly sub: string; readonly credentials: z.output<typeof Client> };
 }
 
-/** Makes the company once, and stores credentials of its user. Returns what it has done. */
+/** Makes the company if it does not exist, and stores the credentials of its user. Returns a sentence about what was done. */
 export async function createCanary({ stackName, table, parameters, pool, client }: CanarySetup): Promise<string> {
   const signIn = client ?? (pool === undefined ? undefined : await userOf(pool));
   if (signIn === undefined) throw new WrongUsage(`this stack uses an external identity provider\nusage: ${usage}`);
   const owner = { email: EMAIL, firstName: "Smoke", lastName: "Test", sub: signIn.sub };
   const made = await createCompany(contextOn(table), { name: COMPANY, owner }).catch((error: unknown) => {
-    // The company exists already, with this user.
+    // A conflict means that the company already exists, with this user.
     if (error instanceof ApiError && error.code === "conflict") return undefined;
     throw error;
   });
@@ -65,7 +65,7 @@ export async function createCanary({ stackName, table, parameters, pool, client 
     : `company ${made.company.id} "${COMPANY}" has the user ${EMAIL}`;
 }
 
-/** Gives the user a random password that no person knows. Makes the user, without a mail, if the pool has none. */
+/** Gives the user a random password that no person knows. If the user pool has no such user, it is made without sending a mail. */
 async function userOf({ id: UserPoolId, cognito }: NonNullable<CanarySetup["pool"]>) {
   const user = { UserPoolId, Username: EMAIL };
   const found = await cognito.send(new AdminGetUserCommand(user)).catch(async (error: unknown) => {
@@ -80,7 +80,7 @@ async function userOf({ id: UserPoolId, cognito }: NonNullable<CanarySetup["pool
   });
   const sub = found.UserAttributes?.find(({ Name }) => Name === "sub")?.Value;
   if (sub === undefined) throw new Error("the user pool gave the user no subject");
-  // The beginning has a character of each kind that the pool asks for.
+  // The first characters are of each kind that the user pool requires.
   const password = `Aa1!${randomBytes(24).toString("base64url")}`;
   await cognito.send(new AdminSetUserPasswordCommand({ ...user, Password: password, Permanent: true }));
   return { sub, credentials: { user: EMAIL, password } };

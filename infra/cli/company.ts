@@ -1,4 +1,7 @@
-/** `npm run company -- COMMAND`: creates, suspends, resumes, exports, deletes and checks a company, on a deployed stack or the local service. */
+/**
+ * `npm run company -- COMMAND` creates, suspends, resumes, exports, deletes and checks a company, in a deployed stack or in the local
+ * service.
+ */
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
@@ -65,7 +68,7 @@ function contextOf({ dynamoDb, outputs, table, userPoolId }: TableInUse, input: 
   };
 }
 
-/** A command prints its report and returns the exit code. */
+/** The function of a command. It prints a report and returns the exit code. */
 type Command = (context: ErasureContext, input: Input) => Promise<number>;
 
 const commands: Readonly<Record<string, Command>> = {
@@ -101,7 +104,10 @@ async function check(context: ErasureContext, company: number): Promise<number> 
 
 const DAY_MS = 86_400_000;
 
-/** Says where copies of erased data remain, and until when. The preset `production` decides the days of backups. */
+/**
+ * Returns the places where copies of erased data remain, and how long they remain there. The deployment's settings determine how long
+ * backups are kept.
+ */
 function remainsUntil(erasedAt: string): Record<string, string> {
   const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
   return {

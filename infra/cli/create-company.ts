@@ -1,4 +1,4 @@
-/** `npm run company -- create --name NAME --owner EMAIL`: creates a company and its owner, on a deployed stack or the local service. */
+/** `npm run company -- create --name NAME --owner EMAIL` creates a company with its owner, in a deployed stack or in the local service. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
@@ -25,14 +25,17 @@ const Input = z.object({
   sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
 });
 
-/** The table, and the identity provider that creates the owner's token subject. */
+/** Where the company is created: the table, and the identity provider in which the owner gets an account. */
 interface Target {
   readonly label: string;
   readonly table: Table;
   readonly identities: IdentityProvider;
 }
 
-/** Returns where to create the company. `--sub` means a deployed stack, because the local service signs in every user without a subject. */
+/**
+ * Returns where to create the company. The option `--sub` is only for a deployed stack, because the local service needs no subject to
+ * sign a user in.
+ */
 async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
   if (sub !== undefined) {
     const identities = { ...directoryOnly, invite: async () => ({ sub }) };
@@ -51,7 +54,7 @@ function ownPool(userPoolId: string | undefined, settings: ClientSettings): Iden
   return userPool(userPoolId, cognitoClient(settings));
 }
 
-/** @param usage what a wrong call prints */
+/** @param usage the text that is printed after a wrong call */
 export async function createCommand(args: readonly string[], usage: string): Promise<void> {
   const { values } = parseArgs({
     args: [...args],

@@ -1,4 +1,7 @@
-/** `npm run migrate -- status|run|rollback`: rewrites the rows of prospects in the shape of this release, or in that of release 0.1.0. */
+/**
+ * `npm run migrate -- status|run|rollback` rewrites the rows of prospects in the shape (version of the fields) of this release, or in
+ * that of release 0.1.0.
+ */
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
@@ -45,7 +48,7 @@ function readInput() {
 
 const Company = z.object({ pk: z.string() });
 
-/** Yields the ids of all companies. No row lists them, so this reads the whole table, at half a unit for each 4 KB. */
+/** Yields the ids of all companies. No row lists them, so this function reads the whole table, for half a read unit per 4 KB. */
 async function* companies({ outputs, dynamoDb }: TableInUse): AsyncGenerator<number> {
   const pages = paginateScan(
     { client: dynamoClient(dynamoDb) },
@@ -79,7 +82,7 @@ const describe = ({ target: shape, state, pass, block, rewritten }: Progress): s
 
 const REPORT_EVERY_MS = 2_000;
 
-/** Prints the line to stderr, at most every two seconds. */
+/** Returns a function that prints a line to stderr, at most one line every two seconds. */
 function reporter(): (line: string) => void {
   let last = Date.now();
   return (line) => {

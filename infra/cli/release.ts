@@ -1,4 +1,4 @@
-/** `npm run release -- check|cut`: checks versions and changelog, or records the current commit as a release. */
+/** `npm run release -- check|cut` checks the versions and the changelog, or records the current commit as a release. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -41,7 +41,7 @@ const mapOf = (values: object): string =>
     .map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)}`)
     .join(",\n")}\n }`;
 
-/** Has one line for each row, so that a comparison of two releases is readable. */
+/** Returns the recorded rows with one line for each row, so that two releases can be compared line by line. */
 async function shapesText(): Promise<string> {
   const { companyId, owner, rows, answers } = await recordRows(root);
   const parts = { companyId: String(companyId), owner: JSON.stringify(owner), rows: listOf(rows) };
@@ -73,7 +73,7 @@ async function cut(): Promise<number> {
   return 0;
 }
 
-/** The version stands near the beginning of both files: once in package.json, twice in package-lock.json. */
+/** Replaces the version in a file. It is near the beginning: once in package.json, and twice in package-lock.json. */
 function setVersion(file: string, version: string, next: string): void {
   const text = readFileSync(file, "utf8");
   const head = text.slice(0, 400).replaceAll(`"version": "${version}"`, `"version": "${next}"`);

@@ -1,4 +1,6 @@
-/** `npm run restore -- COMMAND`: restores the table at a point in time, checks a restored table, or restores one company from it. */
+/**
+ * `npm run restore -- COMMAND` restores the table as it was at an earlier time, checks a restored table, or restores one company from it.
+ */
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -33,7 +35,7 @@ const shared = {
   "read-units": z._default(Units, READ_UNITS),
   "write-units": z._default(Units, WRITE_UNITS),
 };
-/** DynamoDB restores to whole seconds. */
+/** DynamoDB restores a table only to whole seconds. */
 const Second = z.pipe(
   z.iso.datetime({ offset: true, precision: 0, error: "must be a time such as 2026-11-22T10:00:00Z" }),
   z.transform((text) => new Date(text)),

@@ -1,4 +1,4 @@
-/** The webhook receiver of the smoke test: an HTTP server on this machine that verifies each signature. */
+/** The webhook receiver of the smoke test. It is an HTTP server on this machine that verifies each signature. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -15,7 +15,7 @@ interface Receipt {
 
 const WAIT_MS = 30_000;
 
-/** @param url where the service reaches the port; undefined means this machine */
+/** @param url the URL under which the service reaches this port; undefined if the service is on this machine */
 export async function startReceiver(port: number, url: string | undefined): Promise<Receiver & { stop(): void }> {
   const receipts: Receipt[] = [];
   const server = createServer(async (request, response) => {

@@ -1,4 +1,4 @@
-/** `npm run smoke -- [--base URL]`: checks the main steps of a running service over HTTP, local or deployed. */
+/** `npm run smoke -- [--base URL]` checks the main steps of a running service over HTTP. The service is local or deployed. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";
@@ -77,7 +77,6 @@ async function demoUsers(base: string): Promise<Users> {
   return { admin, rep, stranger };
 }
 
-/** Returns undefined if the environment has no credentials. */
 function credentialsIn(env: NodeJS.ProcessEnv): Credentials | undefined {
   const given = z.safeParse(Credentials, {
     accessToken: env.SMOKE_TOKEN,

@@ -40,7 +40,7 @@ const PathParameter = z.strictObject({
   schema: z.strictObject({ type: z.literal("string") }),
 });
 
-/** API Gateway requires both the authorizer and the API key of a method that names both. It supports one authorizer for a method. */
+/** If a method names an authorizer and an API key, API Gateway requires both. It supports only one authorizer for a method. */
 const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(2));
 
 const Operation = z.strictObject({
@@ -83,10 +83,10 @@ const WholeHeader = z
     z.refine(isPattern, { error: "must be a regular expression" }),
   );
 
-/** API Gateway recognizes the scheme of an API key by this name of a header. */
+/** The header name that marks the scheme of an API key in API Gateway's definitions. */
 const KEY_HEADER = "x-api-key";
 
-/** A TOKEN authorizer, whose name is the name of the header that contains the token; or the scheme of methods that need an API key. */
+/** Either an authorizer of the type TOKEN, whose `name` is the header with the token, or the scheme of methods that need an API key. */
 const SecurityScheme = z
   .strictObject({
     type: z.literal("apiKey"),
@@ -127,7 +127,7 @@ const Definition = z.strictObject({
   components: z._default(z.strictObject({ securitySchemes: z.record(z.string(), SecurityScheme) }), {
     securitySchemes: {},
   }),
-  // Only keys that the authorizer names are supported, not keys that clients send.
+  // API keys that clients send are not supported. Only the authorizer may name the key of a request.
   "x-amazon-apigateway-api-key-source": z.optional(z.literal("AUTHORIZER")),
   "x-amazon-apigateway-binary-media-types": z._default(z.array(z.string()), []),
   "x-amazon-apigateway-minimum-compression-size": z.optional(z.int().check(z.minimum(0), z.maximum(10_485_760))),
@@ -189,7 +189,7 @@ export interface ApiMethod {
   readonly verb: string;
   readonly integration: z.infer<typeof Integration>;
   readonly authorizer: string | undefined;
-  /** Whether a usage plan must contain the API key that the authorizer names. */
+  /** True if a request needs an API key that is in a usage plan. The authorizer names the key. */
   readonly needsKey: boolean;
 }
 
@@ -296,7 +296,7 @@ function importFaults({ path, verb, operation }: Imported, known: Schemes): stri
     ...(namesOf(operation).filter((name) => known.authorizers.has(name)).length > 1
       ? [`${at}: a method can have only one authorizer`]
       : []),
-    // The authorizer names the key, so without an authorizer no request could have one.
+    // Only the authorizer names the key of a request. Without an authorizer, no request could have a key.
     ...(needsKey(operation, known) && authorizerOf(operation, known.authorizers) === undefined
       ? [`${at}: needs an API key, but has no authorizer that names one`]
       : []),

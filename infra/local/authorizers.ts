@@ -63,7 +63,7 @@ export type AuthorizerContext = Readonly<Record<string, string | number>>;
 /** The result for a request that the policy allows. */
 export interface Authorized {
   readonly context: AuthorizerContext;
-  /** The API key whose throttle counts the request. */
+  /** The API key under which the request is counted for its throttle. */
   readonly apiKey: string | undefined;
 }
 

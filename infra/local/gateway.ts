@@ -1,6 +1,6 @@
 /**
- * Answers HTTP requests like API Gateway. Each request passes router, authorizer, the throttles of its API key and of the stage, size limit
- * and integration, in this order.
+ * Answers HTTP requests like API Gateway. Each request passes these steps: router, authorizer, throttle of its API key, throttle of the
+ * stage, size limit, integration.
  */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -114,7 +114,7 @@ async function answerTo(
   if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
   const authorized = await authorizers.authorize(match.method, raw.headers, methodArn(stage, raw));
   if (typeof authorized === "string" || authorized instanceof Denied) return authorized;
-  // The throttle of the API key comes first, so that a request which it refuses does not count for the throttle of all.
+  // The throttle of the API key comes first. A request that it refuses then does not count for the throttle of all requests.
   if (match.method.needsKey) {
     const verdict = keyThrottle(authorized?.apiKey, match.resource, raw.verb);
     if (verdict !== "passes") return verdict === "unknown" ? "INVALID_API_KEY" : "THROTTLED";

@@ -13,7 +13,7 @@ interface TemplateOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
   readonly timeScale: number;
   readonly prospectShape?: number;
-  /** A restored table that the service uses instead of its own. */
+  /** A restored table, which the service uses instead of its own table. */
   readonly activeTable?: DeployConfig["activeTable"];
   readonly allowedOrigins?: readonly string[];
   /** The throttles of all requests and of each company. By default they are those of the preset `production`. */

@@ -233,7 +233,10 @@ export const Rule = z.strictObject({
   Tags: Ignored,
 });
 
-/** The throttle of each API key. It has no quota, because the local service keeps no counts over a restart. */
+/**
+ * A usage plan, which contains the throttle of each API key. It must have no quota, because the local service does not keep counts over
+ * restarts.
+ */
 export const UsagePlan = z.strictObject({
   ApiStages: z.array(
     z.strictObject({
@@ -254,7 +257,7 @@ export const UsagePlanKey = z.strictObject({
   UsagePlanId: z.string(),
 });
 
-/** API Gateway accepts only letters and digits in the value. */
+/** An API key. API Gateway accepts only letters and digits in its value. */
 export const ApiKey = z.strictObject({
   Enabled: z.literal(true),
   Value: z.string().check(z.regex(/^[A-Za-z0-9]{20,128}$/, "must be 20 to 128 letters and digits")),

@@ -86,14 +86,17 @@ export function createThrottle(settings: Settings, now: () => number = Date.now)
   return (path, verb) => (buckets.get(methodSetting(path, verb)) ?? common)();
 }
 
-/** Decides whether a request with this API key may pass. `unknown` means that no usage plan contains the key. */
+/** Decides whether a request with this API key may pass. `unknown` means that the key is in no usage plan. */
 export type KeyThrottle = (
   apiKey: string | undefined,
   path: string,
   verb: string,
 ) => "passes" | "throttled" | "unknown";
 
-/** Makes the throttles of the usage plans. Each API key has a token bucket for all methods, and one for each method with an own throttle. */
+/**
+ * Makes the throttles of the usage plans. Each API key has a token bucket for all methods, and another one for each method with a
+ * separate throttle.
+ */
 export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => number = Date.now): KeyThrottle {
   const byKey = new Map(
     plans.flatMap(({ keys, Throttle, ApiStages }) => keys.map((key) => [key, bucketsOf(Throttle, ApiStages, now)])),
@@ -101,7 +104,7 @@ export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => 
   return (apiKey, path, verb) => {
     const buckets = byKey.get(apiKey ?? "");
     if (buckets === undefined) return "unknown";
-    // A request that its method's throttle refuses does not count for the other methods.
+    // The method's throttle comes first. A request that it refuses does not count for the other methods.
     return buckets.byMethod.get(planMethod(path, verb))?.() !== false && buckets.all() ? "passes" : "throttled";
   };
 }

@@ -1,4 +1,4 @@
-/** Reads and changes CHANGELOG.md, which has the form of Keep a Changelog 1.1.0. */
+/** Reads and changes CHANGELOG.md, which has the format of Keep a Changelog 1.1.0. */
 import { join } from "node:path";
 import { root } from "../build/bundle.ts";
 import type { Release } from "./releases.ts";
@@ -24,7 +24,7 @@ function sectionsOf(text: string): Section[] {
   });
 }
 
-/** Returns what is wrong with the changelog: a missing release, a wrong date, or a heading that the form does not have. */
+/** Returns the faults of the changelog: missing releases, wrong dates, and headings that the format does not allow. */
 export function changelogFaults(text: string, releases: readonly Release[]): string[] {
   const sections = sectionsOf(text);
   const wanted = ["Unreleased", ...releases.toReversed().map(({ version, date }) => `${version} - ${date}`)];
@@ -39,7 +39,7 @@ export function changelogFaults(text: string, releases: readonly Release[]): str
   return [...order, ...unknown, ...empty.map(({ version }) => `the section of ${version} is empty`)];
 }
 
-/** Makes the section of the release from `Unreleased`. Throws if that section is empty. */
+/** Renames the section `Unreleased` to the release, and begins a new one. Throws if the section is empty. */
 export function withRelease(text: string, version: string, date: string): string {
   const [unreleased] = sectionsOf(text);
   if (unreleased?.version !== "Unreleased" || unreleased.entries === 0) {

@@ -1,4 +1,6 @@
-/** Records the stored rows of a release: runs its local service, plays the scenario, and reads the rows and the answers. */
+/**
+ * Records the stored rows of a release: starts its local service, sends the requests of the scenario, and reads the rows and the answers.
+ */
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,19 +14,19 @@ import { type Call, playScenario } from "./scenario.ts";
 export interface RecordedRows {
   readonly companyId: number;
   readonly owner: string;
-  /** The rows in DynamoDB's JSON form. Binary values are base64. */
+  /** The rows in DynamoDB's JSON form, with binary values as base64. */
   readonly rows: readonly unknown[];
   readonly answers: Readonly<Record<string, unknown>>;
 }
 
 const OWNER = "owner@recorded.test";
-/** The ids begin here, so that the rows can be added to the table of any test. A block has 128 ids. */
+/** The first block of 128 ids that the service uses. It is high, so that the rows can be added to the table of any test. */
 const FIRST_BLOCK = 70_000;
 
 const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
 const Me = z.object({ company: z.object({ id: z.number() }) });
 
-/** @param root the folder with the code of the release */
+/** @param root the folder that contains the code of the release */
 export async function recordRows(root: string): Promise<RecordedRows> {
   const service = spawn(process.execPath, ["infra/local/start.ts", "--memory"], {
     cwd: root,
@@ -74,7 +76,7 @@ async function recordOn(root: string, base: string, port: number): Promise<Recor
   await promisify(execFile)(process.execPath, create, { cwd: root, env: { ...process.env, PORT: new URL(base).port } });
   const call = await callAs(base, OWNER);
   const companyId = Me.parse(await call("GET", "/api/me")).company.id;
-  // Nothing listens on port 9, the old port of the discard protocol.
+  // Nothing listens on port 9, so webhooks to this port fail.
   const paths = await playScenario(call, `http://127.0.0.1:${port}/hook`, "http://127.0.0.1:9/hook");
   const answers: Record<string, unknown> = {};
   for (const path of paths) answers[path] = await call("GET", path);

@@ -1,4 +1,7 @@
-/** The requests that make one row of nearly every kind: the work of a small company with users, prospects, files and webhooks. */
+/**
+ * The requests of the scenario, which make at least one row of nearly every kind. They are the work of a small company with users,
+ * prospects, files and webhooks.
+ */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 
@@ -13,7 +16,7 @@ const Upload = z.object({
 const Job = z.object({ state: z.string() });
 const Deliveries = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
 
-/** Longer than the text that the company index keeps in an entry, so that the text gets a row of its own. */
+/** A text that is too long for an entry of the company's search index, so that it gets a separate row. */
 const LONG_TEXT = "Asked for a second offer after the hail. ".repeat(20);
 
 const CSV = [
@@ -30,7 +33,7 @@ const square = [
 ];
 
 /**
- * Plays the scenario as the owner of a new company. The receiver answers with success, and nothing listens at the closed one.
+ * Sends the requests of the scenario as the owner of a new company. `receiver` answers with success, and nothing listens at `closed`.
  * @returns the paths whose answers do not depend on the time
  */
 export async function playScenario(call: Call, receiver: string, closed: string): Promise<string[]> {
@@ -89,7 +92,7 @@ export async function playScenario(call: Call, receiver: string, closed: string)
   await call("PATCH", `/api/notes/${note}`, { body: "Wants a quote in July." });
   await call("DELETE", `/api/notes/${removedNote}`);
 
-  // The dates are far away, so that the appointments stay upcoming ones.
+  // The dates are far in the future, so that these appointments never pass.
   const appointments: number[] = [];
   for (const day of ["2099-06-02", "2099-06-03", "2099-06-04", "2099-06-05", "2020-06-02"]) {
     const body = {

@@ -1,4 +1,7 @@
-/** The schemas of all stored rows and of the messages between functions. A release records them, so that a later change is noticed. */
+/**
+ * The schemas of all stored rows and of the messages between functions. A release records them, so that a later change of them is
+ * noticed.
+ */
 import * as z from "zod/mini";
 import { Identity } from "#shared/auth/directory.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -26,7 +29,7 @@ import { StoredLimiter } from "#shared/webhooks/limiter/limiter.ts";
 import { DeliveryMessage } from "#shared/webhooks/messages.ts";
 import { StoredRegistration, StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** By the attribute `type` of the row. A name with a slash is a value that is packed into a row of this type. */
+/** The schemas by the row's attribute `type`. A name with a slash is a value that is packed into a row of this type. */
 export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   address: StoredAddress,
   addressPack: AddressPack,
@@ -85,7 +88,7 @@ export function schemasOfRelease(): Record<string, RecordedSchema> {
   return Object.fromEntries(described);
 }
 
-/** Patterns are left out because a new version of zod may write them differently. */
+/** Keywords that are left out. A new version of zod may write patterns differently. */
 const texts: ReadonlySet<string> = new Set(["$schema", "id", "title", "description", "examples", "pattern"]);
 
 function storedForm(schema: z.ZodMiniType): unknown {
@@ -104,7 +107,7 @@ function withoutTexts(part: unknown, areNames: boolean): unknown {
   );
 }
 
-/** Returns a line for each row whose schema differs from that of the release, although the number of its shape is the same. */
+/** Returns a line for each row whose schema differs from the schema in the release although the number of its shape has not changed. */
 export function unnumberedChanges(
   released: Readonly<Record<string, RecordedSchema>>,
   current: Readonly<Record<string, RecordedSchema>> = schemasOfRelease(),

@@ -71,7 +71,7 @@ export const methodNotAllowed = {
 /** The scheduled smoke test. It uses the service only over HTTP, so it has no access to the table. */
 export const canary = {
   file: "canary",
-  // The steps take some seconds. A webhook may take half a minute.
+  // The steps take some seconds, but a webhook may take half a minute.
   timeoutSeconds: 90,
   access: {},
 } as const satisfies EventFunction;

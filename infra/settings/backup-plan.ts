@@ -2,17 +2,17 @@
 import type { Preset } from "./capacity.ts";
 
 export interface BackupPlan {
-  /** Days for which daily copies are kept. 0: none are made. */
+  /** Number of days for which daily copies are kept. 0 means that none are made. */
   readonly dailyDays: number;
-  /** Days for which monthly copies are kept. 0: none are made. */
+  /** Number of days for which monthly copies are kept. 0 means that none are made. */
   readonly monthlyDays: number;
 }
 
-/** Monthly copies move to cold storage after this many days. */
+/** Number of days after which a monthly copy moves to cold storage. */
 export const COLD_AFTER_DAYS = 30;
-/** AWS Backup keeps a copy in cold storage for at least 90 days. */
+/** Minimum number of days for which AWS Backup keeps a copy in cold storage. */
 const COLD_DAYS = 90;
-/** AWS advises to keep copies for at least a week. */
+/** AWS recommends keeping copies for at least a week. */
 const WEEK = 7;
 
 const defaults: Readonly<Record<Preset, BackupPlan>> = {
@@ -26,7 +26,7 @@ interface Choice {
   readonly monthlyDays: number | undefined;
 }
 
-/** Throws an error that names the context key. Returns undefined if no copies are made. */
+/** Returns the plan, or undefined if no copies are made. Throws an error that names the wrong context key. */
 export function backupPlanOf({ preset, dailyDays, monthlyDays }: Choice): BackupPlan | undefined {
   const plan = {
     dailyDays: dailyDays ?? defaults[preset].dailyDays,

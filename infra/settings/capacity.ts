@@ -9,7 +9,7 @@ export type Preset = (typeof presets)[number];
 /** Number of executions that must not be reserved. Lambda refuses a reservation that leaves fewer of them in the account. */
 const UNRESERVED = 100;
 
-/** A throttle: requests per second, and how many may arrive at once. */
+/** A throttle: the number of requests per second, and the number that may arrive at once. */
 export interface Throttle {
   readonly perSecond: number;
   readonly burst: number;
@@ -17,7 +17,7 @@ export interface Throttle {
 
 export interface Capacity {
   readonly accountConcurrency: number;
-  /** The throttle of all requests together. Above it, API Gateway answers 429 before it invokes a function. */
+  /** The throttle of all requests together. Above it, API Gateway answers 429 without calling a function. */
   readonly requests: Throttle;
   /** The throttle of each company, so that no company can use up the requests of the others. */
   readonly company: Throttle;
@@ -49,7 +49,8 @@ const plans: Record<Preset, Plan> = {
    */
   small: {
     accountConcurrency: 10,
-    // Ten executions of 100 ms each. Without this throttle Lambda would refuse the excess, and API Gateway would answer 500 instead of 429.
+    // Ten executions of 100 ms each are 100 requests per second. Without this throttle Lambda would refuse the excess, and API Gateway
+    // would answer 500 instead of 429.
     requests: { perSecond: 100, burst: 200 },
     deliverySenders: 4,
     jobs: 2,
@@ -78,7 +79,7 @@ const plans: Record<Preset, Plan> = {
   },
 };
 
-/** The share of all requests that one company may use. A company of 200 reps with one request a second each is at this limit. */
+/** The share of all requests that one company may use. A company of 200 reps with one request per second each reaches this limit. */
 const COMPANY_SHARE = 0.2;
 
 export function companyThrottle({ perSecond, burst }: Throttle, companyRate = perSecond * COMPANY_SHARE): Throttle {
@@ -89,7 +90,7 @@ export interface CapacityChoice {
   readonly preset: Preset;
   readonly accountConcurrency?: number | undefined;
   readonly deliverySenders?: number | undefined;
-  /** Requests per second of one company. */
+  /** Requests per second that one company may send. */
   readonly companyRate?: number | undefined;
 }
 

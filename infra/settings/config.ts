@@ -20,42 +20,42 @@ export interface DeployConfig {
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
   /** Names of resources that an earlier deployment has left. The stacks use them instead of new ones. */
   readonly adopted?: Adopted;
-  /** A restored table that the service uses instead of the table of the data stack. */
+  /** A restored table, which the service uses instead of the data stack's table. */
   readonly activeTable?: ActiveTable;
-  /** The copies of AWS Backup. Undefined: none. */
+  /** How long AWS Backup keeps copies of the table. Undefined means that no copies are made. */
   readonly backup?: BackupPlan;
   /** Which webhook URLs are allowed. `local` also allows http and loopback addresses, for development. */
   readonly webhookUrlPolicy: "public" | "local";
   /** All delays, retry intervals and debounce windows of webhooks are divided by this factor, for rehearsals. */
   readonly timeScale: number;
-  /** The shape in which functions write the rows of prospects. */
+  /** The shape (version of the fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
   readonly capacity: Capacity;
   readonly alarmEmail?: string;
   readonly watch: Watch;
-  /** The API's own domain name. Undefined: clients use the URL that API Gateway makes from the id of the API. */
+  /** The API's own domain name. If undefined, clients use the URL that API Gateway makes from the id of the API. */
   readonly domain?: Domain;
-  /** Browser origins that may call the API. An empty list turns CORS off. */
+  /** The browser origins that may call the API. An empty list disables CORS. */
   readonly allowedOrigins: readonly string[];
   /** If true, each answer has a header `Server-Timing` with its use of the table. This is for development only. */
   readonly serverTiming: boolean;
 }
 
-/** How an operator sees the state of the deployment. */
+/** The settings with which an operator observes the deployment. */
 export interface Watch {
-  /** The address of the runbook in the text of each alarm. */
+  /** The URL of the runbook, which the text of each alarm contains. */
   readonly runbook: string;
-  /** Whether a scheduled function runs the smoke test. */
+  /** True if a scheduled function runs the smoke test. */
   readonly canary: boolean;
 }
 
 export interface Domain {
   readonly name: string;
-  /** The ARN of the certificate in ACM, in the region of the deployment. */
+  /** The ARN of the ACM certificate. It must be in the region of the deployment. */
   readonly certificate: string;
-  /** The first part of the path of all URLs, without slashes. Undefined: the API has the whole domain. */
+  /** The first part of the path of all URLs, without slashes. If undefined, the API uses the whole domain. */
   readonly basePath?: string;
-  /** Whether API Gateway's own URL of the API answers too. */
+  /** True if the API also answers under API Gateway's own URL. */
   readonly keepsDefaultEndpoint: boolean;
 }
 
@@ -167,7 +167,7 @@ export function activeTableOf(tableStreamArn: string | undefined): ActiveTable |
   return tableArn === undefined || tableStreamArn === undefined ? undefined : { tableArn, tableStreamArn };
 }
 
-/** The two context keys of mail are only valid together, because SES sends only for a verified identity. */
+/** The two context keys for mail are valid only together, because SES sends only for a verified identity. */
 function mailOf(from: string | undefined, sesIdentity: string | undefined): DeployConfig["mail"] {
   if (from === undefined && sesIdentity === undefined) return undefined;
   if (from === undefined) throw new Error("context key mailFrom: needed with sesIdentity");

@@ -60,7 +60,7 @@ export const AllowedOrigins = z._default(
 export const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
 export const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
 
-/** The name of the table is part of the ARN of its stream. */
+/** Matches the ARN of a table's stream. It contains the name of the table. */
 export const TABLE_STREAM = /^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/([\w.-]{3,255}))\/stream\/[0-9T:.-]+$/;
 
 const matching = (pattern: RegExp, what: string) => z.optional(z.string().check(z.regex(pattern, `must be ${what}`)));

@@ -41,7 +41,7 @@ export const prices = {
     writeUnit: 0.625 / MILLION,
     gbMonth: 0.25,
     pointInTimeGbMonth: 0.2,
-    /** A GB of a recovery point of AWS Backup. Each recovery point of a table is a full copy. */
+    /** The price of a GB in a recovery point of AWS Backup. Each recovery point of a table is a full copy. */
     backupGbMonth: 0.1,
     backupColdGbMonth: 0.03,
     restoreGb: 0.15,

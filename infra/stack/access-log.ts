@@ -1,4 +1,4 @@
-/** The format of the access log of API Gateway, with a sample of a line. */
+/** The format of API Gateway's access log, with an example of a line. */
 
 /**
  * The fields of the access log. It must contain no personal data. It therefore contains the pattern of the path (without ids), and no

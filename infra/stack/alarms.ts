@@ -15,23 +15,23 @@ import type { Construct, IConstruct } from "constructs";
 import { accept } from "./rules.ts";
 
 export interface Meaning {
-  /** The heading of the alarm's part of docs/runbook.md. */
+  /** The heading of the section about the alarm in docs/runbook.md. */
   readonly title: string;
-  /** One sentence on what the alarm means for users. The runbook says what to do. */
+  /** One sentence about what the alarm means for users. The runbook says what to do. */
   readonly impact: string;
 }
 
 export interface AlarmSpec extends Meaning {
   readonly metric: Metric;
   readonly threshold: number;
-  /** By default a value above the threshold counts. */
+  /** How the metric is compared with the threshold. By default, a higher value is bad. */
   readonly comparison?: ComparisonOperator;
   readonly periods?: number;
-  /** By default a period without data is a good one. */
+  /** How a period without data is treated. By default, it is good. */
   readonly missing?: TreatMissingData;
 }
 
-/** An alarm that names its part of the runbook. */
+/** An alarm whose text names its section of the runbook. */
 export class ExplainedAlarm extends Alarm {
   readonly meaning: Meaning;
 
@@ -49,20 +49,20 @@ export class ExplainedAlarm extends Alarm {
 
 export const alarm = (scope: Construct, id: string, spec: AlarmSpec): Alarm => new ExplainedAlarm(scope, id, spec);
 
-/** Returns the anchor that GitHub and most renderers of Markdown give a heading. */
+/** Returns the anchor of a heading, as GitHub and most renderers of Markdown make it. */
 export const anchorOf = (title: string): string => title.toLowerCase().replaceAll(" ", "-");
 
-/** Goes off after three consecutive minutes with errors. A single error is no outage, because a retry may succeed. */
+/** Makes an alarm that goes off after three consecutive minutes with errors. A single error is no outage, because a retry may succeed. */
 export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Errors", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
-/** Goes off after five minutes in which nothing has called the function. For functions that run every minute. */
+/** Makes an alarm that goes off after five minutes without a call of the function. It is for functions that run every minute. */
 export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricInvocations({ period: Duration.minutes(1), statistic: "Sum" });
   const comparison = ComparisonOperator.LESS_THAN_THRESHOLD;
-  // Lambda reports nothing about a minute without a call, so a minute without data counts too.
+  // Lambda reports no data for a minute without a call. A minute without data must therefore count too.
   const missing = TreatMissingData.BREACHING;
   alarm(watched, "Stopped", { metric, threshold: 1, comparison, missing, periods: 5, ...meaning });
 }
@@ -76,7 +76,7 @@ export function throttleAlarm(watched: LambdaFunction, meaning: Meaning): void {
   alarm(watched, "Throttled", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
-/** Goes off when a function reads stream records later than `seconds` after they were written. */
+/** Makes an alarm that goes off when a function reads stream records more than `seconds` after they were written. */
 export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Meaning): void {
   const metric = watched.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
   alarm(watched, "Behind", { metric, threshold: seconds * 1_000, periods: 5, ...meaning });
@@ -200,8 +200,8 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
 }
 
 /**
- * Lets the topic mail all alarms, and adds to each the address of its part of the runbook.
- * @param runbook the address of the runbook without an anchor
+ * Makes the topic mail all alarms, and adds to each alarm the URL of its section in the runbook. @param runbook the URL of the runbook
+ * without an anchor
  */
 export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): void {
   const action = new SnsAction(topic);

@@ -46,7 +46,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
       ...unknownPaths([...paths.keys()], spec),
     },
     components: { securitySchemes: { [CALLER]: authorizer(spec), [COMPANY]: companyKey } },
-    // The authorizer names the company's throttle key. API Gateway ignores a key that a client sends.
+    // The authorizer names the throttle key of the company. API Gateway ignores a key that a client sends.
     "x-amazon-apigateway-api-key-source": "AUTHORIZER",
     // The body of a form is passed to the function as base64, so that the bytes of an uploaded file do not change.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
@@ -123,8 +123,8 @@ const CALLER = "caller";
 const COMPANY = "company";
 
 /**
- * Makes API Gateway count a request for the throttle key that the authorizer names (company-throttle.ts). In API Gateway's definitions, both
- * entries of `security` are required. Only this header name means an API key.
+ * Makes API Gateway count a request for the throttle key that the authorizer names (company-throttle.ts). API Gateway requires both
+ * entries of `security`, and treats only this header name as an API key.
  */
 const companyKey = { type: "apiKey", name: "x-api-key", in: "header" } as const;
 

@@ -105,7 +105,7 @@ function createRestApi(
   scope: Construct,
   { restApiName, definition, table, requests, domain }: RestApiSpec,
 ): SpecRestApi {
-  // The endpoint's URL contains the id of the API, and a new API has another id. Clients that know only the domain never notice this.
+  // This URL contains the id of the API, and a new API has another id. Clients that know only the domain do not notice the change.
   const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
     retention: RetentionDays.THREE_MONTHS,
@@ -117,7 +117,7 @@ function createRestApi(
     // With OVERWRITE, a deployment also removes what the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
-    // The data stack makes this role.
+    // The data stack makes the role for logs.
     cloudWatchRole: false,
     ...(isDefaultEndpointOff && { disableExecuteApiEndpoint: true }),
     deployOptions: {
@@ -135,7 +135,7 @@ function createRestApi(
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
   // The CDK's own output is removed, because the stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
-  // API Gateway applies a change of the default endpoint with the next deployment of the API, so the change must make one.
+  // A change of this setting takes effect with the next deployment of the API. The new id makes such a deployment.
   api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
   keepExecutionLog(api);
   accept(api, acceptedFindings);
@@ -147,7 +147,7 @@ const settingOf = ({ perSecond, burst }: Throttle) => ({
   throttlingBurstLimit: burst,
 });
 
-/** No route with a throttle of its own may use more than this share of all requests. */
+/** Maximum share of all requests that a route with a separate throttle may use. */
 const ROUTE_SHARE = 0.2;
 
 /**
@@ -171,7 +171,10 @@ function limitedRoutes(table: readonly Route[], requests: Throttle): LimitedMeth
   });
 }
 
-/** Each throttle of a single method repeats the stage's other settings, because a method with its own settings does not inherit them. */
+/**
+ * Returns the throttles of single methods. Each repeats the stage's other settings, because a method with its own settings does not
+ * inherit them.
+ */
 function ownThrottles(table: readonly Route[], requests: Throttle): Record<string, MethodDeploymentOptions> {
   return Object.fromEntries(
     limitedRoutes(table, requests).map(({ path, method, throttle }) => [

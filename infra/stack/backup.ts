@@ -8,11 +8,11 @@ import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/backup-pla
 import type { ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
-/** The hour (UTC) at which copies begin. A copy takes no capacity from the table. */
+/** The hour (UTC) at which copies begin. A copy uses no capacity of the table. */
 const HOUR = "5";
 const POLICY = "service-role/AWSBackupServiceRolePolicyForBackup";
 
-/** @param tables the table of the data stack, and the restored table that the service uses instead */
+/** @param tables the table of the data stack, and the restored table if the service uses one */
 export function createBackups(scope: Construct, plan: Plan, tables: readonly ServedTable[]): void {
   const home = new Construct(scope, "Backups");
   const vault = new BackupVault(home, "Vault", { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE });

@@ -42,7 +42,7 @@ export function createCanary(scope: Stack, platform: Platform, apiUrl: string): 
     principal: "events.amazonaws.com",
     sourceArn: rule.attrArn,
   });
-  // A failed run is not repeated, because the next one follows soon.
+  // A failed run is not repeated, because the next one follows within minutes.
   new CfnEventInvokeConfig(run, "Once", {
     functionName: run.functionName,
     qualifier: "$LATEST",
@@ -52,7 +52,7 @@ export function createCanary(scope: Stack, platform: Platform, apiUrl: string): 
     metric: run.metricErrors({ period: Duration.minutes(EVERY_MINUTES), statistic: "Sum" }),
     threshold: 0,
     periods: 2,
-    // Without runs nobody knows whether the service works.
+    // A period without runs counts as bad, because nobody then knows whether the service works.
     missing: TreatMissingData.BREACHING,
     title: "Smoke test fails",
     impact: "Users probably cannot work, because the scheduled smoke test fails or does not run.",

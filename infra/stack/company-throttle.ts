@@ -1,6 +1,6 @@
 /**
- * Throttles each company by API Gateway's usage plan, before any function runs. The authorizer names one of a fixed number of API keys for
- * each company, so a new company needs no new resource.
+ * Limits the requests of each company with API Gateway's usage plan, before any function runs. The authorizer names one of a fixed number
+ * of API keys for each company, so a new company needs no new AWS resource.
  */
 import { ApiKey, CfnUsagePlan, CfnUsagePlanKey, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { Fn, Stack } from "aws-cdk-lib/core";
@@ -9,7 +9,7 @@ import { THROTTLE_KEYS, throttleKey } from "#shared/auth/throttle-key.ts";
 import type { Throttle } from "../settings/capacity.ts";
 import type { PathMethod } from "./gateway.ts";
 
-/** A method with a throttle of its own, which limits all companies together. */
+/** A method with a separate throttle, which limits all companies together. */
 export interface LimitedMethod {
   readonly path: string;
   readonly method: PathMethod;
@@ -22,23 +22,26 @@ interface CompanyThrottles {
   readonly routes: readonly LimitedMethod[];
 }
 
-/** One company may use this share of the throttle of a single method. */
+/** The share of such a throttle that one company may use. */
 const COMPANY_SHARE_OF_METHOD = 0.25;
 
-/** Tells the authorizer how the keys begin. A key's value must be unique in the account and region, so it contains a part of the stack's id. */
+/**
+ * Returns the variable that tells the authorizer how the values of the keys begin. A key's value must be unique in the account and
+ * region, so it contains a part of the stack's id.
+ */
 export const throttleKeyVariables = (scope: Construct): Record<string, string> => ({
   THROTTLE_KEY_PREFIX: keyPrefix(scope),
 });
 
 function keyPrefix(scope: Construct): string {
-  // A stack id ends with a UUID: arn:aws:cloudformation:REGION:ACCOUNT:stack/NAME/UUID. API keys may contain only letters and digits.
+  // A stack's id ends with a UUID: arn:aws:cloudformation:REGION:ACCOUNT:stack/NAME/UUID. API keys may contain only letters and digits.
   const uuid = Fn.select(2, Fn.split("/", Stack.of(scope).stackId));
   return Fn.join("", ["canvassing", Fn.select(0, Fn.split("-", uuid)), "throttle"]);
 }
 
 export function throttleCompanies(home: Construct, api: SpecRestApi, { company, routes }: CompanyThrottles): void {
   const scope = new Construct(home, "CompanyThrottle");
-  // The construct UsagePlan needs method constructs for the throttles of methods, and an API from a definition has none.
+  // The construct UsagePlan can throttle only methods that are constructs. An API that comes from a definition has no such methods.
   const plan = new CfnUsagePlan(scope, "Plan", {
     description: "Limits the requests of each company",
     throttle: { rateLimit: company.perSecond, burstLimit: company.burst },

@@ -24,16 +24,19 @@ import { dollarsPerDay } from "./dollars.ts";
 import { MEMORY_MB, type Platform } from "./function.ts";
 import { type LogQuery, logQueries } from "./queries.ts";
 
-/** CloudWatch bills no dashboard of an account's first three if each names at most this many metrics. A test counts them. */
+/**
+ * Maximum number of metrics in a free dashboard. CloudWatch charges nothing for an account's first three dashboards if each has at most
+ * this many metrics. A test counts them.
+ */
 export const FREE_METRICS = 50;
 
 const WIDTH = 24;
 const HEIGHT = 6;
 
-/** The results of attempts to deliver a webhook, as the function logs them. */
+/** The results of attempts to deliver a webhook, as the deliver function logs them. */
 export const attemptResults = ["2xx", "3xx", "4xx", "5xx", "timeout", "no answer", "unsent"] as const;
 
-/** Call this when the stack has all its functions, queues and alarms. */
+/** Makes the dashboard. Call it after the stack has all its functions, queues and alarms. */
 export function createDashboard(stack: Stack, platform: Platform): void {
   const watched = watchedIn(stack, platform);
   const graphs = (all: Graphs): IWidget[] =>
@@ -46,7 +49,7 @@ export function createDashboard(stack: Stack, platform: Platform): void {
     return new LogQueryWidget({ title, logGroupNames, queryLines: [...query], width: WIDTH / 3, height: HEIGHT });
   };
   new Dashboard(stack, "Dashboard", {
-    // The names of an account's dashboards are unique over all regions.
+    // Dashboards of an account have one namespace for all regions.
     dashboardName: `${stack.stackName}-${stack.region}`,
     defaultInterval: Duration.hours(6),
     periodOverride: PeriodOverride.INHERIT,
@@ -61,7 +64,7 @@ export function createDashboard(stack: Stack, platform: Platform): void {
   });
   for (const { title, source, query } of Object.values(logQueries)) {
     const groups = source === "access" ? [watched.accessLog] : watched.functionLogs;
-    // The construct accepts no queries as text.
+    // The CDK construct does not accept a query as text.
     new CfnQueryDefinition(stack, `Query${title.replaceAll(" ", "")}`, {
       name: `${stack.stackName}/${title}`,
       queryString: query.join("\n| "),
@@ -80,7 +83,7 @@ interface Watched {
   readonly deadLetters: readonly Queue[];
 }
 
-/** Finds what the dashboard shows among the constructs of the stack, so that it also shows what is added to the stack later. */
+/** Finds the constructs of the stack that the dashboard shows. What is added to the stack later is therefore shown too. */
 function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
   const all = stack.node.findAll();
   const functions = all.filter((one) => one instanceof LambdaFunction);
@@ -102,7 +105,7 @@ function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
     accessLog,
     functionLogs: groups.filter((group) => functions.some(({ logGroup }) => logGroup === group)),
     queues,
-    // A queue that has no dead-letter queue is itself one.
+    // A queue without a dead-letter queue is a dead-letter queue itself.
     deadLetters: [
       ...all.filter((one) => one instanceof Queue).filter(({ deadLetterQueue }) => deadLetterQueue === undefined),
       imports,
@@ -150,7 +153,7 @@ const capacity = ({ table }: Platform): Graphs => ({
   "Units of the table a minute": units(table).map(({ metric }) => metric),
 });
 
-/** The units of the table and of its index. CloudWatch reports them separately. */
+/** Returns the metrics of the consumed units. CloudWatch reports those of the table and of its index separately. */
 const units = ({ tableName: TableName }: Platform["table"]) =>
   (["Read", "Write"] as const).flatMap((kind) =>
     [{}, { GlobalSecondaryIndexName: DUE_INDEX.name }].map((index) => {
@@ -163,14 +166,14 @@ const units = ({ tableName: TableName }: Platform["table"]) =>
 const ofFunction = ({ functionName }: LambdaFunction, metricName: string, statistic: string, label: string): Metric =>
   aws("Lambda", metricName, statistic, { FunctionName: functionName }, label);
 
-/** A queue of the other stack has only its URL here, because that value is exported. */
+/** Returns a metric of a queue. For a queue of the other stack, the name is taken from its URL, because only the URL is exported. */
 function ofQueue({ stack }: Watched, queue: Queue, metricName: string, statistic: string, label: string): Metric {
   const isOwn = Stack.of(queue) === stack;
   const QueueName = isOwn ? queue.queueName : Fn.select(4, Fn.split("/", queue.queueUrl));
   return aws("SQS", metricName, statistic, { QueueName }, label);
 }
 
-/** A metric that log lines of the service become. */
+/** Returns a metric that CloudWatch makes from log lines of the service. */
 function ofService(
   stack: Stack,
   metricName: string,
@@ -203,7 +206,7 @@ function background(watched: Watched): Graphs {
     "Delay of stream records and webhooks, ms": [
       ofFunction(functionOf(eventFunctions.publish.file), "IteratorAge", "Maximum", "publisher"),
       ofFunction(functionOf(eventFunctions.flush.file), "IteratorAge", "Maximum", "index flush lag"),
-      // The scheduled smoke test measures it.
+      // The scheduled smoke test measures this metric.
       ofService(watched.stack, "WebhookDelay", "from a change to its webhook", { service: "canary" }),
     ],
     "Messages in dead-letter queues": deadLetters.map((queue) =>
@@ -218,7 +221,7 @@ function background(watched: Watched): Graphs {
   };
 }
 
-/** The title of the alarm of a dead-letter queue says what its messages are. */
+/** Returns the title of a dead-letter queue's alarm, which says what the queue's messages are. */
 function titleOf(queue: Queue): string {
   const alarm = queue.node.findAll().find((one) => one instanceof ExplainedAlarm);
   return alarm?.meaning.title ?? queue.node.id;

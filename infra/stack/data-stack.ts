@@ -1,6 +1,6 @@
 /**
- * Makes the stack whose data must not be lost: table, bucket, user pool, key of the webhook secrets, the queue to which the bucket sends
- * notifications, and the API's own domain name. The service stack can be destroyed and deployed again without it.
+ * Makes the stack with everything whose loss would lose data: table, bucket, user pool, key of the webhook secrets, the queue for
+ * notifications of the bucket, and the API's own domain name. The service stack can be deleted and deployed again without it.
  */
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Effect, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -35,7 +35,7 @@ import { accept } from "./rules.ts";
 
 export interface Data {
   readonly stack: Stack;
-  /** The table that the service uses: that of the data stack, or a restored one. */
+  /** The table that the service uses. It is the table of the data stack, or a restored one. */
   readonly table: ServedTable;
   readonly bucket: Bucket;
   readonly importQueue: Queue;
@@ -76,19 +76,20 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
 }
 
 /**
- * Refers to the restored table that the service uses. The data stack keeps its own table: CloudFormation could not replace it, because the
- * service stack imports its names.
+ * Returns the restored table that the service uses. The data stack also keeps its own table: CloudFormation could not replace it, because
+ * the service stack imports its names.
  */
 const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
   activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
 
 /**
- * Creates the user pool after all other resources, and the table after the user pool. CloudFormation cannot delete a resource with deletion
- * protection. If the first deployment failed after such a resource, it would leave a stack that can only be repaired by hand.
+ * Makes CloudFormation create the user pool after all other resources, and the table after the user pool. CloudFormation cannot delete a
+ * resource with deletion protection. If the first deployment failed after creating such a resource, the remaining stack could only be
+ * repaired by hand.
  */
 function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
-  // Not the whole construct of the backups, because its selection of tables needs the table.
+  // The construct of the backups as a whole cannot be listed, because a part of it needs the table.
   const backups = ["Backups/Vault", "Backups/Role", "Backups/Plan/Resource"];
   for (const path of ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms", ...backups]) {
     const other = stack.node.findAll().find(({ node }) => node.path === `${stack.node.path}/${path}`);
@@ -125,7 +126,7 @@ function createTable(scope: Construct, tableName: string | undefined): Table {
  */
 const lifetimeDays: Record<Folder, number> = { uploads: 30, imports: 30, exports: limits.exportKeptDays + 1 };
 
-/** An export of a whole company is deleted after this time, because it is a second copy of personal data. */
+/** Number of days after which an export of a whole company is deleted, because it is a second copy of personal data. */
 const COMPANY_EXPORT_DAYS = 30;
 
 /** Allows web pages of these origins to upload and download with presigned URLs. */

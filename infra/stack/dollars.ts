@@ -1,4 +1,4 @@
-/** Estimates by metric math what a deployment costs a day. */
+/** Estimates what a deployment costs per day, by metric math of CloudWatch. */
 import { type IMetric, MathExpression, type Metric } from "aws-cdk-lib/aws-cloudwatch";
 import { Duration } from "aws-cdk-lib/core";
 import { prices } from "../settings/prices.ts";
@@ -10,26 +10,29 @@ export interface Usage {
   readonly readUnits: readonly Metric[];
   readonly writeUnits: readonly Metric[];
   readonly invocations: Metric;
-  /** The milliseconds of all functions together. */
+  /** Milliseconds of all functions together. */
   readonly durations: Metric;
   /** The memory of most functions, in GB. */
   readonly usualGb: number;
-  /** The milliseconds of functions with another memory. */
+  /** Milliseconds of the functions that have another memory. */
   readonly others: readonly { readonly durations: Metric; readonly gb: number }[];
   readonly logBytes: readonly Metric[];
   readonly messages: Metric;
 }
 
-/** An amount of usage with the dollars that one unit of it costs. */
+/** A metric of usage, and the dollars that one unit of it costs. */
 type Priced = readonly [usage: Metric, dollars: number];
 
 const GB = 1_000_000_000;
 const gbMillisecond = prices.lambda.gbSecond / 1_000;
 
-/** A message is sent, received and deleted. A call can do this for ten messages, so the estimate is too high. */
+/** Calls of SQS for one message: send, receive and delete. A call can handle ten messages, so the estimate is too high. */
 const CALLS_FOR_MESSAGE = 3;
 
-/** Returns one metric for each service, in dollars a day. Together they are what grows with use, without storage and data transfer. */
+/**
+ * Returns one metric for each AWS service, in dollars per day. They contain the costs that grow with use, but no storage and data
+ * transfer.
+ */
 export function dollarsPerDay(usage: Usage): IMetric[] {
   const each = (metrics: readonly Metric[], dollars: number): Priced[] => metrics.map((metric) => [metric, dollars]);
   const services: Record<string, Priced[]> = {
@@ -39,7 +42,7 @@ export function dollarsPerDay(usage: Usage): IMetric[] {
     Lambda: [
       [usage.invocations, prices.lambda.request],
       [usage.durations, usage.usualGb * gbMillisecond],
-      // The line before has counted these with the usual memory already.
+      // The line above has already counted these functions with the usual memory.
       ...usage.others.map(({ durations, gb }): Priced => [durations, (gb - usage.usualGb) * gbMillisecond]),
     ],
     logs: each(usage.logBytes, prices.cloudWatch.logGb / GB),
@@ -53,7 +56,7 @@ function sum(label: string, prefix: string, priced: readonly Priced[]): IMetric 
   return new MathExpression({
     label,
     period: DAY,
-    // A day without data costs nothing. Without FILL it would make the whole sum empty.
+    // A day without data costs nothing. Without FILL, a missing metric would make the whole sum empty.
     expression: named.map(({ id, dollars }) => `FILL(${id}, 0) * ${decimal(dollars)}`).join(" + "),
     usingMetrics: Object.fromEntries(
       named.map(({ id, metric }) => [id, metric.with({ statistic: "Sum", period: DAY })]),
@@ -61,5 +64,5 @@ function sum(label: string, prefix: string, priced: readonly Priced[]): IMetric 
   });
 }
 
-/** Metric math documents no numbers such as 1e-9. */
+/** Formats a number without an exponent, because metric math does not document numbers such as 1e-9. */
 const decimal = (value: number): string => value.toFixed(15).replace(/0+$/, "");

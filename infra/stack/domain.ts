@@ -1,6 +1,6 @@
 /**
- * Makes the API's own domain name. The name is in the data stack and survives it, because apps and DNS records contain it; API Gateway
- * chooses the target of the DNS record anew for each new domain name. The service stack maps the name to its API.
+ * Makes the API's own domain name. It is in the data stack and is kept when the stack is deleted, because apps and DNS records contain
+ * it. For a new domain name, API Gateway would choose another target of the DNS record. The service stack maps the name to its API.
  */
 import { CfnBasePathMapping, CfnDomainName, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { CfnOutput, RemovalPolicy } from "aws-cdk-lib/core";
@@ -26,8 +26,8 @@ export function createDomain(scope: Construct, { name, certificate }: Domain): v
 }
 
 /**
- * Maps the domain name to the API. It names the domain literally, because an export would forbid to change or to remove the setting while
- * the service exists. CloudFormation changes the mapping in place when the API has a new id.
+ * Maps the domain name to the API. The name is a literal text, because an export would prevent changes of the setting while the service
+ * stack exists. If the API gets a new id, CloudFormation changes the mapping without replacing it.
  */
 export function mapDomain(scope: Construct, api: SpecRestApi, { name, basePath }: Domain): void {
   new CfnBasePathMapping(scope, "DomainMapping", {

@@ -31,7 +31,7 @@ export interface Platform extends Resources {
   /** If undefined, the authorizer finds the issuer's public keys through the issuer's discovery document. */
   readonly jwksUri: string | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
-  /** The shape in which functions write the rows of prospects. */
+  /** The shape (version of the fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
   readonly capacity: Capacity;
 }

@@ -73,7 +73,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   EXPIRED_TOKEN: noCaller,
   INTEGRATION_FAILURE: problem("internal", problems.internal.title, { status: 502 }),
   INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
-  // The authorizer names the key, so only an incomplete deployment has none. The client may try again.
+  // The authorizer names the key. Only an incomplete deployment has no such key, so the client may try again.
   INVALID_API_KEY: unverified,
   INVALID_SIGNATURE: noCaller,
   // API Gateway uses this error type for a path without a route.

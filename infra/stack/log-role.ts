@@ -1,7 +1,7 @@
 /**
  * Makes the role with which API Gateway writes logs. An account has one such role in each region, and all its APIs use it. The role is
- * therefore in the data stack, and survives that stack too: API Gateway keeps the setting when a stack is deleted, and refuses to deploy an
- * API with logs while the setting names no role. A further deployment in the account sets a role of its own with the same rights.
+ * therefore in the data stack, and is kept when this stack is deleted. API Gateway keeps the setting then, and would refuse to deploy an
+ * API with logs if the role did not exist. Another deployment in the account sets its own role with the same rights.
  */
 import { CfnAccount } from "aws-cdk-lib/aws-apigateway";
 import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";

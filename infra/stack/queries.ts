@@ -1,4 +1,4 @@
-/** The queries of CloudWatch Logs Insights that the dashboard shows and that operators find as saved queries. */
+/** The CloudWatch Logs Insights queries that the dashboard shows. Operators also find them as saved queries. */
 
 type Source = "access" | "functions";
 
@@ -8,7 +8,7 @@ export interface LogQuery {
   readonly query: readonly string[];
 }
 
-/** The route group is the first part of the path after `/api`, such as `prospects`. */
+/** The group of a route is the first part of its path after `/api`, for example `prospects`. */
 const ROUTE_GROUP = "parse resource /^\\/(?:api\\/)?(?<group>[^\\/]+)/";
 
 const MOST = "sort lines desc";
@@ -36,7 +36,7 @@ export const logQueries = {
     title: "Errors",
     source: "functions",
     query: [
-      // The last two describe failures that Lambda reports: the kind of an uncaught error, and a timeout.
+      // `errorType` and `record.status` are in lines that Lambda itself writes: the kind of an uncaught error, and a time-out.
       "fields coalesce(message.event, errorType, record.status) as what",
       'filter level = "ERROR" or (type = "platform.report" and record.status != "success")',
       "stats count(*) as lines by what, message.error, message.cause, message.companyId",

@@ -45,7 +45,7 @@ function createQueue(
   return queue;
 }
 
-/** Makes a queue that keeps failed messages for 14 days. Its alarm is on while it has any message. */
+/** Makes a queue that keeps failed messages for 14 days. Its alarm is on while the queue contains a message. */
 export function createDeadLetterQueue(scope: Construct, id: string, meaning: Meaning, name = id): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
   const reason = "An operator handles the messages of this queue, so they need no further queue.";
@@ -70,7 +70,7 @@ export function createDeliveryQueue(scope: Construct): Queue {
   const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
   alarm(queue, "Late", {
     metric,
-    // Twice the longest delay of a message.
+    // 1 800 seconds are twice the longest delay of a message.
     threshold: 1_800,
     periods: 5,
     title: "Delivery queue late",

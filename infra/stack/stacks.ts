@@ -68,7 +68,7 @@ export function createStacks(
   sendAlarms(service, data.alarms, config.watch.runbook);
   createDashboard(service, platform);
   outputs(service, {
-    // Without a slash at the end, because clients append the paths of the OpenAPI document.
+    // The URL has no slash at its end, because clients append the paths of the OpenAPI document.
     ApiUrl: apiUrl,
     TableName: data.table.tableName,
     BucketName: bucket.bucketName,

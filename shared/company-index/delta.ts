@@ -185,7 +185,7 @@ export interface Filled {
  */
 interface LongText {
   readonly text: string;
-  /** Only the text of a prospect has it. */
+  /** The digits of a prospect's phone numbers. A note has none. */
   readonly phoneDigits?: string;
 }
 

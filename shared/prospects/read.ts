@@ -44,9 +44,9 @@ function visibleCondition(caller: Caller): Condition {
 }
 
 /**
- * Makes a transaction that writes a note fail unless the caller may see the prospect. `importId` is the prospect's import, if that import is
- * known to be completed. The write also marks the change of the notes in the prospect's row, so that the row alone shows whether a client's
- * copy of the prospect with its notes is current. It emits no event, because it changes no field of the prospect.
+ * Returns a write that makes the transaction of a note fail unless the caller may see the prospect. `importId` is the prospect's import,
+ * if that import is known to be completed. The write also records in the prospect's row that its notes have changed. The row alone then
+ * shows whether a client's copy of the prospect with its notes is current. It causes no event, because no field of the prospect changes.
  */
 export const changeOfNotes = (caller: Caller, prospectId: number, nowMs: number, importId?: string): Write => ({
   update: keys.prospect(caller.companyId, prospectId),
@@ -55,8 +55,8 @@ export const changeOfNotes = (caller: Caller, prospectId: number, nowMs: number,
 });
 
 /**
- * Imports that are known to be completed, with the number of imports that were known before. The result can be cached, because a completed
- * import stays completed.
+ * Imports that are known to be completed, each with the number of imports that were known before it. They can be cached, because a
+ * completed import stays completed.
  */
 const known = new WeakMap<Reads, Map<string, number>>();
 const REMEMBERED = 10_000;
@@ -84,11 +84,11 @@ export async function isPublished(table: Reads, companyId: number, importId: str
 const isOfImport = (importId: string | undefined): importId is string =>
   importId !== undefined && /^\d+$/.test(importId);
 
-/** Whether this process knew that the rows are visible before it had learned of `before` imports. */
+/** Returns true if this process knew that the rows are visible at the time when it knew only `before` completed imports. */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (known.get(table)?.get(`${companyId}#${importId}`) ?? before) < before;
 
-/** Throws `not_found` if the caller may not see the prospect. */
+/** Returns the prospect. Throws `not_found` if it does not exist or the caller may not see it. */
 export const readVisibleProspect = async (context: ReadContext, caller: Caller, id: number): Promise<StoredProspect> =>
   (await readVisible(context, caller, id)).prospect;
 
@@ -106,9 +106,9 @@ async function readVisible({ table }: ReadContext, caller: Caller, id: number): 
 }
 
 /**
- * Returns a prospect with notes, appointments and status history, in one round trip. If the client has sent the tag of its copy, one round
- * trip before reads only the prospect's row, which shows whether the copy is current. Throws `not_found` if the caller may not see the
- * prospect.
+ * Returns a prospect with notes, appointments and status history, in one round trip. If the client has sent the ETag of its copy, an
+ * additional round trip first reads only the prospect's row, which shows whether the copy is current. Throws `not_found` if the prospect
+ * does not exist or the caller may not see it.
  */
 export async function readProspect(
   context: ReadContext,
@@ -141,9 +141,10 @@ export async function readProspect(
 }
 
 /**
- * The reads of one round trip see the table at different times, so a note may be missing although the prospect's row already counts it. An
- * answer therefore gets a tag only if the row was in the same state before the reads. This is known if the row was read before, or if its
- * last change is older than the time in which any write commits. An imported row must also have been visible before the reads.
+ * The reads of one round trip see the table at different times. A note may therefore be missing although the prospect's row already
+ * counts it. An answer gets an ETag only if the row was in the same state before the reads. This is known if the row was read before, or
+ * if its last change is older than this time, within which any write commits. An imported row must also have been visible before the
+ * reads.
  */
 const SETTLED_MS = 60_000;
 
@@ -159,13 +160,16 @@ const NotesState = z.object({
   id: z.int(),
   companyId: z.int(),
   version: z.int(),
-  /** Grows with each change of a note, and begins again with each new version of the row. */
+  /** Increases with each change of a note, and begins again with each new version of the row. */
   notesVersion: z._default(z.int(), 0),
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since 1970. */
   notesChangedAt: z._default(z.int(), 0),
 });
 
-/** Notes, appointments and status history change only together with these numbers of the prospect's row. */
+/**
+ * Returns the state of a prospect's answer. Notes, appointments and status history never change without these numbers of the prospect's
+ * row.
+ */
 function stateOf(item: Item, names: { readonly version: number }): string {
   const { companyId, id, version, notesVersion } = NotesState.parse(item);
   return fingerprint("detail", companyId, id, version, notesVersion, names.version);

@@ -1,6 +1,6 @@
 /**
- * Rewrites the rows of a company's prospects in another shape, while the company is in use. Only the form of a row changes: its version
- * stays, so no event is sent and the company index does not change.
+ * Rewrites the rows of a company's prospects in another shape (version of the fields) while the company is in use. The version number of
+ * a prospect does not change, so no event is sent and the search index does not change.
  */
 import * as z from "zod/mini";
 import type { Clock } from "#shared/clock.ts";
@@ -25,27 +25,27 @@ export interface ReshapeContext {
 }
 
 export interface ReshapeOptions {
-  /** Upper bound of the read and write units that are used each second, so that users do not wait for the table. */
+  /** Maximum read and write units that are used per second, so that users do not have to wait for the table. */
   readonly unitsPerSecond: number;
   readonly progress?: (progress: Progress) => void;
 }
 
-/** Users wait for a transaction that writes their prospect, so the transactions are small. */
+/** Number of rows in a transaction. It is small, because users wait for a transaction that rewrites their prospect. */
 const TOGETHER = 10;
-/** Progress is stored after each block with rewritten rows, and after this many blocks without. */
+/** Number of blocks without rewritten rows after which the progress is stored. It is also stored after each block with rewritten rows. */
 const SAVED_EVERY = 64;
-/** Rows that other functions write in the old shape during a pass are rewritten by the next pass. */
+/** Maximum number of passes. Rows that other functions write in the old shape during a pass are rewritten by the next pass. */
 const PASSES = 5;
 
-/** The row that stores how far the job has come. A run with the other shape begins from the start. */
+/** The row with the progress of the job. A run with the other shape begins from the start. */
 const Progress = z.object({
   type: z.literal("reshaping"),
   target: z.union([z.literal(1), z.literal(2)]),
   state: z.enum(["running", "completed"]),
   pass: z.int(),
-  /** All blocks of 128 ids below this one are rewritten in this pass. */
+  /** The number of a block of 128 ids. All blocks before it are rewritten in this pass. */
   block: z.int(),
-  /** Number of rows that this pass has found in the other shape. */
+  /** Number of rows in the other shape that this pass has found. */
   found: z.int(),
   /** Number of rows that all passes have rewritten. */
   rewritten: z.int(),
@@ -61,8 +61,8 @@ export async function readProgress(table: Table, companyId: number): Promise<Pro
 }
 
 /**
- * Rewrites all rows that do not have this shape. After a crash, the next call continues at the block that the last one has reached. The
- * state of the result is `running` if other functions keep writing rows in the other shape.
+ * Rewrites all rows that do not have this shape. After a crash, the next call continues at the last block that was reached. The state of
+ * the result is `running` if other functions keep writing rows in the other shape.
  */
 export async function reshapeProspects(
   { table, clock, wait }: ReshapeContext,
@@ -109,7 +109,7 @@ export async function reshapeProspects(
   }
 }
 
-/** The numbers of the company's blocks from `first` on, in order. A company of a million prospects has 8 000. */
+/** Returns the numbers of the company's blocks from `first` on, in ascending order. A company of a million prospects has 8 000 blocks. */
 async function blocksFrom(table: Table, companyId: number, first: number): Promise<number[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
@@ -126,7 +126,7 @@ async function reshapeBlock(table: Table, companyId: number, block: number, shap
   const counts = { found: 0, rewritten: 0 };
   let updates: Update[] = [];
   async function write(): Promise<void> {
-    // A row whose condition fails has been changed by another function, or removed. The next pass looks at it again.
+    // If the condition of a row fails, another function has changed or deleted the row. The next pass reads it again.
     const refused = updates.length === 0 ? [] : await updateEach(table, updates);
     counts.rewritten += updates.length - refused.length;
     updates = [];
@@ -141,10 +141,13 @@ async function reshapeBlock(table: Table, companyId: number, block: number, shap
   return counts;
 }
 
-/** Attributes that are not fields of a prospect. The ETag of a prospect depends on the state of its notes. */
+/** Attributes of the row that are not fields of a prospect, but must be kept. The ETag of a prospect depends on the state of its notes. */
 const KEPT: ReadonlySet<string> = new Set(["writeId", ...notesAttributes]);
 
-/** Every change of a prospect increases the row's version, so the condition holds only if the row is still as it was read. */
+/**
+ * Returns the update of a row. Every change of a prospect raises the row's version, so the condition fails if the row has changed since
+ * it was read.
+ */
 function reshaped(item: Item, shape: ProspectShape): Update {
   const prospect = storedProspect(item);
   const next = prospectItem(prospect, shape);

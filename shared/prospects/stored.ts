@@ -111,7 +111,7 @@ export const StoredProspect = z.object({
    * prospect has had no appointments.
    */
   agendaUntil: sometimes,
-  /** The time of the last change of an appointment, in milliseconds since the epoch. Such a change does not change `updatedAt`. */
+  /** The time of the last change of an appointment, in milliseconds since 1970. Such a change does not change `updatedAt`. */
   appointmentsChangedAt: z.optional(count),
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
@@ -146,23 +146,27 @@ const columns = {
   importId: true,
 } as const;
 
-/**
- * The attributes of a row of shape 2. `fields` holds all other fields as JSON text.
- */
+/** The attributes of a row with shape 2. `fields` contains all other fields as JSON text. */
 const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.optional(z.string()) });
 
-/** 1: one attribute for each field, as release 0.1.0 writes them. 2: `fields` contains most fields as JSON text. */
+/**
+ * The shapes of a prospect's row. 1 has one attribute for each field, as in release 0.1.0. 2 has most fields as JSON text in the
+ * attribute `fields`.
+ */
 export type ProspectShape = 1 | 2;
 
 export const shapeOfProspect = (item: Item): ProspectShape => (item.fields === undefined ? 1 : 2);
 
 /**
- * Attributes of a prospect's row that each change of a note sets, beside the fields of the prospect: a count, and a time in milliseconds
- * since the epoch. A new version of the row has neither.
+ * Attributes of a prospect's row that each change of a note sets: a count, and a time in milliseconds since 1970. A new version of the
+ * row has neither of them.
  */
 export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 
-/** The deployment chooses the shape of new rows, so that it can run beside release 0.1.0 and return to it. Both shapes are read. */
+/**
+ * Returns the shape of new rows. The deployment chooses it, so that it can run beside release 0.1.0 and return to this release. Both
+ * shapes can be read.
+ */
 const writtenShape = (): ProspectShape => (process.env.PROSPECT_SHAPE === "1" ? 1 : 2);
 
 /**

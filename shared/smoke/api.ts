@@ -1,7 +1,7 @@
-/** Calls the API of a deployment as any client does: it shares no code with the functions. */
+/** Calls the API of a deployment as any client does. It shares no code with the functions. */
 import * as z from "zod/mini";
 
-/** A check that has failed. Its message contains no token. */
+/** A failed check. The message contains no token. */
 export class SmokeError extends Error {}
 
 export function assert(condition: boolean, message: string): asserts condition {
@@ -15,7 +15,7 @@ export interface Answer {
 
 export type Api = (method: string, path: string, body?: unknown) => Promise<Answer>;
 
-/** A slower answer counts as none. API Gateway itself waits for 29 seconds. */
+/** Milliseconds after which an answer counts as missing. API Gateway itself waits for 29 seconds. */
 const ANSWER_MS = 30_000;
 
 export function apiAt(base: string, accessToken: string): Api {

@@ -1,6 +1,6 @@
 /**
- * Sees the deliveries of a webhook in the API, for a run without a receiver of its own. The webhook sends to a path of the service itself,
- * which refuses POST with 405. An answered request proves that the webhook was sent.
+ * Finds the deliveries of a webhook through the API, for a run without its own receiver. The webhook sends to a path of the service
+ * itself, which answers POST with 405. An answered request proves that the webhook was sent.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -17,7 +17,7 @@ const Detail = z.object({
 
 const BETWEEN_MS = 500;
 
-/** @param waitMs how long to wait for the deliveries */
+/** @param waitMs how long to wait for the deliveries, in milliseconds */
 export function attemptsAt(base: string, waitMs: number): Receiver {
   return {
     url: `${base}/health`,
@@ -35,7 +35,7 @@ export function attemptsAt(base: string, waitMs: number): Receiver {
   };
 }
 
-/** Returns undefined while no receiver has answered. */
+/** Returns the first attempt with an answer. Returns undefined if there is none yet. */
 async function attemptOf(api: Api, path: string): Promise<Delivery | undefined> {
   const { id, createdAt, body, attempts } = await call(api, ["GET", path], 200, Detail);
   const answered = attempts.find(({ status }) => status !== null);

@@ -1,4 +1,4 @@
-/** The scheduled smoke test: signs in as the user of its own company, runs the steps, and logs one line. */
+/** The scheduled smoke test. It signs in as the user of a separate company, runs the steps, and logs one line. */
 import { Metrics, MetricUnit } from "@aws-lambda-powertools/metrics";
 import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";
@@ -11,7 +11,7 @@ import { runSmoke } from "#shared/smoke/story.ts";
 
 const Environment = z.object({
   API_URL: z.string(),
-  /** The name of the parameter with the credentials, which `npm run canary` writes. */
+  /** The name of the parameter with the credentials. `npm run canary` writes the parameter. */
   CANARY_PARAMETER: z.string(),
   METRICS_NAMESPACE: z.string(),
   USER_POOL_ID: z.optional(z.string()),
@@ -20,7 +20,7 @@ const Environment = z.object({
 
 const WEBHOOK_WAIT_MS = 30_000;
 
-/** Throws if a step fails, so that Lambda counts an error, on which there is an alarm. */
+/** Runs the smoke test. Throws if a step fails, so that Lambda counts an error. An alarm watches these errors. */
 export async function canary(): Promise<void> {
   const settings = Environment.parse(process.env);
   const started = Date.now();
@@ -57,7 +57,10 @@ async function signIn({
   );
 }
 
-/** Writes a line in the embedded metric format. No log line of the service has this time, so no metric filter could read it. */
+/**
+ * Writes the metric as a log line in CloudWatch's embedded metric format. The service's own log lines do not contain this time, so a
+ * metric filter could not find it.
+ */
 function publish(namespace: string, webhookMs: number): void {
   const metrics = new Metrics({ namespace, serviceName: "canary" });
   metrics.addMetric("WebhookDelay", MetricUnit.Milliseconds, webhookMs);

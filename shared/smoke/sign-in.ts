@@ -1,4 +1,4 @@
-/** Gets an access token for the smoke test. No error and no log line contains a token, a password or a secret. */
+/** Gets an access token for the smoke test. Errors and log lines contain no token, password or secret. */
 import {
   AdminInitiateAuthCommand,
   type AuthenticationResultType,
@@ -10,20 +10,20 @@ import { SmokeError } from "#shared/smoke/api.ts";
 
 const Text = z.string().check(z.minLength(1));
 
-/** The ways to sign in. The first whose fields are all given is used. */
+/** The ways to sign in. The first one whose fields are all given is used. */
 export const Credentials = z.union([
   z.object({ accessToken: Text }),
-  /** A user of a Cognito user pool, by the administrators' flow: it also needs the right `cognito-idp:AdminInitiateAuth`. */
+  /** A user of a Cognito user pool. This uses the administrators' flow, which needs the right `cognito-idp:AdminInitiateAuth`. */
   z.object({ user: Text, password: Text, userPoolId: Text, clientId: Text }),
-  /** A client of any OpenID Connect issuer that acts for itself. */
+  /** A client of any OpenID Connect issuer, without a user. */
   z.object({ tokenUrl: z.url(), clientId: Text, clientSecret: Text, scope: z.optional(Text) }),
   z.object({ tokenUrl: z.url(), clientId: Text, refreshToken: Text }),
-  /** Without the URL of a token endpoint, a refresh token belongs to a Cognito user pool. */
+  /** A refresh token without the URL of a token endpoint belongs to a Cognito user pool. */
   z.object({ clientId: Text, refreshToken: Text }),
 ]);
 export type Credentials = z.output<typeof Credentials>;
 
-/** @param cognito makes the client. It is called only if the credentials belong to a user pool. */
+/** @param cognito makes the Cognito client; it is called only if the credentials belong to a user pool */
 export async function accessToken(
   credentials: Credentials,
   cognito: () => CognitoIdentityProviderClient,

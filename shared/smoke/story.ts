@@ -1,22 +1,22 @@
 /**
- * Checks the main steps of a running service: a rep works on prospects, a webhook is delivered, and another company sees none of it. Removes
- * everything that it has created, even if a step fails.
+ * Checks the main steps of a running service: a rep works on prospects, a webhook is delivered, and another company sees none of this. It
+ * removes everything that it has created, even if a step fails.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { type Api, assert, call, SmokeError } from "#shared/smoke/api.ts";
 
 export interface Smoke {
-  /** Calls as a user who may manage webhooks and prospects. */
+  /** Calls the API as a user who may manage webhooks and prospects. */
   readonly admin: Api;
-  /** Calls as a user of the same company. It may be the same user. */
+  /** Calls the API as a user of the same company. It may be the same user. */
   readonly rep: Api;
-  /** Calls as a user of another company. Without one, the separation of companies is not checked. */
+  /** Calls the API as a user of another company. Without one, the separation of companies is not checked. */
   readonly stranger?: Api;
   readonly receiver: Receiver;
-  /** The number of prospects that the rep creates, at most five. */
+  /** Number of prospects that the rep creates, at most five. */
   readonly prospects: number;
-  /** The number of further status changes, each of which must be delivered once. */
+  /** Number of further status changes. Each must be delivered once. */
   readonly changes: number;
   readonly step: (message: string) => void;
   readonly now: () => number;
@@ -27,12 +27,14 @@ export interface Webhook {
   readonly secretKey: string;
 }
 
-/** Where the webhook sends, and how to see that it has sent. */
+/** Where the webhook sends its requests, and how the test finds out that they were sent. */
 export interface Receiver {
   readonly url: string;
-  /** What a delivery proves, for the report. */
+  /** A text for the report that says what a delivery proves. */
   readonly proof: string;
-  /** Waits until the webhook has made `count` deliveries. Throws if they do not come in time. Returns the milliseconds that each took. */
+  /**
+   * Waits until the webhook has made `count` deliveries, and returns their durations in milliseconds. Throws if they do not come in time.
+   */
   readonly delivered: (webhook: Webhook, count: number, api: Api) => Promise<readonly Delivery[]>;
 }
 
@@ -69,10 +71,13 @@ const addresses = [
   { address1: "1005 York St", city: "Denver", state: "CO", zip: "80206", lat: 39.7322, lng: -104.9601 },
 ] as const;
 
-/** The area of the addresses, as the query of a list. */
+/** The area of the created prospects, as a query of the list. */
 const AREA = "bbox=-105.01,39.73,-104.94,39.76&pageSize=500";
 
-/** The names of all records that a run creates. Nobody else uses such a name, so the next run can remove what a killed run has left. */
+/**
+ * Matches the names of all records that a run creates. Nobody else uses such names, so the next run can remove what a killed run has
+ * left.
+ */
 const OWN_NAME = /^Smoke test [0-9a-f]{8}(?: |$)/;
 const LEFT_AFTER_MS = 15 * 60_000;
 
@@ -157,8 +162,8 @@ async function story(smoke: Smoke, made: Made): Promise<readonly number[]> {
   for (let i = 0; i < changes; i++) {
     const id = prospects[i % prospects.length];
     const isEvenRound = Math.floor(i / prospects.length) % 2 === 0;
-    // Each round sets the other status, so that each PATCH is a change. The chosen prospect begins with the second status, unlike the
-    // others.
+    // The rounds alternate between two statuses, so that each PATCH is a change. The chosen prospect begins with the second status, and
+    // the others with the first.
     const currentStatusId = (id === chosen) === isEvenRound ? first.id : second.id;
     await call(rep, ["PATCH", `/api/prospects/${id}`, { currentStatusId }], 200, Identified);
   }
@@ -179,7 +184,7 @@ async function removeLeftovers({ admin, rep, now }: Smoke): Promise<number> {
   return webhooks.size + prospects.size;
 }
 
-/** Deletes everything that it can, and then throws if a deletion has failed. */
+/** Deletes as much as possible, and then throws if a deletion has failed. */
 async function remove({ webhooks, prospects }: Made, admin: Api, rep: Api): Promise<void> {
   const failed: string[] = [];
   const removeOne = async (api: Api, path: string): Promise<void> => {

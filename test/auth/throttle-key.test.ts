@@ -1,8 +1,11 @@
-/** Tests that companies are spread over the throttle keys, and that each key has the form that API Gateway accepts. */
+/** Tests that companies are distributed evenly over the throttle keys, and that each key has the form that API Gateway accepts. */
 import { expect, test } from "vitest";
 import { REFUSED, THROTTLE_KEYS, throttleKey, throttleSlot } from "#shared/auth/throttle-key.ts";
 
-/** A company created by the command line takes the first id of a block of 128, so the ids of companies are often multiples of 128. */
+/**
+ * Typical company ids. A company that the command line creates gets the first id of a block of 128, so company ids are often multiples of
+ * 128.
+ */
 const ids = Array.from({ length: 3_200 }, (_, i) => (i + 1) * 128);
 
 test("companies are spread evenly over all keys, and none has the key of refused tokens", () => {

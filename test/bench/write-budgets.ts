@@ -72,16 +72,17 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { writeUnits } = await flushedUnits(stage, creates);
-  // The limit is higher for many creates, because only they cause a merge of the largest part of the index.
+  // Only a large number of creates leads to a merge of the largest part of the index, so the limit is higher then.
   const limit = creates > 10_000 ? 1.45 : 1.3;
   const text = `create, write units in the background, mean of ${creates}`;
   return [{ number: 6, text, size: sizeOf(stage.company.count), limit, measured: writeUnits / creates }];
 }
 
-/** Returns the units of the flushes and merges of this number of creates. */
+/** Returns the read and write units with which flushes and merges process this number of creates. */
 export async function flushedUnits(stage: Stage, creates: number): Promise<Pick<Usage, "readUnits" | "writeUnits">> {
   const { id } = stage.company;
-  // The import has left replaced parts of the index behind. These flushes delete them, so that their deletion is not measured.
+  // The import has left replaced parts of the index. The next flushes delete them now, so that the measurement does not include this
+  // deletion.
   for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.context.ids.takeProspects(id, FLUSH_ENTRIES));
   const ids = await stage.context.ids.takeProspects(id, creates);
   const sum = { readUnits: 0, writeUnits: 0 };

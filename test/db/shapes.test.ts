@@ -1,4 +1,7 @@
-/** Tests that a row of a later release is refused with a clear error by every kind of read, and is not changed. */
+/**
+ * Tests rows that a later release has written in an unknown shape. Every kind of read must refuse them with a clear error and must not
+ * change them.
+ */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { beforeEach, expect, test } from "vitest";
 import { equals } from "#shared/db/expression.ts";

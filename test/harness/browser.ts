@@ -1,6 +1,6 @@
 /**
- * Opens pages in a real browser without a window. On Linux x64 it is the Chromium of an npm package; elsewhere it is the Chrome that is
- * installed on the machine.
+ * Opens pages in a real browser without a window. On Linux x64 it is the Chromium of an npm package. On other machines it is the
+ * installed Chrome.
  */
 import { existsSync } from "node:fs";
 import packaged from "@sparticuz/chromium";
@@ -14,14 +14,14 @@ const INSTALLED = [
   "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
 ];
 
-/** The package has no other binary. */
+/** True on the platform of the packaged Chromium. The package has no other binary. */
 const isPackaged = process.platform === "linux" && process.arch === "x64";
 
-/** Undefined: this machine has a browser. Otherwise the reason why tests with a browser are skipped. */
+/** The reason why tests with a browser are skipped. Undefined if this machine has a browser. */
 export const noBrowser: string | undefined =
   isPackaged || INSTALLED.some((path) => existsSync(path)) ? undefined : "this machine has no Chrome";
 
-/** The arguments that the packaged Chromium needs in a container. Its own list also turns checks off that these tests rely on. */
+/** The arguments that the packaged Chromium needs in a container. The package's own list also disables checks that these tests need. */
 const IN_A_CONTAINER = [
   "--no-sandbox",
   "--no-zygote",
@@ -35,7 +35,7 @@ export async function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: await packaged.executablePath(), args: IN_A_CONTAINER });
 }
 
-/** Collects what the browser reports against the page: violations of the content security policy and uncaught errors. */
+/** Collects the faults that the browser reports for the page: violations of the content security policy, and uncaught errors. */
 export function faultsOf(page: Page): readonly string[] {
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(error.message));

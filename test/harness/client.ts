@@ -54,7 +54,7 @@ export function assertDocumented(method: string, path: string, answer: Answer): 
   const place = `${method} ${operation.path} ${answer.status}`;
   const stated = operation.operation.responses[String(answer.status)];
   if (stated === undefined) throw new Error(`${place} is not documented: ${answer.text}`);
-  // A 304 has no body, and no media type that would mean something.
+  // A 304 has no body, so it needs no media type.
   if (answer.status === 304 && answer.text === "") return;
   const pointer =
     "$ref" in stated

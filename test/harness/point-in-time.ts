@@ -1,7 +1,8 @@
 /**
- * A DynamoDB endpoint with point-in-time recovery, in front of the local table engine, which has none. It follows AWS's documentation: a
- * restored table has the data and indexes of its source, but no stream, time to live, point-in-time recovery, deletion protection, tags or
- * resource policy (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_RestoreTableToPointInTime.html).
+ * A DynamoDB endpoint with point-in-time recovery. It is in front of the local table engine, which has no such recovery. It follows AWS's
+ * documentation: a restored table has the data and indexes of its source, but no stream, time to live, point-in-time recovery, deletion
+ * protection, tags or resource policy
+ * (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_RestoreTableToPointInTime.html).
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request as sendHttp } from "node:http";
@@ -29,15 +30,15 @@ type Row = Record<string, AttributeValue>;
 
 export interface PointInTimeDynamoDb {
   readonly endpoint: string;
-  /** The operations so far, each with its table or resource. */
+  /** The called operations so far, each with its table or resource. */
   readonly calls: string[];
   stop(): Promise<void>;
 }
 
 export interface PointInTimeOptions {
-  /** How far `LatestRestorableDateTime` is behind the clock. AWS: typically five minutes. */
+  /** Milliseconds by which `LatestRestorableDateTime` is behind the clock. On AWS it is usually five minutes. */
   readonly lagMs?: number;
-  /** How long a restored table stays in the state CREATING. */
+  /** Milliseconds for which a restored table has the state CREATING. */
   readonly restoreMs?: number;
 }
 
@@ -68,7 +69,7 @@ class AwsError extends Error {
 }
 
 interface TableState {
-  /** When point-in-time recovery was enabled. Undefined: it is off. */
+  /** The time at which point-in-time recovery was enabled. Undefined if it is disabled. */
   recoverySince?: number;
   policy?: string;
   summary?: { readonly SourceTableArn: string; readonly RestoreDateTime: number; RestoreInProgress: boolean };
@@ -157,7 +158,7 @@ export async function startPointInTime(
     return { TableDescription: { TableName: TargetTableName, TableStatus: "CREATING", RestoreSummary: summary } };
   }
 
-  /** Keys, indexes and billing mode come from the source. AWS sets none of the other settings. */
+  /** Creates a table with the keys, indexes and billing mode of the source. AWS restores none of the other settings. */
   async function createLike(source: TableDescription, TableName: string): Promise<void> {
     const GlobalSecondaryIndexes = source.GlobalSecondaryIndexes?.map(({ IndexName, KeySchema, Projection }) => ({
       IndexName,
@@ -177,8 +178,8 @@ export async function startPointInTime(
   }
 
   /**
-   * Makes the rows at the beginning of the second `at`. Reads the rows of now, and then the stream. The first record of a row after the
-   * point has the row as it was at the point.
+   * Makes the rows as they were at the beginning of the second `at`. It reads the current rows and then the stream. The first record of a
+   * row after this time contains the row as it was at this time.
    */
   async function fillTable(source: TableDescription, target: string, at: number): Promise<void> {
     const keys = (source.KeySchema ?? []).map(({ AttributeName = "" }) => AttributeName);
@@ -216,13 +217,13 @@ export async function startPointInTime(
           const second = (dynamodb?.ApproximateCreationDateTime?.getTime() ?? 0) / 1_000;
           yield { key: dynamodb?.Keys ?? {}, before: dynamodb?.OldImage, second };
         }
-        // An open shard has no end. An empty page of it is the end of its records so far.
+        // An open shard never ends. An empty page means that there are no more records at the moment.
         ShardIterator = Records.length === 0 ? undefined : NextShardIterator;
       }
     }
   }
 
-  /** Returns the answer of an operation that the engine does not have, or undefined for the other operations. */
+  /** Returns the answer of an operation that the engine does not have. Returns undefined for other operations. */
   async function own(operation: string, body: Json): Promise<Json | undefined> {
     switch (operation) {
       case "RestoreTableToPointInTime":
@@ -257,7 +258,7 @@ export async function startPointInTime(
     }
   }
 
-  /** Refuses what AWS refuses while a table is being created or updated, and combined changes. */
+  /** Throws if AWS would refuse the operation: while a table is being created or updated, or because it combines several changes. */
   function check(operation: string, body: Json): void {
     const name = z.safeParse(Named, body).data?.TableName ?? nameOf(String(body.ResourceArn ?? ""));
     const state = states.get(name);
@@ -286,7 +287,7 @@ export async function startPointInTime(
     if (parsed[field] === undefined) return answer;
     if (operation === "UpdateTable") state.status = "UPDATING";
     const { status: TableStatus, summary } = state;
-    // The next description shows that the update has ended.
+    // The update ends with the next description.
     if (operation === "DescribeTable" && state.status === "UPDATING") state.status = "ACTIVE";
     const table = { ...z.parse(JsonBody, parsed[field]), TableStatus, ...(summary && { RestoreSummary: summary }) };
     return JSON.stringify({ ...parsed, [field]: table });

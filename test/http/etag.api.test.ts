@@ -1,4 +1,4 @@
-/** Tests conditional requests over HTTP: `ETag`, `If-None-Match` and 304. */
+/** Tests conditional requests over HTTP. A client sends the ETag of its copy in `If-None-Match`, and gets 304 if the copy is current. */
 import { describe, expect, test } from "vitest";
 import { send, tokenOf } from "../harness/client.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";

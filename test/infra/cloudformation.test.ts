@@ -1,6 +1,6 @@
 /**
- * Tests what CloudFormation does with the templates: several deployments in one account, failed deployments, changes that would lose data,
- * and a domain that moves to another API. The account is simulated by the rules of AWS's documentation (test/harness/cloud).
+ * Tests what CloudFormation does with the templates: several deployments in one account, failed deployments, changes that would lose
+ * data, and a domain name that moves to another API. The account is simulated by the rules of AWS's documentation (test/harness/cloud).
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../infra/settings/config.ts";
@@ -31,7 +31,7 @@ const fresh = (): Account => {
 };
 
 const statuses = () => Object.fromEntries(cloud.stacks.map(({ name, status }) => [name, status]));
-/** Returns what exists besides the resources of `cdk bootstrap`. */
+/** Returns the existing resources, without those of `cdk bootstrap`. */
 const existing = ({ resources }: Account): Made[] => resources.filter(({ owner }) => owner?.stackId !== "CDKToolkit");
 const idsOf = (stack: Stack) => new Map([...stack.resources].map(([id, { made }]) => [id, made.id]));
 
@@ -77,7 +77,7 @@ describe("a failed first deployment", () => {
       const kept = existing(account).filter(({ type }) => !inAccount.includes(type));
       return status === "ROLLBACK_COMPLETE" && kept.length === 0 ? [] : [id];
     });
-    // A protected user pool cannot be deleted. Only these resources are created after it, because they need it or the table.
+    // A protected user pool cannot be deleted. Only these resources are created after it, because they need the user pool or the table.
     const after = /^(?:UserPoolClient|Table|BackupsPlanTable)[0-9A-F]{8}$/;
     expect(left.filter((id) => !after.test(id))).toEqual([]);
     const before = new Set<string>();

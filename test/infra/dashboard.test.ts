@@ -34,7 +34,7 @@ const Widget = z.object({
 const Dashboard = z.object({ widgets: z.array(Widget) });
 type Dashboard = z.infer<typeof Dashboard>;
 
-/** Returns the metrics of the dashboard without expressions: namespace, name and dimensions in one text. */
+/** Returns the metrics of the dashboard without expressions, each as a text of namespace, name and dimensions. */
 const metrics = (): string[] =>
   body.widgets.flatMap(({ properties }) =>
     properties.metrics
@@ -68,7 +68,7 @@ describe("the dashboard", () => {
 
   it("shows the depth of each dead-letter queue, and the queue and the runs of imports", () => {
     const shown = metrics().filter((metric) => metric.includes("ApproximateNumberOfMessagesVisible"));
-    // The other two are the queues of imports and exports.
+    // The other two queues are those of imports and exports.
     expect(shown).toHaveLength(5 + 2);
     const job = metrics().filter((metric) => metric.includes("JobWork"));
     expect(job.map((metric) => metric.split(" ")[1])).toEqual(expect.arrayContaining(["Invocations", "Errors"]));
@@ -122,10 +122,13 @@ describe("saved queries", () => {
   });
 });
 
-/** The canary writes this metric into its log itself. */
+/** A metric that the scheduled smoke test writes into its own log. */
 const EMBEDDED = ["WebhookDelay"];
 
-/** Returns name and dimensions of the metrics that log lines become. Each costs money, however many filters it has. */
+/**
+ * Returns the names and dimensions of the metrics that CloudWatch makes from log lines. Each metric costs money, no matter how many
+ * filters it has.
+ */
 function customMetrics(): Set<string> {
   return new Set([
     ...EMBEDDED,

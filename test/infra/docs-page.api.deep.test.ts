@@ -1,4 +1,4 @@
-/** Tests the page with the API reference in a real browser: sign in by its button, then send a request from it. */
+/** Tests the page with the API reference in a real browser: a user signs in with its button and then sends a request. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { demoUsers } from "../../infra/local/demo-users.ts";

@@ -1,4 +1,7 @@
-/** Tests the API's own domain name: it survives both stacks, follows a new API, and is the only address that clients see. */
+/**
+ * Tests the API's own domain name. It must be kept when both stacks are deleted, must lead to a new API, and must be the only address
+ * that clients see.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -60,7 +63,8 @@ describe("a domain", () => {
     expect(JSON.stringify(without.outputs.ApiUrl?.Value)).toContain("execute-api");
     const isOff = (from: Template) => one(from.all("AWS::ApiGateway::RestApi")).properties.DisableExecuteApiEndpoint;
     expect([without, owned, both].map(isOff)).toEqual([undefined, true, undefined]);
-    // API Gateway switches the endpoint at the next deployment of the API. The id of a deployment contains a hash.
+    // API Gateway applies the setting with the next deployment of the API. The id of a deployment contains a hash, so a new id means a
+    // new deployment.
     const deployment = (from: Template) => one(from.all("AWS::ApiGateway::Deployment")).id;
     expect(deployment(owned)).not.toBe(deployment(both));
   });

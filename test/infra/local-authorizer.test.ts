@@ -136,7 +136,8 @@ describe("an API key that the authorizer names", () => {
 
   test("has a throttle of its own for all methods, and for one method a smaller one", async () => {
     expect((await statusesOf("first", ["/keyed/1", "/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200, 200]);
-    // The method `/keyed` is used up, but the other one is not. Its refused request does not count for the other method.
+    // The throttle of the method `/keyed` is used up, but the one of the other method is not. The refused request must not count for the
+    // other method.
     await expectRefusal(await get("/keyed", "Bearer first"), 429, "THROTTLED");
     expect((await statusesOf("first", ["/keyed/1", "/keyed/1"])).toSorted()).toEqual([200, 429]);
     expect((await statusesOf("second", ["/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200]);

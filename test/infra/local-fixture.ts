@@ -215,7 +215,7 @@ const api = {
   },
 };
 
-/** At these rates, no throttle allows another request while the tests run. */
+/** A rate at which no throttle allows another request while the tests run. */
 const almostNever = 0.0001;
 const member = (key: string): Fields => ({
   Type: "AWS::ApiGateway::UsagePlanKey",

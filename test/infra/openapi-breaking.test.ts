@@ -1,4 +1,4 @@
-/** Tests that a change of the OpenAPI document which breaks clients is found, and that an addition is allowed. */
+/** Tests that a change of the OpenAPI document that breaks clients is found, and that additions are allowed. */
 import { expect, test } from "vitest";
 import { breakingChanges, contractOf } from "../../infra/openapi/breaking.ts";
 import { openApiDocument } from "../../infra/openapi/generate.ts";

@@ -1,4 +1,4 @@
-/** Tests the restore of one company from a restored table into the table that the service uses. */
+/** Tests restoring one company: its data is copied from a restored table into the table that the service uses. */
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
@@ -34,7 +34,7 @@ afterEach(() => {
 
 const time = { now: Date.UTC(2026, 5, 1, 12) };
 const clock = { now: () => time.now };
-/** A function that has cached nothing. */
+/** Returns the context of a function with empty caches. */
 const fresh = (): ApiContext => contextOn(scene.get().storeOf(TABLE).table, clock);
 
 let caller: Caller;
@@ -42,7 +42,7 @@ let other: Caller;
 let repId: number;
 let ids: number[];
 
-/** What users see of the company. */
+/** Returns what users see of the company. */
 async function seen(context: ApiContext, by: Caller) {
   const { items, total } = await listProspects(context, by, ListQuery.parse({ pageSize: "50" }));
   const notes: string[] = [];
@@ -73,7 +73,7 @@ async function fill(by: Caller): Promise<number[]> {
   return made;
 }
 
-/** Everything that an admin may undo: a deletion, an update, a new prospect, a note, a tag. */
+/** Makes changes that an admin may want to undo: a deletion, an update, a new prospect, a note, a tag. */
 async function damage(): Promise<void> {
   const context = fresh();
   const [ann = 0, ben = 0, cid = 0] = ids;
@@ -218,7 +218,7 @@ test("a restore that is killed at any call ends when it runs again", { tags: ["s
     kills.killAt = kills.calls + call;
     const first = await restore().catch((error: unknown) => error);
     kills.killAt = Number.POSITIVE_INFINITY;
-    // The lock of a killed rebuild expires in this time.
+    // The lock of a killed rebuild expires within this time.
     time.now += QUIET_MS;
     expect((await restore()).faults).toEqual([]);
     expect(await seen(fresh(), caller)).toEqual(before);

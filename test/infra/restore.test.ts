@@ -1,4 +1,4 @@
-/** Tests the restore of the whole table at a point in time into a new table. */
+/** Tests restoring the whole table as it was at an earlier time into a new table. */
 import {
   DescribeContinuousBackupsCommand,
   DescribeTableCommand,

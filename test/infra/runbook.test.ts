@@ -1,4 +1,4 @@
-/** Tests that each alarm has a part in docs/runbook.md, that each part has an alarm, and that the commands of the parts can be run. */
+/** Tests that docs/runbook.md has a section for each alarm and no other ones, and that the commands in the sections can be run. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -72,22 +72,23 @@ describe("the runbook", () => {
 const Package = z.object({ scripts: z.record(z.string(), z.string()) });
 const { scripts } = Package.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
 
-/** The environment of an operator without AWS and without a local service, so that a command ends after it has read its arguments. */
+/** The environment of an operator who has neither AWS nor a local service. A command then ends after it has read its arguments. */
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
 
-/** The values that an operator puts in. */
+/** Replaces the placeholders that an operator fills in. */
 const filled = (command: string): string =>
   command.replace("--company N", "--company 1").replace("URL", "http://127.0.0.1:9");
 
 const WRONG_USAGE = 2;
 
-/** Returns what is wrong with the arguments of a command of this project, or an empty text. */
+/** Returns the fault in the arguments of a command of this project, or an empty text. */
 function faultOfScript(name: string, args: readonly string[]): string {
   const [node, file = "", ...given] = (scripts[name] ?? "").split(" ");
   if (node !== "node") return `no script is named ${name}`;
   const run = spawnSync(process.execPath, [file, ...given, ...args], { cwd: root, encoding: "utf8", env: nowhere });
-  // A command ends with 2 if it does not know its arguments, and otherwise with another error, because it finds no deployment.
+  // A command ends with exit code 2 if it does not know its arguments. Otherwise it ends with another error, because it finds no
+  // deployment.
   return run.status === 0 || run.status === WRONG_USAGE ? `${run.status}: ${run.stderr}` : "";
 }
 
@@ -99,7 +100,7 @@ beforeAll(() => {
   }).stdout;
 });
 
-/** Returns what is wrong with a deployment command: an option that `cdk deploy` does not have, or a setting that nothing reads. */
+/** Returns the fault in a deployment command: an option that `cdk deploy` does not have, or an unknown setting. */
 function faultOfDeployment(args: readonly string[]): string {
   const options = args.filter((arg) => arg.startsWith("-"));
   const unknown = options.filter((option) => !new RegExp(`(?:^|\\s)${option}[\\s,]`, "m").test(cdkOptions));

@@ -144,7 +144,7 @@ describe("a deployment with a stage", () => {
     const manifest: unknown = JSON.parse(readFileSync(join(staged.directory, "manifest.json"), "utf8"));
     expect(at(manifest, "artifacts", "Canvassing-test", "dependencies")).toContain("Canvassing-test-Data");
     expect(at(manifest, "artifacts", "Canvassing-test-Data", "properties", "terminationProtection")).toBe(true);
-    // The id of a deployment contains a hash of the API's document, and the key of an asset contains a hash of its path.
+    // The id of an API's deployment contains a hash of the API's document. The key of an asset contains a hash of the asset's path.
     const plain = (text: string) =>
       text.replace(/(?<=ApiDeployment[0-9A-F]{8})[0-9a-f]{32}|[0-9a-f]{64}(?=\.zip)/g, "");
     const lines = (from: Template, stack: "data" | "service") =>
@@ -168,7 +168,7 @@ describe("a deployment with a stage", () => {
           /Name$/.test(name) && typeof value === "string" ? [`${id}.${name}: ${value}`] : [],
         ),
       );
-    // A metric, a stage of an API and the rule of a bucket belong to another resource, so their names may repeat.
+    // Names of a metric, of an API's stage and of a bucket's rule may repeat, because each belongs to another resource.
     const own = /\.(?:MetricName|StageName|Namespace|HandlerName): /;
     const taken = new Set(names(template));
     expect(names(staged).filter((name) => taken.has(name) && !own.test(name))).toEqual([]);
@@ -233,7 +233,7 @@ describe(`${ENDPOINTS} endpoints`, () => {
   });
 
   it("are synthesized without a warning", () => {
-    // The CDK warns at 400 resources. The next test checks the limit itself.
+    // The CDK warns at 400 resources. The next test checks CloudFormation's real limit.
     const expected = /^Alarms have no recipient|^Number of resources: \d+ is approaching/;
     expect(many.warnings.filter((text) => !expected.test(text))).toEqual([]);
   });

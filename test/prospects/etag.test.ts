@@ -1,6 +1,6 @@
 /**
- * Tests the ETags of lists, map pins and single prospects: a 304 is never given if the caller's answer would differ from the client's copy,
- * whichever function answers and whatever was written meanwhile.
+ * Tests the ETags of lists, map pins and single prospects. The service must never answer 304 if the caller's answer would differ from the
+ * client's copy. This must hold for every function and after any writes.
  */
 import { createHash } from "node:crypto";
 import fc from "fast-check";
@@ -48,7 +48,7 @@ interface Answer {
   readonly body?: unknown;
 }
 
-/** Answers as the endpoint would, to a client that sends these tags. */
+/** Returns the answer that the endpoint would send to a client with these tags. */
 async function ask(
   context: ApiContext,
   caller: Caller,
@@ -89,7 +89,7 @@ async function bodyOf(context: ApiContext, caller: Caller, question: Question, v
 
 const PLACE = { address1: "1 Pearl St", city: "Denver", state: "CO", zip: "80203" };
 
-/** Random writes to one company. Each returns after it is committed. */
+/** Makes random writes to one company. Each method ends after its write is committed. */
 class WritingCompany {
   readonly context: ApiContext;
   readonly owner: Caller;
@@ -129,7 +129,7 @@ class WritingCompany {
     if (address !== null) this.#addressIds.push(address.id);
   }
 
-  /** Does one write, chosen by the first number. Other writes of a record that is gone do nothing. */
+  /** Makes one write, which the first number chooses. A write to a record that no longer exists does nothing. */
   async write(kind: number, seed: number): Promise<void> {
     const { context, owner } = this;
     const id = of(this.prospectIds, seed);
@@ -175,7 +175,7 @@ const appointment = (title: string, startAt: string) => ({
 
 function of<T>(list: readonly T[], seed: number): T {
   const found = list[seed % Math.max(1, list.length)];
-  // A company without such a record: an id that does not exist.
+  // The company has no such record, so an id that does not exist is used.
   if (found === undefined) throw new ApiError("not_found", "none");
   return found;
 }
@@ -184,7 +184,7 @@ interface Copy extends Answer {
   readonly etag: string;
 }
 
-/** Numbers from which a step takes what it writes, who reads what, and how much time passes. */
+/** The random numbers of a step. They determine what is written, who reads what, and how much time passes. */
 const Step = fc.record({
   write: fc.nat(99),
   seed: fc.nat(999),
@@ -203,14 +203,14 @@ describe("a 304", () => {
         const callers = [one, two].flatMap(({ owner, repId }) => callersOf(owner, repId));
         const copies: Copy[] = [];
         for (const { write, seed, reader, question, minutes } of steps) {
-          // A third of the steps writes nothing, so that copies are still current.
+          // A third of the steps writes nothing, so that some copies remain current.
           if (write % 3 > 0) await (seed % 4 === 0 ? two : one).write(write, seed);
           clock.ms += minutes * MINUTE_MS;
           const caller = of(callers, reader);
           const questions = questionsOf([...one.prospectIds, ...two.prospectIds]);
           const asked = of(questions, question);
           const context = of(functions, seed);
-          // Clients may send any tag, also those of other callers, other companies and other questions.
+          // Clients may send any tag, including tags of other callers, companies and questions.
           const answer = await ask(
             context,
             caller,
@@ -231,7 +231,7 @@ describe("a 304", () => {
       }),
       { numRuns: sized({ short: 6, wide: 100 }), seed: 55, endOnFailure: true },
     );
-    // A law about 304 says nothing if there is none.
+    // If there were no 304, the test would prove nothing about 304.
     expect(counts.unchanged / counts.asked).toBeGreaterThan(0.1);
   });
 
@@ -325,7 +325,7 @@ test("a prospect has no tag if a note was written while its rows were read", asy
   const meanwhile = async () => {
     if (written++ === 0) await createNote(context, caller, id, { body: "late" });
   };
-  // The row of the prospect is read after the note is written, and the notes before.
+  // The notes are read before the new note is written, and the row of the prospect is read afterwards.
   db.plan((operation) => (operation === "GetItem" ? { kind: "early", meanwhile } : pass));
   const answer = await ask(proxied, caller, question);
   expect(z.object({ notes: z.array(z.unknown()) }).parse(answer.body).notes).toEqual([]);
@@ -369,8 +369,8 @@ test("the digest of pins depends on every pair, but not on their order", () => {
 });
 
 /**
- * A release that adds a field to these answers must increase ANSWER_FORMAT in shared/http/etag.ts, and then this hash. Otherwise clients
- * would keep the answers of the former release.
+ * If a release adds a field to these answers, it must increase ANSWER_FORMAT in shared/http/etag.ts and then change this hash. Otherwise
+ * clients would keep the answers of the earlier release.
  */
 test("the answers have the format that their tags name", () => {
   const schemas = [ProspectPage, ProspectDetail, MapPin].map((schema) =>

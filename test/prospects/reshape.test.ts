@@ -1,4 +1,7 @@
-/** Tests the migration of prospects between the shapes of their rows: nothing is lost, concurrent changes win, and a crash is harmless. */
+/**
+ * Tests the migration of prospects to another shape (version of the fields) of their rows. Nothing may be lost, concurrent changes must
+ * not be overwritten, and a crash must do no harm.
+ */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { beforeEach, expect, test } from "vitest";
 import type { ApiContext } from "#shared/context.ts";
@@ -105,7 +108,7 @@ test("a concurrent change wins, and its row gets the shape in the next pass", as
       },
     };
   });
-  // The change writes shape 2, like every function of this deployment.
+  // The concurrent change writes shape 2, as every function of this deployment does.
   const reached = await reshapeProspects({ table: db.table, clock, wait }, caller.companyId, 1, FAST);
   expect(reached).toMatchObject({ state: "completed", pass: 3 });
   expect(await shapesOf()).toEqual([1]);
@@ -139,7 +142,7 @@ test("a job that is killed at any call continues, and rewrites each row once", a
     const dying = calledBy(async (work) => {
       calls++;
       if (calls < point) return work();
-      // The call takes effect, but the process ends before it learns that.
+      // The call takes effect, but the process is killed before it gets the reply.
       if (calls === point) await work();
       throw new Killed();
     }, db.direct);

@@ -1,4 +1,4 @@
-/** Tests that the changelog has the form of Keep a Changelog and a section for each release. */
+/** Tests that the changelog has the format of Keep a Changelog and a section for each release. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { CHANGELOG, changelogFaults, withRelease } from "../../infra/release/changelog.ts";

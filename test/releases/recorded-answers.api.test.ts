@@ -1,4 +1,4 @@
-/** Tests that the API answers about the rows of an earlier release as that release did. */
+/** Tests the API with the rows of an earlier release. It must answer as that release did. */
 
 import { expect, inject, test } from "vitest";
 import * as z from "zod/mini";
@@ -9,7 +9,7 @@ import { alive, recordedReleases } from "./recorded.ts";
 const base = inject("baseUrl");
 const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
 
-/** The state of an invitation depends on the time. */
+/** Removes the state of invitations from an answer, because it depends on the time. */
 const timeless = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer), (name, value: unknown) => (name.startsWith("invitation") ? undefined : value));
 
@@ -24,7 +24,7 @@ test.each(recordedReleases())("rows of release $version are shown as before", as
     const answer = await fetch(`${base}${path}`, { headers });
     expect(answer.status, path).toBe(200);
     const body: unknown = await answer.json();
-    // The API may have new fields.
+    // The current API may have new fields.
     expect(timeless({ body }), path).toMatchObject({ body: timeless(recorded) });
   }
 });

@@ -1,4 +1,4 @@
-/** The rows that each release has written, as `releases/` records them. */
+/** The rows that each release has written. The folder `releases/` contains them. */
 import { readFileSync } from "node:fs";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import * as z from "zod/mini";
@@ -27,7 +27,7 @@ export const recordedReleases = (): RecordedRelease[] =>
     return { version, ...rest, rows: rows.map((row) => KeyOf.parse(itemOf(row))) };
   });
 
-/** DynamoDB's JSON form has binary values as base64, and unmarshall needs bytes. */
+/** Converts a recorded row to an item. DynamoDB's JSON form contains binary values as base64, but unmarshall needs bytes. */
 function itemOf(row: Readonly<Record<string, unknown>>): Item {
   return unmarshall(
     JSON.parse(JSON.stringify(row), (name, value: unknown) =>
@@ -36,7 +36,7 @@ function itemOf(row: Readonly<Record<string, unknown>>): Item {
   );
 }
 
-/** The rows as if they had been written now, because a row whose time to live is over may be removed at any time. */
+/** Returns the rows with a new time to live, because a row whose time to live is over may be removed at any time. */
 export function alive(rows: readonly (Key & Item)[]): (Key & Item)[] {
   const inAMonth = Math.floor(Date.now() / 1_000) + 30 * 24 * 3_600;
   return rows.map((row) => (row.expiresAt === undefined ? row : { ...row, expiresAt: inAMonth }));

@@ -1,4 +1,6 @@
-/** Tests the scheduled smoke test: how its user is made, how it signs in, that it removes what it creates, and that it logs no secret. */
+/**
+ * Tests the scheduled smoke test: how its user is made, how it signs in, that it removes what it has created, and that it logs no secret.
+ */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { json } from "node:stream/consumers";
@@ -20,7 +22,7 @@ const SUB = `canary-${Date.now()}`;
 
 const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
 
-/** Stands for Cognito, Parameter Store and the token endpoint of another issuer. It keeps one user and one parameter. */
+/** The state of a simulated Cognito, Parameter Store and token endpoint of another issuer. It contains one user and one parameter. */
 const stored: { password?: string; parameter?: string; refused: number } = { refused: 0 };
 const Body = z.looseObject({
   Password: z.optional(z.string()),
@@ -122,7 +124,7 @@ async function assertNothingIsLeft(): Promise<void> {
 
 describe("the scheduled smoke test", () => {
   test("gets a company and a user by one command, which can be repeated", async () => {
-    // A service that runs longer than this test has the company already.
+    // If the service has been running since an earlier test run, the company already exists.
     expect(await createCanary(setup())).toMatch(/^company \d+ "Smoke test" has the user smoke-test@|new credentials$/);
     const first = stored.password;
     expect(first).toMatch(/^Aa1![\w-]{32}$/);

@@ -1,6 +1,6 @@
 /**
- * Erases a company: its users at the identity provider, its files and its rows. Each step can be repeated, so an interrupted erasure
- * continues when the command runs again.
+ * Erases a company: its users at the identity provider, its files and its rows. Each step can be repeated. After an interruption, the
+ * command therefore continues when it is run again.
  */
 import * as z from "zod/mini";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -17,14 +17,17 @@ import { CommandRefused, type MarkedCompany, markedCompany, suspend, usersOf } f
 export interface ErasureContext {
   readonly rows: RowStore;
   readonly files: FileStore;
-  /** Undefined if another system manages the users. */
+  /** The user pool. Undefined if another system manages the users. */
   readonly pool: Pool | undefined;
   readonly clock: Clock;
   readonly wait: (ms: number) => Promise<unknown>;
   readonly progress?: (line: string) => void;
 }
 
-/** A request that began before the suspension ends in this time: 60 s in the authorizer's cache, and 15 minutes of the longest function. */
+/**
+ * Milliseconds after the suspension in which earlier requests end: 60 s in the authorizer's cache, and 15 minutes of the longest
+ * function.
+ */
 export const QUIET_MS = 16 * 60_000;
 /**
  * Messages about deliveries stay in the queue for at most 15 minutes. In this time the senders cancel the deliveries of the removed
@@ -38,7 +41,7 @@ export const Erasure = z.object({
   type: z.literal("erasure"),
   companyId: z.int(),
   erasedAt: z.string(),
-  /** The company's rows by type when the erasure began. */
+  /** The number of the company's rows when the erasure began, by type. */
   rows: z.record(z.string(), z.int()),
 });
 export type Erasure = z.infer<typeof Erasure>;
@@ -48,7 +51,7 @@ export interface Remains {
   readonly files: number;
 }
 
-/** @param confirmed the name of the company, as the operator typed it */
+/** @param confirmed the name of the company, which the operator has typed to confirm the erasure */
 export async function eraseCompany(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
   const { rows, clock } = context;
   const earlier = await erasureOf(rows.table, companyId);
@@ -71,7 +74,7 @@ export async function eraseCompany(context: ErasureContext, companyId: number, c
   context.progress?.(`${users} users and ${removed} files removed`);
   await removeAllRows(context, companyId);
   const erasure: Erasure = { type: "erasure", companyId, erasedAt: iso(clock.now()), rows: rowsBefore };
-  // One transaction, so that a company without its row always has the row of its erasure.
+  // Both writes are in one transaction, so that a company without its row always has the row of its erasure.
   await rows.table.transact([
     { remove: keys.company(companyId), when: exists("erasingAt") },
     { put: { ...keys.erasure(companyId), ...erasure } },
@@ -84,7 +87,7 @@ export async function erasureOf(table: Table, companyId: number): Promise<Erasur
   return item === undefined ? undefined : Erasure.parse(item);
 }
 
-/** Counts what is left of a company in the table and in the bucket. Reads are strongly consistent. */
+/** Counts the rows and files of a company that still exist. The reads are strongly consistent. */
 export async function remainsOf({ rows, files }: Pick<ErasureContext, "rows" | "files">, companyId: number) {
   return { rows: await countRows(rows, companyId), files: await countFiles(files, allPrefixes(companyId)) };
 }
@@ -95,7 +98,7 @@ async function assertAllowed({ rows, clock }: ErasureContext, company: MarkedCom
   await assertQuiet(rows.table, clock, company);
 }
 
-/** Throws CommandRefused unless the company is suspended and nothing writes its rows any more. */
+/** Throws CommandRefused unless the company is suspended and no running request can still write its rows. */
 export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt }: MarkedCompany): Promise<void> {
   if (suspendedAt === undefined) {
     throw new CommandRefused(`company ${id} is active: first run npm run company -- suspend --company ${id}`);
@@ -118,7 +121,7 @@ async function unfinishedJobs(table: Table, companyId: number): Promise<number> 
   return jobs;
 }
 
-/** Counts the rows for the report and marks the company. From then on it cannot be resumed. */
+/** Counts the rows for the report and marks the company. A marked company cannot be resumed. */
 async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, rowsBefore }: MarkedCompany) {
   if (erasingAt !== undefined && rowsBefore !== undefined) return { erasingAt, rowsBefore };
   const mark = { erasingAt: iso(clock.now()), rowsBefore: await countRows(rows, id) };
@@ -126,7 +129,7 @@ async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, row
   return mark;
 }
 
-/** Removes the webhooks first, so that no further delivery is made or sent. */
+/** Removes the webhooks. This comes first, so that no further delivery is made or sent. */
 async function removeWebhooks({ rows }: ErasureContext, companyId: number): Promise<void> {
   let found: Key[] = [];
   for await (const item of rows.table.query({ ...keys.webhooks(companyId), fields: ["pk", "sk"] })) {
@@ -138,7 +141,7 @@ async function removeWebhooks({ rows }: ErasureContext, companyId: number): Prom
   if (found.length > 0) await removeKeys(rows, found);
 }
 
-/** Removes the users from the identity provider. Their rows are removed afterwards, so that an interrupted run finds them again. */
+/** Removes the users from the identity provider. Their rows are removed later, so that an interrupted command finds the users again. */
 async function removeUsers({ rows, pool }: ErasureContext, companyId: number): Promise<number> {
   let users = 0;
   for await (const { email, sub } of usersOf(rows.table, companyId)) {
@@ -149,7 +152,7 @@ async function removeUsers({ rows, pool }: ErasureContext, companyId: number): P
   return users;
 }
 
-/** Removes all rows except the company's own, by which an interrupted run knows that it must continue. */
+/** Removes all rows except the company's own row. This row tells an interrupted command that it must continue. */
 async function removeAllRows({ rows, progress }: ErasureContext, companyId: number): Promise<void> {
   const { pk, sk } = keys.company(companyId);
   const report = (count: number): void => progress?.(`${count} rows removed`);
@@ -160,7 +163,7 @@ async function removeAllRows({ rows, progress }: ErasureContext, companyId: numb
   throw new Error(`rows of company ${companyId} keep appearing: run the command again`);
 }
 
-/** The companies that were erased, in the order of their ids. */
+/** Yields the erased companies in the order of their ids. */
 export async function* erasures(table: Table): AsyncGenerator<Erasure> {
   for await (const item of table.query(keys.erasures())) yield Erasure.parse(item);
 }

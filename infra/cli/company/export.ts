@@ -1,6 +1,6 @@
 /**
- * Exports all data of a company to the bucket: its rows as NDJSON, and copies of its files. An interrupted export resumes behind the last
- * part that it stored. Memory holds one part at a time.
+ * Exports all data of a company to the bucket: its rows as NDJSON (one JSON object per line), and copies of its files. An interrupted
+ * export continues after the last part that it has stored. Only one part is in memory at a time.
  */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
@@ -26,7 +26,7 @@ export interface ExportContext {
   readonly files: FileStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** Text of one part before its compression. Memory holds it twice, as lines and as bytes. */
+  /** Bytes of a part's text before compression. The text is in memory twice, as lines and as bytes. */
   readonly partBytes?: number;
 }
 
@@ -43,10 +43,10 @@ const Progress = z.object({
   name: z.string(),
   suspended: z.boolean(),
   segments: z.int(),
-  /** The segment that is read, and the position in it. */
+  /** The part of the table (scan segment) that is being read, and the position in it. */
   segment: z.int(),
   from: z.nullable(z.looseObject({ pk: z.string(), sk: z.string() })),
-  /** The folder of files that is copied, and the last file that was copied. */
+  /** The folder whose files are being copied, and the last file that was copied. */
   folder: z.int(),
   after: z.nullable(z.string()),
   parts: z.array(Part),
@@ -63,7 +63,7 @@ export interface Manifest extends Omit<Progress, "segments" | "segment" | "from"
 
 export const progressKey = (companyId: number): string => `${exportsPrefix(companyId)}progress.json`;
 
-/** Returns the manifest and the folder of the export. */
+/** Exports the company. Returns the manifest and the folder of the export. */
 export async function exportCompany(
   context: ExportContext,
   companyId: number,
@@ -89,7 +89,7 @@ const notes = [
   "If `suspended` is false, users may have changed rows while the export ran.",
 ] as const;
 
-/** Resumes the unfinished export of the company, or begins a new one. */
+/** Continues the unfinished export of the company, or begins a new one. */
 async function begin({ rows, files, clock }: ExportContext, companyId: number): Promise<Progress> {
   const stored = await readFile(files, progressKey(companyId));
   if (stored !== undefined) return Progress.parse(JSON.parse(stored));
@@ -166,7 +166,7 @@ async function copyFolder(
   await save(context, companyId, progress);
 }
 
-/** The number of the part follows from the stored progress, so a repeated part replaces the interrupted one. */
+/** Writes a part of the export. Its number comes from the stored progress, so a repeated part replaces the interrupted one. */
 async function writePart(
   { files, progress: report }: ExportContext,
   folder: string,
@@ -184,13 +184,16 @@ async function writePart(
 const save = ({ files }: ExportContext, companyId: number, progress: Progress): Promise<void> =>
   writeFile(files, progressKey(companyId), JSON.stringify(progress), "application/json");
 
-/** The search index, answers of repeated requests, and the key of the secrets. */
+/**
+ * Matches the partitions that are not exported: the search index, the stored answers for repeated requests, and the key that encrypts
+ * secrets.
+ */
 const LEFT_OUT = /^C#\d+#(?:X|XN|XM|XS#.*|IK#.*|WK)$/;
 const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);
 
-/** Returns the row as plain JSON: packed fields are unpacked, and secrets are omitted. */
+/** Returns the row as plain JSON. Packed fields are unpacked, and secrets are left out. */
 export function exportable(row: Item): Item {
   const { fields, ...columns } = row;
   const all =
@@ -213,7 +216,7 @@ function plain(value: unknown): unknown {
   return value;
 }
 
-/** Some rows hold many small records as one compressed value. Other bytes are written as base64. */
+/** Converts bytes to JSON. Some rows contain many small records as one compressed value, which is unpacked. Other bytes become base64. */
 function plainBytes(bytes: Uint8Array): unknown {
   try {
     return unpacked(z.unknown(), bytes);

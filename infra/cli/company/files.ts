@@ -1,4 +1,4 @@
-/** The objects of one company in the service's bucket: lists, copies and removes them. */
+/** Lists, copies and removes the files of one company in the service's bucket. */
 import {
   CopyObjectCommand,
   DeleteObjectsCommand,
@@ -28,7 +28,7 @@ export const filePrefixes = (companyId: number): string[] => folderNames.map((fo
 export const exportsPrefix = (companyId: number): string => `${COMPANY_EXPORTS}/${companyId}/`;
 export const allPrefixes = (companyId: number): string[] => [...filePrefixes(companyId), exportsPrefix(companyId)];
 
-/** Yields the objects in the order of their keys, at most 1 000 at a time. */
+/** Yields the files in the order of their keys, at most 1 000 at a time. */
 export async function* filesAt(
   { s3, bucket }: FileStore,
   prefix: string,
@@ -63,8 +63,8 @@ export async function countFiles(store: FileStore, prefixes: readonly string[]):
 }
 
 /**
- * Removes all objects below the prefixes, and returns how many. The parts of unfinished uploads are no objects. The bucket's lifecycle
- * removes them after a day.
+ * Removes all files whose keys begin with the prefixes. Returns their number. The parts of unfinished uploads are not files. The bucket's
+ * lifecycle rule removes them after a day.
  */
 export async function removeFiles(store: FileStore, prefixes: readonly string[]): Promise<number> {
   let removed = 0;
@@ -80,7 +80,7 @@ export async function removeFiles(store: FileStore, prefixes: readonly string[])
 async function removePage({ s3, bucket }: FileStore, files: readonly StoredFile[]): Promise<void> {
   const Delete = { Objects: files.map(({ key }) => ({ Key: key })), Quiet: true };
   const { Errors = [] } = await s3.send(
-    // S3 requires a checksum of this request.
+    // S3 requires a checksum for this request.
     new DeleteObjectsCommand({ Bucket: bucket, Delete, ChecksumAlgorithm: "CRC32" }),
   );
   const [first] = Errors;
@@ -105,7 +105,7 @@ export async function writeFile(
   await s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body, ContentType: contentType }));
 }
 
-/** Copies an object within the bucket. S3 copies at most 5 GB in one call, and no file of the service is as large. */
+/** Copies a file within the bucket. S3 copies at most 5 GB in one call, and no file of the service is that large. */
 export async function copyFile({ s3, bucket }: FileStore, from: string, to: string): Promise<void> {
   const CopySource = `${bucket}/${from.split("/").map(encodeURIComponent).join("/")}`;
   await s3.send(new CopyObjectCommand({ Bucket: bucket, Key: to, CopySource }));

@@ -1,4 +1,4 @@
-/** Limits the capacity units that a command consumes in a second, so that it takes no capacity from other companies. */
+/** Limits the read or write units that a command consumes per second, so that enough of the table's capacity remains for users. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export class Pace {
@@ -11,7 +11,7 @@ export class Pace {
     this.#wait = wait;
   }
 
-  /** Waits until the units of earlier calls are paid for. Then makes the call, which returns its result and its units. */
+  /** Waits until the units of earlier calls fit into the limit, and then makes the call. The call returns its result and its units. */
   async spend<T>(call: () => Promise<{ readonly result: T; readonly units: number }>): Promise<T> {
     const early = this.#paidAt - Date.now();
     if (early > 0) await this.#wait(early);

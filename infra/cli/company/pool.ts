@@ -11,7 +11,10 @@ export interface PoolUser {
   readonly sub: string;
 }
 
-/** Whether the pool has this user. The address alone is not enough, because a user of another company may have it. */
+/**
+ * Returns true if the user pool contains this user. The e-mail address alone is not sufficient, because a user of another company may
+ * have it.
+ */
 export type HasUser = (user: PoolUser) => Promise<boolean>;
 
 export interface Pool {

@@ -1,6 +1,6 @@
 /**
- * Reads and removes the rows of one company. It scans the whole table and not the known key families, so that it also finds rows of a
- * family that a later release adds.
+ * Reads and removes the rows of one company. It scans the whole table instead of reading the known kinds of keys. It therefore also finds
+ * rows of a kind that a later release adds.
  */
 import { type DynamoDBDocumentClient, ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
@@ -19,11 +19,11 @@ export interface RowStore {
 }
 
 /**
- * Read units a second. A scan segment reads one partition at a time, so four segments take at most a sixth of the 3 000 units that a
- * partition has.
+ * Read units per second. A scan segment reads one partition at a time. Four segments therefore use at most a sixth of the 3 000 units
+ * that a partition has.
  */
 export const READ_UNITS = 2_000;
-/** Write units a second: half of what one partition has. */
+/** Write units per second. They are half of what one partition has. */
 export const WRITE_UNITS = 500;
 export const SEGMENTS = 4;
 
@@ -32,7 +32,7 @@ export const keyOfRow = (row: Item): Key => StoredKey.parse(row);
 
 export interface Page {
   readonly rows: readonly Item[];
-  /** The position behind the page. Undefined after the last page. */
+  /** The position after the page. Undefined after the last page. */
   readonly next: Item | undefined;
 }
 
@@ -41,11 +41,14 @@ export interface Scan {
   readonly segments: number;
   readonly from?: Item | undefined;
   readonly consistency: "strong" | "eventual";
-  /** Returns only the key and the type of each row. */
+  /** If true, only the key and the type of each row are returned. */
   readonly keysOnly?: boolean;
 }
 
-/** The condition that a row belongs to the company. Rows of users are found by their attributes, because their keys have no company. */
+/**
+ * Returns the condition that a row belongs to the company. Rows of users are found by their attributes, because their keys do not contain
+ * the company.
+ */
 const ofCompany = (companyId: number) => ({
   FilterExpression:
     "begins_with(pk, :company) OR ((begins_with(pk, :subject) OR begins_with(pk, :email)) AND (companyId = :id OR sk = :address))",
@@ -58,7 +61,7 @@ const ofCompany = (companyId: number) => ({
   },
 });
 
-/** Yields the company's rows of one segment, a page of at most one megabyte of the table at a time. */
+/** Yields the company's rows in one scan segment. Each page comes from at most one megabyte of the table. */
 export async function* companyPages(store: RowStore, companyId: number, scan: Scan): AsyncGenerator<Page> {
   let from = scan.from;
   do {
@@ -84,7 +87,7 @@ export async function* companyPages(store: RowStore, companyId: number, scan: Sc
   } while (from !== undefined);
 }
 
-/** Calls `work` with each page of the company's keys. Reads the segments concurrently. Returns the number of rows. */
+/** Calls `work` with the keys of each page of the company's rows. The segments are read concurrently. Returns the number of rows. */
 async function eachPage(
   store: RowStore,
   companyId: number,
@@ -109,10 +112,9 @@ export async function countRows(store: RowStore, companyId: number): Promise<Rec
   return counts;
 }
 
-/** Rows that only reserve or find something may have no type. */
+/** Returns the type of a row. Rows that only reserve or find something may have no type. */
 export const typeOf = ({ type }: Item): string => (typeof type === "string" ? type : "other");
 
-/** Removes the company's rows except `kept`, and returns how many it removed. */
 export function removeRows(
   store: RowStore,
   companyId: number,
@@ -131,7 +133,7 @@ export function removeRows(
   });
 }
 
-/** One paced step: as many rows as one batch of DynamoDB accepts. */
+/** Number of rows that are removed together. One batch call of DynamoDB accepts this many. */
 export const ROWS_TOGETHER = 25;
 
 export const removeKeys = ({ writes, table }: RowStore, keys: readonly Key[]): Promise<void> =>

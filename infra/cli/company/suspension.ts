@@ -1,6 +1,6 @@
 /**
  * Suspends and resumes a company. Users of a suspended company cannot sign in. Its webhooks and unfinished imports continue, because they
- * carry what happened before.
+ * concern earlier work.
  */
 import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -11,17 +11,17 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { StoredCompany } from "#shared/reference/schema.ts";
 
-/** A company row with the marks that only the commands of this folder set. */
+/** The row of a company with marks that only the commands of this folder set. */
 export const MarkedCompany = z.extend(StoredCompany, {
   suspendedAt: z.optional(z.string()),
-  /** When the erasure of the company began. From then on the company cannot be resumed. */
+  /** The time at which the erasure of the company began. Such a company cannot be resumed. */
   erasingAt: z.optional(z.string()),
-  /** The company's rows by type when the erasure began. */
+  /** The number of the company's rows when the erasure began, by type. */
   rowsBefore: z.optional(z.record(z.string(), z.int())),
 });
 export type MarkedCompany = z.infer<typeof MarkedCompany>;
 
-/** The reason why a command does nothing. */
+/** The command does nothing. The message gives the reason. */
 export class CommandRefused extends Error {}
 
 export async function markedCompany(table: Table, companyId: number): Promise<MarkedCompany | undefined> {
@@ -29,7 +29,6 @@ export async function markedCompany(table: Table, companyId: number): Promise<Ma
   return item === undefined ? undefined : MarkedCompany.parse(item);
 }
 
-/** Returns the row of the company. Throws CommandRefused if there is none. */
 export async function known(table: Table, companyId: number): Promise<MarkedCompany> {
   const company = await markedCompany(table, companyId);
   if (company === undefined) throw new CommandRefused(`company ${companyId} is unknown`);
@@ -41,7 +40,10 @@ interface Context {
   readonly clock: Clock;
 }
 
-/** Marks the company first and then each user. A repeated call also marks users that were created meanwhile. Returns the number of users. */
+/**
+ * Marks the company and then each user as suspended. A repeated call also marks users that were created meanwhile. Returns the number of
+ * users.
+ */
 export async function suspend({ table, clock }: Context, companyId: number): Promise<number> {
   await known(table, companyId);
   const suspendedAt = iso(clock.now());
@@ -55,7 +57,10 @@ export async function suspend({ table, clock }: Context, companyId: number): Pro
   return markUsers(table, companyId, { set: { suspendedAt } });
 }
 
-/** Lets users sign in again before it removes the mark of the company, so that an interrupted call is repeated. */
+/**
+ * Lets users sign in again, and afterwards removes the mark of the company. If the call is interrupted, the mark remains and the call can
+ * be repeated.
+ */
 export async function resume({ table }: Context, companyId: number): Promise<number> {
   const { erasingAt } = await known(table, companyId);
   if (erasingAt !== undefined) {
@@ -79,14 +84,14 @@ export async function* usersOf(table: Table, companyId: number): AsyncGenerator<
 async function markUsers(table: Table, companyId: number, change: Change): Promise<number> {
   let users = 0;
   for await (const { id, sub } of usersOf(table, companyId)) {
-    // A withdrawn user may have no row of a token subject.
+    // A withdrawn user may have no row for a token subject.
     await unlessRefused(() => table.write({ update: keys.identity(sub), change, when: equals("userId", id) }));
     users++;
   }
   return users;
 }
 
-/** Ignores a failed condition, which means that there is nothing to change. */
+/** Makes a write. A failed condition is ignored, because it means that there is nothing to change. */
 async function unlessRefused(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();

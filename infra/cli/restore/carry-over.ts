@@ -1,6 +1,6 @@
 /**
  * Copies to a restored table what must not go back in time: the counter of ids, the erasures of companies, and the results of webhook
- * deliveries, so that no webhook is sent twice.
+ * deliveries. No webhook is therefore sent twice.
  */
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
@@ -15,7 +15,7 @@ import { keyOfRow, putRows, ROWS_TOGETHER, type RowStore, removeKeys, removeRows
 import { markedCompany } from "../company/suspension.ts";
 
 export interface CarryContext {
-  /** The table that the service uses now. */
+  /** `live` is the table that the service uses now. */
   readonly live: RowStore;
   readonly restored: RowStore;
   readonly progress?: (line: string) => void;
@@ -23,22 +23,25 @@ export interface CarryContext {
 
 const Counter = z.object({ nextBlock: z.int() });
 
-/** Blocks of 128 ids that the service may take from the live table until it uses the restored one. There are 7e13 of them. */
+/**
+ * Number of blocks of 128 ids that the service may take from the live table before it uses the restored one. There are 7e13 blocks in
+ * total.
+ */
 const SPARE_BLOCKS = 1_000_000;
 
-/** Raises the counter of ids, so that no id from after the restore point is given to another record. */
+/** Raises the counter of ids. No id that was used after the restore point is then given to another record. */
 export async function raiseIds({ live, restored }: CarryContext): Promise<void> {
   const { nextBlock } = Counter.parse(await live.table.get(keys.idCounter()));
   const update = { update: keys.idCounter(), change: { set: { nextBlock: nextBlock + SPARE_BLOCKS } } };
   try {
-    // A repeated run must not raise the counter again and again.
+    // The condition prevents a repeated command from raising the counter each time.
     await restored.table.write({ ...update, when: below("nextBlock", nextBlock + SPARE_BLOCKS / 2) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
   }
 }
 
-/** Erases the companies in the restored table that were erased after the restore point. Returns their ids. */
+/** Erases those companies in the restored table that were erased after the restore point. Returns their ids. */
 export async function carryErasures({ live, restored, progress }: CarryContext): Promise<number[]> {
   const again: number[] = [];
   for await (const erasure of erasures(live.table)) {
@@ -54,17 +57,17 @@ export async function carryErasures({ live, restored, progress }: CarryContext):
 }
 
 export interface CarriedDeliveries {
-  /** Deliveries that waited at the restore point and have ended since. They are not sent again. */
+  /** Number of deliveries that waited at the restore point and have ended since. They are not sent again. */
   readonly ended: number;
-  /** Deliveries that wait in both tables. The restored table sends them. */
+  /** Number of deliveries that wait in both tables. They are sent from the restored table. */
   readonly waiting: number;
-  /** Unfinished work that continues from its state at the restore point, so its webhooks can be sent twice. */
+  /** Unfinished work that continues from its state at the restore point. Its webhooks can be sent twice. */
   readonly continued: readonly string[];
 }
 
 const CONTINUED_SHOWN = 100;
 
-/** Copies the state of each delivery that waits in the restored table but has ended, or was tried again, in the live table. */
+/** Copies the state of each delivery that waits in the restored table, but has ended or was tried again in the live table. */
 export async function carryDeliveries({ live, restored }: CarryContext): Promise<CarriedDeliveries> {
   const continued: string[] = [];
   const total = { ended: 0, waiting: 0, continued };
@@ -99,7 +102,7 @@ const State = z.looseObject({
 });
 type State = z.infer<typeof State>;
 
-/** Returns how many of the deliveries have ended. */
+/** Copies the states of some deliveries. Returns how many of them have ended. */
 async function carryTogether(live: RowStore, restored: RowStore, waiting: readonly Key[]): Promise<number> {
   const byKey = async ({ table }: RowStore) =>
     new Map((await table.batchGet(waiting)).map((item) => [textOf(keyOfRow(item)), item]));
@@ -109,9 +112,9 @@ async function carryTogether(live: RowStore, restored: RowStore, waiting: readon
     const [current, old] = [now.get(textOf(key)), then.get(textOf(key))];
     if (old === undefined) continue;
     const hasEnded = current === undefined || State.parse(current).state !== "waiting";
-    // The window comes first, because an interrupted run finds only deliveries that wait.
+    // The window is closed before the delivery changes, because an interrupted command later finds only deliveries that wait.
     if (hasEnded) await closeWindow(restored, State.parse(old));
-    // A delivery that the live table no longer has was kept for its whole time after it had ended.
+    // The live table no longer has this delivery: it has ended, and its time in the table is over.
     if (current === undefined) await removeKeys(restored, [key]);
     else if (isFurther(State.parse(current), State.parse(old))) await copyDelivery(live, restored, key, current);
     if (hasEnded) ended++;
@@ -130,13 +133,16 @@ async function copyDelivery(live: RowStore, restored: RowStore, key: Key, curren
     rows = [];
   }
   if (rows.length > 0) await putRows(restored, rows);
-  // The delivery comes last, because an interrupted run finds only deliveries that wait.
+  // The delivery is written last, because an interrupted command later finds only deliveries that wait.
   await putRows(restored, [{ ...current, ...key }]);
 }
 
 const Window = z.looseObject({ deliveryId: z.string() });
 
-/** Removes the debounce window of a delivery that has ended. An open window would add events to the ended delivery, and lose them. */
+/**
+ * Removes the debounce window of a delivery that has ended. An open window would add events to this delivery, and they would never be
+ * sent.
+ */
 async function closeWindow(restored: RowStore, { id, companyId, webhookId, registrationId, recordId }: State) {
   if (recordId === undefined || registrationId === null) return;
   const key = debounceKeys.window({ companyId, webhookId, registrationId, recordId });

@@ -1,6 +1,6 @@
 /**
- * Makes the data of one company equal to that in a restored table, while other companies keep working. Users, webhooks and their
- * deliveries, imports and exports stay as they are: a restore must not give back a right that was taken away, and must not send a webhook.
+ * Makes the data of one company equal to its data in a restored table. Other companies keep working meanwhile. Users, webhooks with their
+ * deliveries, imports and exports do not change: a restore must not return rights that were taken away, and must not send webhooks.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -25,24 +25,24 @@ import {
 import { CommandRefused, known, markedCompany } from "../company/suspension.ts";
 
 export interface CompanyRestoreContext {
-  /** The table that the service uses. */
+  /** `live` is the table that the service uses. */
   readonly live: RowStore;
   readonly restored: RowStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** The pause of the index rebuild. Tests shorten it. */
+  /** The wait during the rebuild of the search index. Tests shorten it. */
   readonly settleMs?: number;
 }
 
 export interface RestoredCompany {
-  /** Rows that were missing or different in the live table. */
+  /** Number of rows that were missing or different in the live table. */
   readonly brought: number;
-  /** Rows that the restored table does not have. */
+  /** Number of rows that were removed because the restored table does not have them. */
   readonly removed: number;
   readonly faults: readonly string[];
 }
 
-/** Each step compares the two tables, so a repeated call continues where an interrupted one ended. */
+/** Restores the company. Each step compares the two tables, so a repeated call continues where an interrupted one ended. */
 export async function restoreCompany(context: CompanyRestoreContext, companyId: number): Promise<RestoredCompany> {
   const { live, restored, clock, progress } = context;
   await assertQuiet(live.table, clock, await known(live.table, companyId));
@@ -68,7 +68,7 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     await removeKeys(live, extra);
     removed += extra.length;
   }
-  // Functions cache the names of statuses and tags until this version changes.
+  // Functions cache the names of statuses and tags until this version number changes.
   await live.table.transact([namesChangeInHead(companyId)]);
   const records = indexRecords(live.table);
   await rebuild(
@@ -81,14 +81,23 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
   return { brought, removed, faults };
 }
 
-/** Statuses, tags, prospects with all that belongs to them, addresses and territories. Users and the company itself stay. */
+/**
+ * Returns true for the rows that are restored: statuses, tags, prospects with all their records, addresses and territories. Users and the
+ * company itself do not change.
+ */
 const isRestored = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:P#.*|A#.*|I#.*|K#.*|KA#.*|T|TD)$/.test(pk) || (/^C#\d+#REF$/.test(pk) && !/^(?:COMPANY$|USER#)/.test(sk));
 
-/** Ranges of ids are only added. A running function may hold ids of a range that did not exist at the restore point. */
+/**
+ * Returns true for the rows of id ranges, which are only added. A running function may have ids of a range that did not exist at the
+ * restore point.
+ */
 const isRange = (pk: string): boolean => /^C#\d+#(?:PR|AR)$/.test(pk);
 
-/** Unflushed entries of the index would hide the older rows, and answers of repeated requests name records that are gone. */
+/**
+ * Returns true for rows that are deleted. Unflushed entries of the search index would hide the restored rows. Stored answers for repeated
+ * requests name records that no longer exist.
+ */
 const isDropped = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:XN|IK#.*)$/.test(pk) || (/^C#\d+#X$/.test(pk) && sk.startsWith("D#"));
 
@@ -106,7 +115,7 @@ function isSame(row: Item, current: Item | undefined): boolean {
   return isDeepStrictEqual(plain(row), plain(current));
 }
 
-/** Yields the company's rows that the test accepts, a few at a time. */
+/** Yields those of the company's rows for which `test` returns true, a few at a time. */
 async function* chunksOf(
   store: RowStore,
   companyId: number,

@@ -1,4 +1,4 @@
-/** Restores the table at a point in time into a new table, and waits until the new table can be used. */
+/** Restores the table as it was at an earlier time into a new table, and waits until the new table can be used. */
 import {
   DescribeContinuousBackupsCommand,
   DescribeTableCommand,
@@ -18,11 +18,11 @@ export interface RestoreContext {
 export interface RestoreRequest {
   readonly source: string;
   readonly target: string;
-  /** DynamoDB restores to whole seconds. */
+  /** The time to restore. DynamoDB restores only to whole seconds. */
   readonly at: Date;
 }
 
-/** The reason why nothing is restored. */
+/** Nothing is restored. The message gives the reason. */
 export class RestoreRefused extends Error {}
 
 const POLL_MS = 10_000;
@@ -36,7 +36,7 @@ export async function describeTable(client: DynamoDBClient, name: string): Promi
   }
 }
 
-/** Returns the restored table. A repeated call with the same arguments continues to wait for the same restore. */
+/** Returns the restored table. If the call is repeated with the same arguments, it continues to wait for the same restore. */
 export async function restoreTable(context: RestoreContext, request: RestoreRequest): Promise<TableDescription> {
   const { source, target, at } = request;
   const existing = await describeTable(context.client, target);
@@ -53,7 +53,7 @@ export async function restoreTable(context: RestoreContext, request: RestoreRequ
   return untilActive(context, target);
 }
 
-/** Another table, or a restore of another time, must not be taken for this one. */
+/** Throws unless the existing table comes from the same source and time. */
 function assertSameRestore({ RestoreSummary }: TableDescription, { source, target, at }: RestoreRequest): void {
   const { SourceTableArn = "", RestoreDateTime } = RestoreSummary ?? {};
   if (!SourceTableArn.endsWith(`:table/${source}`) || RestoreDateTime?.getTime() !== at.getTime()) {

@@ -1,6 +1,6 @@
 /**
  * Gives a restored table the settings that AWS does not restore: tags, resource policy, point-in-time recovery, time to live, deletion
- * protection and stream. The service stack makes the alarms and the IAM policies of the table at the next deployment.
+ * protection and stream. The next deployment of the service stack makes the alarms and the IAM policies of the table.
  */
 import {
   ContinuousBackupsUnavailableException,
@@ -25,7 +25,7 @@ interface Tables {
   readonly target: TableDescription;
 }
 
-/** Repeatable. The stream is a separate step, because it must be the last one. */
+/** Applies all settings except the stream, which must come last. It may be repeated. */
 export async function applySettings(context: RestoreContext, tables: Tables): Promise<void> {
   await copyTags(context.client, tables);
   await copyPolicy(context.client, tables);
@@ -39,8 +39,8 @@ export async function applySettings(context: RestoreContext, tables: Tables): Pr
 }
 
 /**
- * Enables the stream and returns its ARN. The publisher reads a stream from its beginning, so every row that must cause no event is written
- * before this step.
+ * Enables the stream and returns its ARN. The publisher reads a stream from its beginning. Every row that must cause no event is
+ * therefore written before this step.
  */
 export async function enableStream(context: RestoreContext, { source, target }: Tables): Promise<string> {
   const { client } = context;
@@ -57,7 +57,7 @@ export async function enableStream(context: RestoreContext, { source, target }: 
 
 const nameOf = ({ TableName = "" }: TableDescription): string => TableName;
 
-/** AWS sets the tags whose keys begin with `aws:`, and refuses them from others. */
+/** Copies the tags, except those whose keys begin with `aws:`. Only AWS may set these. */
 async function copyTags(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   let token: string | undefined;
   do {
@@ -96,14 +96,14 @@ async function enableRecovery({ client, wait }: RestoreContext, { source, target
       await client.send(command());
       return;
     } catch (error) {
-      // DynamoDB prepares the backups of a new table for some minutes.
+      // For some minutes after its creation, DynamoDB refuses backups of a table.
       if (!(error instanceof ContinuousBackupsUnavailableException)) throw error;
       await wait(RECOVERY_POLL_MS);
     }
   }
 }
 
-/** DynamoDB refuses a change of time to live to the value that it has. */
+/** Enables time to live unless it is enabled. DynamoDB refuses a change to the current value. */
 async function enableTimeToLive(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   const ttlOf = async ({ TableName }: TableDescription) =>
     (await client.send(new DescribeTimeToLiveCommand({ TableName }))).TimeToLiveDescription;

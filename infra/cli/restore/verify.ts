@@ -13,7 +13,7 @@ export interface VerifyContext {
   readonly rows: RowStore;
   readonly clock: Clock;
   readonly wait: (ms: number) => Promise<unknown>;
-  /** Builds the index of a company again if it has a fault. */
+  /** If true, the search index of a company with a fault is built again. */
   readonly isRepairing: boolean;
   readonly report: (line: string) => void;
 }
@@ -21,7 +21,7 @@ export interface VerifyContext {
 const RECHECKS = 2;
 const BETWEEN_CHECKS_MS = 3_000;
 
-/** Returns the number of companies with faults. Handles one company after the other. */
+/** Checks the companies one after the other. Returns the number of companies with faults. */
 export async function verifyAll(context: VerifyContext): Promise<number> {
   let faulty = 0;
   for await (const companyId of companiesOf(context.rows)) {

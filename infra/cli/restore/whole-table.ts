@@ -1,4 +1,4 @@
-/** Restores the whole table into a new one that the service can use. Each step can be repeated after a kill. */
+/** Restores the whole table into a new one that the service can use. Each step can be repeated after the command was killed. */
 import { type CarriedDeliveries, type CarryContext, carryDeliveries, carryErasures, raiseIds } from "./carry-over.ts";
 import { describeTable, type RestoreContext, type RestoreRequest, restoreTable } from "./point-in-time.ts";
 import { applySettings, enableStream } from "./settings.ts";

@@ -88,7 +88,7 @@ export async function listProspects(
     if (isStale(rows)) continue;
     const now = context.clock.now();
     const upcoming = await Promise.all(rows.map((row) => nextAppointment(context.table, row, now)));
-    // A row may be newer than the index, so the tag has the versions of the rows that the answer shows.
+    // The tag is made from the versions of the shown rows, because a row may be newer than the search index.
     validator.tag(fingerprintOf(rows), validUntil(upcoming));
     const items = rows.map((row, i) => presentProspect(row, upcoming[i], names));
     return { items, total: matches.total, page, pageSize };
@@ -99,7 +99,10 @@ export async function listProspects(
 type Versioned = Pick<StoredProspect, "id" | "version">;
 const versionOf = ({ id, version }: Versioned): number[] => [id, version];
 
-/** The time at which the answer changes without a write, because the first of these appointments has then begun. */
+/**
+ * Returns the time at which the answer changes without a write: the first of these appointments has then begun. It is undefined if there
+ * is none.
+ */
 function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): number | undefined {
   const starts = upcoming.flatMap((appointment) =>
     appointment === undefined ? [] : [Date.parse(appointment.startAt)],

@@ -1,13 +1,14 @@
 /**
- * A digest of pairs of numbers that does not depend on their order. Each pair is hashed to four words of 32 bits, and the digest is the sum
- * of these hashes. Two different sets of pairs have the same digest with a probability of about 2^-128. It takes some 10 ns for a pair.
+ * A hash of pairs of numbers that does not depend on the order of the pairs. Each pair is hashed to four words of 32 bits, and the result
+ * is the sum of these hashes. Two different sets of pairs have the same result with a probability of about 2^-128. A pair takes about 10
+ * ns.
  */
 export class MultisetDigest {
   readonly #sums = new Int32Array(4);
 
-  /** Both numbers must be integers from 0 to 2^53. */
+  /** Adds a pair. Both numbers must be integers from 0 to 2^53. */
   add(a: number, b: number): void {
-    // The words of one pair depend on each other only by different seeds, so that no word repeats another.
+    // Each word uses another seed, so that no word repeats another one.
     const [low, high] = [a | 0, (a / WORD) | 0];
     const [low2, high2] = [b | 0, (b / WORD) | 0];
     for (let lane = 0; lane < LANES.length; lane++) {
@@ -28,7 +29,7 @@ export class MultisetDigest {
 const WORD = 2 ** 32;
 const LANES = [0x9e3779b9, 0x85ebca6b, 0xc2b2ae35, 0x27d4eb2f] as const;
 
-/** The finalizer of MurmurHash3, which changes about half of the bits of the result for each changed bit of the input. */
+/** The last steps of MurmurHash3. Each changed bit of the input changes about half of the bits of the result. */
 function mixed(word: number): number {
   let h = word;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

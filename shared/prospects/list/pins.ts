@@ -51,8 +51,8 @@ export async function mapPins(
 }
 
 /**
- * Returns numbers that depend on the ids and versions of all matches, but not on their order. A flush changes the order of pins, and pins
- * have no defined order. Hashing the pins with SHA-256 in a fixed order would need a sort, which takes longer than writing the pins.
+ * Returns numbers that depend on the ids and versions of all matches, but not on their order, because a flush changes the order of pins.
+ * A SHA-256 hash would need a fixed order, and sorting takes longer than writing the pins.
  */
 function digestOf({ segments, unflushed, total }: Pick<Matches, "segments" | "unflushed" | "total">): number[] {
   const digest = new MultisetDigest();
@@ -64,7 +64,7 @@ function digestOf({ segments, unflushed, total }: Pick<Matches, "segments" | "un
   return [total, ...digest.sums];
 }
 
-/** Returns the JSON text that follows the coordinates in a pin: the colour of this status. */
+/** Returns the JSON text after the coordinates of a pin: the colour of this status. */
 type EndOf = (statusId: number | null) => Buffer;
 
 /** Maximum number of pins in one piece of text. Such a piece compresses well and needs little memory. */

@@ -77,7 +77,7 @@ async function publishOne(context: EventContext, reads: BatchReads, record: Dyna
   try {
     await publishChanges(context, reads, [changeOf(record)]);
   } catch (error) {
-    // A row of a later release would block the stream. The stored record waits until that release runs again.
+    // A row of a later release would block the stream. The record is stored until that release runs again.
     const isNewer = error instanceof NewerShape;
     if (!isNewer && (isTransient(error) || error instanceof ConditionFailed)) throw error;
     log.error("poison record stored", errorFields(error));

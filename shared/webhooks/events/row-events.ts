@@ -23,7 +23,7 @@ import {
 } from "#shared/webhooks/events/catalogue.ts";
 
 /**
- * A row that an operator has brought back has this attribute, with the time of the restore. Its write is no event, because nobody has
+ * The attribute of a row that an operator has restored, with the time of the restore. Such a write makes no event, because no user has
  * changed the record.
  */
 export const RESTORED_AT = "restoredAt";

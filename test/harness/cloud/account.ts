@@ -1,6 +1,6 @@
 /**
- * An AWS account in one region: the resources that exist, whoever made them. Services refuse here what they refuse on AWS: a name that is
- * taken, the deletion of what is protected or in use, and settings that need another resource.
+ * Simulates an AWS account in one region: the resources that exist. It refuses what AWS services refuse: a name that is in use, the
+ * deletion of resources that are protected or in use, and settings that need another resource.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -13,23 +13,23 @@ const PARTITION = "aws";
 
 export interface Made {
   readonly type: string;
-  /** The id or name of the resource, which CloudFormation shows as physical id. */
+  /** The id or name of the resource. CloudFormation calls it physical id. */
   readonly id: string;
-  /** The settings that the resource has at the moment. */
+  /** The current settings of the resource. */
   properties: Fields;
-  /** The stack that manages the resource, and the logical id there. Undefined: no stack does. */
+  /** The stack that manages the resource, and the resource's logical id there. Undefined if no stack manages it. */
   owner: { readonly stackId: string; readonly logicalId: string } | undefined;
 }
 
 export interface Account {
   readonly resources: Made[];
-  /** The keys of objects by bucket. */
+  /** The objects by their keys, for each bucket. */
   readonly objects: Map<string, Map<string, Buffer>>;
   readonly parameters: ReadonlyMap<string, string>;
-  /** Addresses and domains from which SES may send. */
+  /** The addresses and domains from which SES may send. */
   readonly verifiedSenders: Set<string>;
   readonly concurrency: number;
-  /** Logical ids of resources that their service fails to create. */
+  /** Logical ids of resources whose creation fails. Tests add them. */
   readonly failing: Set<string>;
 }
 
@@ -54,7 +54,7 @@ export function bootstrappedAccount(): Account {
 const random = (length: number): string =>
   randomBytes(length).toString("base64url").replace(/[-_]/g, "x").slice(0, length);
 
-/** Types whose id AWS chooses, because the template cannot name them. */
+/** Ids that AWS chooses, by resource type. A template cannot choose them. */
 const chosenIds: Readonly<Record<string, (stackName: string) => string>> = {
   "AWS::ApiGateway::Deployment": () => random(6).toLowerCase(),
   "AWS::ApiGateway::RestApi": () => random(10).toLowerCase(),
@@ -64,7 +64,7 @@ const chosenIds: Readonly<Record<string, (stackName: string) => string>> = {
   "AWS::Lambda::EventSourceMapping": () => randomUUID(),
 };
 
-/** Returns the name that the template gives to the resource, or undefined. */
+/** Returns the name that the template gives to the resource. Returns undefined if it gives none. */
 export function givenName(type: string, properties: Fields): string | undefined {
   const parts = specOf(type).primaryIdentifier.map((name) => properties[name]);
   return parts.length > 0 && parts.every((part) => typeof part === "string")
@@ -72,7 +72,7 @@ export function givenName(type: string, properties: Fields): string | undefined 
     : ownName(type, properties);
 }
 
-/** Types whose primary identifier is an id or an ARN, and which have a name that must be unique too. */
+/** Returns the name of resources whose main identifier is an id or an ARN, but whose name must be unique too. */
 function ownName(type: string, { QueueName, TopicName, StageName, RestApiId }: Fields): string | undefined {
   if (type === "AWS::SQS::Queue" && typeof QueueName === "string") return QueueName;
   if (type === "AWS::SNS::Topic" && typeof TopicName === "string") return TopicName;
@@ -96,7 +96,7 @@ export function find(account: Account, type: string, id: string): Made | undefin
 const arn = (service: string, resource: string): string =>
   `arn:${PARTITION}:${service}:${REGION}:${ACCOUNT}:${resource}`;
 
-/** Returns what `Ref` returns, if it is not the id. */
+/** The values of `Ref` that differ from the resource's id, by type. */
 const references: Readonly<Record<string, (made: Made) => string>> = {
   "AWS::SQS::Queue": ({ id }) => `https://sqs.${REGION}.amazonaws.com/${ACCOUNT}/${id}`,
   "AWS::SNS::Topic": ({ id }) => arn("sns", id),
@@ -120,7 +120,7 @@ const attributes: Readonly<Record<string, (made: Made) => string>> = {
   "AWS::SNS::Topic.TopicName": ({ id }) => id,
 };
 
-/** Returns an attribute, which the specification of the type lists. */
+/** Returns an attribute of a resource. The specification of its type lists the attributes. */
 export function attributeOf(made: Made, attribute: string): string {
   const known = attributes[`${made.type}.${attribute}`];
   if (known !== undefined) return known(made);
@@ -135,12 +135,12 @@ export function attributeOf(made: Made, attribute: string): string {
 
 export const nameOfArn = (value: unknown): string => String(value).split(/[:/]/).at(-1) ?? "";
 
-/** Returns the names of the settings that differ. */
+/** Returns the names of the settings that differ between `before` and `after`. */
 export const differences = (before: Fields, after: Fields): string[] =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
     (name) => !isDeepStrictEqual(before[name], after[name]),
   );
 
-/** The queues to which a bucket sends notifications. */
+/** Returns the names of the queues to which a bucket sends notifications. */
 export const notifiedQueues = (properties: Fields): string[] =>
   listed(at(properties, "NotificationConfiguration", "QueueConfigurations")).map((one) => nameOfArn(at(one, "Queue")));

@@ -1,4 +1,4 @@
-/** The actions of the local CloudFormation endpoint, as the command `cdk` and the AWS SDK call them. */
+/** The actions of the simulated CloudFormation, as the command `cdk` and the AWS SDK call them. */
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Fields } from "../../infra/template.ts";
@@ -20,7 +20,7 @@ interface ChangeSet {
 
 export interface CloudFormation extends Cloud {
   readonly changeSets: ChangeSet[];
-  /** The names of all actions that were called, in their order. */
+  /** The names of all called actions, in order. */
   readonly calls: string[];
 }
 
@@ -86,7 +86,7 @@ export const actions: Readonly<Record<string, Action>> = {
     }
     changeSet.executed = true;
     deploy(cloud, changeSet.stack, changeSet.plan);
-    // The other change sets of the stack no longer fit it.
+    // The other change sets of the stack are outdated now.
     const others = cloud.changeSets.filter(({ stack }) => stack !== changeSet.stack);
     cloud.changeSets.splice(0, cloud.changeSets.length, ...others);
     return {};
@@ -101,7 +101,7 @@ export const actions: Readonly<Record<string, Action>> = {
 const isLive = ({ status }: Stack): boolean => status !== "DELETE_COMPLETE";
 const isNamed = ({ id, name }: Stack, wanted: string | undefined): boolean => id === wanted || name === wanted;
 
-/** A deleted stack can be found by its id only. */
+/** Finds a stack. A deleted stack can be found only by its id. */
 function stackOf({ stacks }: CloudFormation, name: string | undefined): Stack {
   const found =
     stacks.find((stack) => stack.id === name) ?? stacks.find((stack) => isLive(stack) && stack.name === name);
@@ -145,7 +145,7 @@ function changeSetOf(cloud: CloudFormation, query: Query): ChangeSet {
   return found;
 }
 
-/** States in which a stack can be updated. */
+/** The states in which a stack can be updated. */
 const STABLE = new Set(["CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE"]);
 
 const NO_CHANGES =
@@ -181,7 +181,7 @@ function createChangeSet(cloud: CloudFormation, query: Query): XmlValue {
   return { Id: changeSet.id, StackId: stack.id };
 }
 
-/** Returns the resources whose definition differs, and one entry if anything else of the template does. */
+/** Returns the resources whose definition differs. If anything else in the template differs, one more entry is returned. */
 function changesOf(cloud: CloudFormation, stack: Stack, plan: Plan): XmlValue[] {
   const before: Template["Resources"] = stack.template?.Resources ?? {};
   const after = plan.template.Resources;

@@ -1,4 +1,4 @@
-/** Creates, changes and deletes single resources of the account, by the rules of their type. */
+/** Creates, changes and deletes single resources of the simulated account, by the rules of their type. */
 import type { Fields } from "../../infra/template.ts";
 import { type Account, find, givenName, type Made, newName, ServiceError } from "./account.ts";
 import { serviceRules } from "./service-rules.ts";

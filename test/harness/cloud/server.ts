@@ -1,6 +1,6 @@
 /**
- * A local endpoint for `AWS_ENDPOINT_URL` with the services that a deployment calls: CloudFormation, STS, the parameter store of SSM, and
- * the part of S3 that stores assets. It answers at once, so the command `cdk` never waits for it.
+ * A local endpoint for `AWS_ENDPOINT_URL` with the services that a deployment uses: CloudFormation, STS, Parameter Store, and the part of
+ * S3 that stores assets. It answers immediately, so the command `cdk` never waits for it.
  */
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";

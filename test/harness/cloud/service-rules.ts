@@ -1,9 +1,9 @@
-/** What AWS's services refuse when CloudFormation creates, changes or deletes a resource of theirs. */
+/** The rules by which AWS services refuse to create, change or delete a resource for CloudFormation. */
 import { at, type Fields, listed } from "../../infra/template.ts";
 import { type Account, find, type Made, nameOfArn, notifiedQueues, REGION, ServiceError } from "./account.ts";
 
 interface Rules {
-  /** @param made the resource if it exists, and its settings change */
+  /** @param made the existing resource, if its settings change */
   readonly create?: (account: Account, properties: Fields, made?: Made) => void;
   readonly remove?: (account: Account, made: Made) => void;
 }
@@ -19,7 +19,7 @@ const of = (account: Account, type: string): Made[] => account.resources.filter(
 const mappingsOf = (account: Account, test: (properties: Fields) => boolean): Made[] =>
   of(account, "AWS::ApiGateway::BasePathMapping").filter(({ properties }) => test(properties));
 
-/** Lambda refuses a reservation that leaves fewer unreserved executions in the account. */
+/** Number of executions that must not be reserved. Lambda refuses a reservation that leaves fewer of them in the account. */
 const UNRESERVED = 100;
 
 export const serviceRules: Readonly<Record<string, Rules>> = {

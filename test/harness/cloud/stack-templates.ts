@@ -1,4 +1,6 @@
-/** Deploys synthesized templates to a local account without the command `cdk`, for tests of what CloudFormation does with them. */
+/**
+ * Deploys synthesized templates to a simulated account without the command `cdk`. Tests use it to see what CloudFormation does with them.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DeployConfig } from "../../../infra/settings/config.ts";
@@ -13,7 +15,7 @@ export interface StackTexts {
   readonly service: string;
 }
 
-/** Returns the templates as the synthesis wrote them. */
+/** Returns the texts of the synthesized templates. */
 export function textsOf({ directory }: Template, { stage }: Pick<DeployConfig, "stage">): StackTexts {
   const read = (name: string) => readFileSync(join(directory, `${name}.template.json`), "utf8");
   return { data: read(`${stackNameOf(stage)}-Data`), service: read(stackNameOf(stage)) };
@@ -36,7 +38,7 @@ export function deployText(cloud: Cloud, name: string, text: string, options: Pa
   return stack;
 }
 
-/** Puts an object into the bucket of `cdk bootstrap` for each asset, as the command `cdk` does before it deploys. */
+/** Puts an object for each asset into the bucket of `cdk bootstrap`, as the command `cdk` does before it deploys. */
 function storeAssets({ objects }: Account, text: string): void {
   const bucket = objects.get(`cdk-hnb659fds-assets-${ACCOUNT}-${REGION}`);
   for (const [, key = ""] of text.matchAll(/"S3Key": ?"([^"]+)"/g)) bucket?.set(key, Buffer.from("zip"));

@@ -1,4 +1,4 @@
-/** The stacks of the local CloudFormation endpoint: their states, events, exports, and the work of a deployment or a deletion. */
+/** The stacks of the simulated CloudFormation: their states, events and exports, and the work of a deployment or a deletion. */
 import { randomUUID } from "node:crypto";
 import { type Fields, listed } from "../../infra/template.ts";
 import {
@@ -30,7 +30,7 @@ export interface StackEvent {
 
 interface Deployed {
   readonly made: Made;
-  /** The settings as the last template gave them. */
+  /** The settings in the last template. */
   readonly properties: Fields;
   readonly resource: Resource;
 }
@@ -69,7 +69,7 @@ export interface Plan {
 }
 
 let ticks = Date.now();
-/** Every event has another time, so that clients see them in order. */
+/** Returns the current time. Each event gets another time, so that clients see the events in order. */
 export const now = (): string => {
   ticks = Math.max(ticks + 1, Date.now());
   return new Date(ticks).toISOString();
@@ -115,19 +115,19 @@ function setStatus(stack: Stack, status: string, reason?: string): void {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Returns the existing resource that the plan would import, or undefined. */
+/** Returns the existing resource that the plan would import. Returns undefined if there is none. */
 export function importable({ account }: Cloud, plan: Plan, id: string): Made | undefined {
   const resource = plan.template.Resources[id];
   if (!plan.importsExisting || resource === undefined) return undefined;
   const { Type, Properties, DeletionPolicy = "Delete" } = resource;
-  // Only a name that the template gives literally counts.
+  // A name counts only if the template contains it as a literal text.
   const name = givenName(Type, Properties);
   const found = name === undefined ? undefined : find(account, Type, name);
   if (found === undefined || found.owner !== undefined || !DeletionPolicy.startsWith("Retain")) return undefined;
   return found;
 }
 
-/** Executes a plan. A fault undoes everything, as CloudFormation does; the stack's status says how it ended. */
+/** Executes a plan. After a fault everything is undone, as CloudFormation does. The stack's status shows the result. */
 export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
   const isNew = stack.template === undefined;
   const verb = isNew ? "CREATE" : "UPDATE";
@@ -150,7 +150,7 @@ export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
     const failed = isNew ? "ROLLBACK" : "UPDATE_ROLLBACK";
     setStatus(stack, `${failed}_IN_PROGRESS`, messageOf(error));
     const left = undo.toReversed().filter((step) => !isDone(step));
-    // After a failed update, a new resource that cannot be deleted is only left behind.
+    // After a failed update, a new resource that cannot be deleted remains without further consequences.
     setStatus(stack, isNew && left.length > 0 ? `${failed}_FAILED` : `${failed}_COMPLETE`);
     if (isNew) stack.text = plan.text;
     return;
@@ -234,7 +234,7 @@ function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, un
   }
 }
 
-/** A resource with a name of its own cannot be replaced, because the new one would need the name of the old one. */
+/** Throws if a resource with a name must be replaced, because the new resource would need the name that the old one still has. */
 function refuseNamedReplacement(current: Deployed | undefined, type: string, properties: Fields): void {
   const name = givenName(type, properties);
   if (current === undefined || name === undefined || current.resource.Type !== type || current.made.id !== name) return;
@@ -243,7 +243,7 @@ function refuseNamedReplacement(current: Deployed | undefined, type: string, pro
   );
 }
 
-/** CloudFormation deletes what a failed deployment created, unless the deletion policy is `Retain`. */
+/** Deletes a resource that a failed deployment has created, unless its deletion policy is `Retain`. */
 function undoCreation({ account }: Cloud, stack: Stack, made: Made, { DeletionPolicy }: Resource): void {
   const log = (status: string, reason?: string) =>
     record(stack, made.owner?.logicalId ?? "", made.type, made.id, status, reason);
@@ -261,7 +261,7 @@ function undoCreation({ account }: Cloud, stack: Stack, made: Made, { DeletionPo
   }
 }
 
-/** Deletes or retains what the new template does not have, and what it replaced. */
+/** Deletes or retains the resources that the new template does not contain, and those that were replaced. */
 function cleanUp(cloud: Cloud, stack: Stack, before: Stack["resources"], after: Stack["resources"]): void {
   const gone = [...before].filter(([id, { made }]) => after.get(id)?.made !== made);
   if (gone.length > 0) setStatus(stack, "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS");
@@ -271,7 +271,7 @@ function cleanUp(cloud: Cloud, stack: Stack, before: Stack["resources"], after: 
   }
 }
 
-/** @returns whether the resource no longer belongs to the stack */
+/** @returns true if the resource no longer belongs to the stack */
 function discard(cloud: Cloud, stack: Stack, id: string, { made }: Deployed, policy: string | undefined): boolean {
   const log = (status: string, reason?: string) => record(stack, id, made.type, made.id, status, reason);
   if (policy?.startsWith("Retain")) {
@@ -320,7 +320,7 @@ function userOf({ stacks }: Cloud, stack: Stack, name: string | undefined): { na
   return user === undefined || name === undefined ? undefined : { name, by: user.name };
 }
 
-/** Refuses to change or remove an export that another stack imports, and to export a name twice. */
+/** Throws if an export that another stack imports would be changed or removed, or if two exports have the same name. */
 function checkExports(cloud: Cloud, stack: Stack, outputs: Stack["outputs"]): void {
   for (const { ExportName, OutputValue } of stack.outputs) {
     const same = outputs.find((output) => output.ExportName === ExportName);

@@ -1,11 +1,11 @@
-/** Checks CloudFormation templates as CloudFormation does before a deployment, orders their resources, and resolves their functions. */
+/** Checks CloudFormation templates as CloudFormation does before a deployment. Also orders their resources and resolves their functions. */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { type Fields, isFields, listed } from "../../infra/template.ts";
 import { specOf } from "./spec.ts";
 
 const Policy = z.optional(z.enum(["Delete", "Retain", "RetainExceptOnCreate", "Snapshot"]));
-/** Strict, because CloudFormation refuses unknown attributes of a resource. */
+/** The schema accepts no other attributes, because CloudFormation refuses unknown attributes of a resource. */
 const Resource = z.strictObject({
   Type: z.string(),
   Properties: z._default(z.record(z.string(), z.unknown()), {}),
@@ -49,7 +49,7 @@ export type Template = z.infer<typeof Template>;
 /** https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html */
 const limits = { inlineBytes: 51_200, storedBytes: 1_000_000, resources: 500, outputs: 200, parameters: 200 } as const;
 
-/** An error that the client of CloudFormation sees, with the code of the AWS API. */
+/** An error that a client of CloudFormation gets, with the code of the AWS API. */
 export class ValidationError extends Error {
   readonly code: string;
 
@@ -59,7 +59,7 @@ export class ValidationError extends Error {
   }
 }
 
-/** @param isStored whether the template came from S3, where it may be larger than in a request */
+/** @param isStored true if the template comes from S3, where it may be larger than in a request */
 export function readTemplate(text: string, isStored: boolean): Template {
   const bytes = Buffer.byteLength(text);
   const most = isStored ? limits.storedBytes : limits.inlineBytes;
@@ -78,7 +78,7 @@ export function readTemplate(text: string, isStored: boolean): Template {
   return template.data;
 }
 
-/** The pseudo parameters. Their values are those of the stack. */
+/** Matches the pseudo parameters of CloudFormation. The stack determines their values. */
 const PSEUDO = /^AWS::(?:AccountId|NotificationARNs|NoValue|Partition|Region|StackId|StackName|URLSuffix)$/;
 
 interface Reference {
@@ -86,7 +86,7 @@ interface Reference {
   readonly attribute?: string;
 }
 
-/** Returns every reference within a value: Ref, Fn::GetAtt, and both within Fn::Sub. */
+/** Returns every reference within a value: Ref, Fn::GetAtt, and both of them within Fn::Sub. */
 function references(value: unknown): Reference[] {
   if (Array.isArray(value)) return value.flatMap(references);
   if (!isFields(value)) return [];
@@ -139,7 +139,7 @@ function checkReferences({ Resources, Parameters, Conditions, Outputs, Rules }: 
   if (missing !== undefined) throw new ValidationError(`Template format error: Unresolved condition ${missing}`);
 }
 
-/** Returns the other resources that a resource names, which CloudFormation creates before it. */
+/** Returns the other resources that a resource needs. CloudFormation creates them before it. */
 export function neededBy(Resources: Template["Resources"], id: string): Set<string> {
   const { Properties, DependsOn } = Resources[id] ?? { Properties: {}, DependsOn: [] };
   const needed = [...references(Properties).map(({ to }) => to), ...listed(DependsOn).map(String)];
@@ -168,7 +168,7 @@ export interface Scope {
   readonly template: Template;
   /** The values of parameters and pseudo parameters. */
   readonly parameters: Fields;
-  /** Returns the value of `Ref` or, with an attribute, of `Fn::GetAtt`. */
+  /** Returns the value of `Ref`. With an attribute, it returns the value of `Fn::GetAtt`. */
   readonly resource: (logicalId: string, attribute?: string) => unknown;
   readonly importValue: (name: string) => string;
 }
@@ -191,7 +191,7 @@ function resolve(value: unknown, scope: Scope): unknown {
     name !== undefined &&
     (name === "Ref" || name === "Condition" || name.startsWith("Fn::"))
   ) {
-    // A property may have the name `Condition`, such as the condition of a policy's statement.
+    // A property may also have the name `Condition`, for example in a policy's statement.
     if (name !== "Condition") return call(name, argument, scope);
     if (typeof argument === "string") return condition(argument, scope);
   }
