@@ -2,7 +2,7 @@
 import type { Fields } from "../../infra/template.ts";
 import { type Account, find, givenName, type Made, newName, ServiceError } from "./account.ts";
 import { serviceRules } from "./service-rules.ts";
-import { propertyFaults } from "./spec.ts";
+import { propertyFaults, specOf } from "./spec.ts";
 
 export function create(
   account: Account,
@@ -18,7 +18,7 @@ export function create(
   const id = givenName(type, properties) ?? newName(type, stackName, owner.logicalId);
   if (find(account, type, id) !== undefined) throw new ServiceError(`${type} ${id} already exists`);
   serviceRules[type]?.create?.(account, properties);
-  const made: Made = { type, id, properties, owner };
+  const made: Made = { type, id, properties: named(type, id, properties), owner };
   account.resources.push(made);
   if (type === "AWS::S3::Bucket") account.objects.set(id, new Map());
   return made;
@@ -27,7 +27,14 @@ export function create(
 export function change(account: Account, made: Made, properties: Fields): void {
   check(made.type, properties);
   serviceRules[made.type]?.create?.(account, properties, made);
-  made.properties = properties;
+  made.properties = named(made.type, made.id, properties);
+}
+
+/** Adds the name that AWS gave to the resource, which is a setting of the resource like one of the template. */
+function named(type: string, id: string, properties: Fields): Fields {
+  const { primaryIdentifier, properties: known } = specOf(type);
+  const [name, ...more] = primaryIdentifier;
+  return name !== undefined && more.length === 0 && name in known ? { [name]: id, ...properties } : properties;
 }
 
 function check(type: string, properties: Fields): void {

@@ -196,8 +196,7 @@ function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, un
     log(existing, "IMPORT_COMPLETE");
     return { made: existing, properties, resource };
   }
-  const before = plan.revertsDrift ? current?.made.properties : current?.properties;
-  const changed = differences(before ?? {}, properties);
+  const changed = changedSettings(plan, current, properties);
   if (current !== undefined && current.resource.Type === Type && changed.length === 0) {
     return { ...current, properties, resource };
   }
@@ -232,6 +231,13 @@ function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, un
     log(current?.made, current === undefined ? "CREATE_FAILED" : "UPDATE_FAILED", messageOf(error));
     throw new Error(`The following resource(s) failed: [${id}]: ${messageOf(error)}`, { cause: error });
   }
+}
+
+/** A setting has drifted if the template names it and the resource has another value. */
+function changedSettings({ revertsDrift }: Plan, current: Deployed | undefined, properties: Fields): string[] {
+  const actual = current?.made.properties ?? {};
+  const drifted = differences(actual, properties).filter((name) => revertsDrift && name in properties);
+  return [...new Set([...drifted, ...differences(current?.properties ?? {}, properties)])];
 }
 
 /** Throws if a resource with a name must be replaced, because the new resource would need the name that the old one still has. */

@@ -1,0 +1,109 @@
+/** Runs the deployment commands of docs/deploy.md with the real command `cdk`, against one endpoint for all AWS services. */
+import { spawn } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { CloudFormationClient, UpdateTerminationProtectionCommand } from "@aws-sdk/client-cloudformation";
+import { root } from "../../../infra/build/bundle.ts";
+import { readConfig } from "../../../infra/settings/config.ts";
+import { createStacks } from "../../../infra/stack/stacks.ts";
+import { createApp, functionFiles } from "../../../infra/synth.ts";
+
+const cdk = join(root, "node_modules/aws-cdk/bin/cdk");
+
+export interface Deployment {
+  /** Synthesizes the stacks. The following commands use them. */
+  synthesize(context: Readonly<Record<string, unknown>>): void;
+  /** Changes the code of one function for the following synthesis. */
+  changeCode(file: string): void;
+  /** Runs a command of the document. `Canvassing` in it means the stack of the stage. */
+  run(command: string): Promise<{ readonly code: number | null; readonly output: string }>;
+}
+
+/**
+ * @param directory an empty directory for assemblies
+ * @param environment the endpoint, the region and the credentials
+ */
+export function deploymentOf(stage: string, directory: string, environment: NodeJS.ProcessEnv): Deployment {
+  const bundles = join(directory, "bundles");
+  let assembly = "";
+  let count = 0;
+  const write = (file: string, code: string): void => {
+    mkdirSync(join(bundles, file), { recursive: true });
+    writeFileSync(join(bundles, file, "index.mjs"), code);
+  };
+  // A deployment does not run the code, so any text will do.
+  for (const file of functionFiles()) write(file, `// ${file}`);
+  const env = {
+    PATH: process.env.PATH,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+    HOME: directory,
+    CI: "true",
+    ...environment,
+    // The command answers its own questions, looks for no news, and reports its use to nobody.
+    CDK_YES: "true",
+    CDK_REQUIRE_APPROVAL: "never",
+    CDK_NOTICES: "false",
+    CDK_DISABLE_CLI_TELEMETRY: "true",
+  };
+  return {
+    synthesize(context) {
+      count += 1;
+      assembly = join(directory, `assembly-${count}`);
+      const app = createApp({
+        outdir: assembly,
+        treeMetadata: false,
+        analyticsReporting: false,
+        builtinCloudFormationValidation: false,
+      });
+      createStacks(app, readConfig({ ...context, stage }), bundles);
+      app.synth();
+    },
+    changeCode: (file) => write(file, `// ${file}, changed ${count} times`),
+    async run(command) {
+      const words = command.replaceAll("Canvassing", `Canvassing-${stage}`).split(" ");
+      if (words[0] === "aws") return updateProtection(words, environment);
+      const [npx, name, ...rest] = words;
+      if (npx !== "npx" || name !== "cdk") throw new Error(`the test cannot run: ${command}`);
+      const child = spawn(process.execPath, [cdk, ...rest], { cwd: directory, env: { ...env, CDK_APP: assembly } });
+      const closed = new Promise<number | null>((resolve) => child.on("close", resolve));
+      const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+      return { code, output: `${command}\n${out}${err}` };
+    },
+  };
+}
+
+/** Does what `aws cloudformation update-termination-protection` does, because the AWS CLI is no npm package. */
+async function updateProtection(
+  words: readonly string[],
+  { AWS_ENDPOINT_URL: endpoint }: NodeJS.ProcessEnv,
+): Promise<{ code: number; output: string }> {
+  const [, service, action, option, StackName, flag, ...more] = words;
+  const form = [service, action, option, flag].join(" ");
+  if (
+    form !== "cloudformation update-termination-protection --stack-name --no-enable-termination-protection" ||
+    more.length > 0
+  ) {
+    throw new Error(`the test cannot run: ${words.join(" ")}`);
+  }
+  const client = new CloudFormationClient({ ...(endpoint !== undefined && { endpoint }) });
+  await client.send(new UpdateTerminationProtectionCommand({ StackName, EnableTerminationProtection: false }));
+  return { code: 0, output: words.join(" ") };
+}
+
+/** Returns the commands of the shell blocks below a heading of docs/deploy.md. */
+export function documented(heading: string): string[] {
+  const section = sections().find((part) => part.startsWith(`${heading}\n`));
+  if (section === undefined) throw new Error(`docs/deploy.md has no section ${heading}`);
+  return [...section.matchAll(/^```sh aws\n([\s\S]*?)^```$/gm)].flatMap(([, lines = ""]) => lines.trim().split("\n"));
+}
+
+/** Returns the keys of the context in the JSON block below a heading of docs/deploy.md. */
+export function documentedContext(heading: string): string[] {
+  const section = sections().find((part) => part.startsWith(`${heading}\n`)) ?? "";
+  const [, block = "{}"] = /^```json\n([\s\S]*?)^```$/m.exec(section) ?? [];
+  const { context }: { context?: object } = JSON.parse(block);
+  return Object.keys(context ?? {});
+}
+
+const sections = (): string[] => readFileSync(join(root, "docs/deploy.md"), "utf8").split(/^##? /m);

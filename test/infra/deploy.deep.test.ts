@@ -1,0 +1,237 @@
+/**
+ * Deploys, updates, destroys and adopts both stacks with the real command `cdk` and the commands of docs/deploy.md. The endpoint is a local
+ * one that follows the rules of CloudFormation (test/harness/cloud), or the one that `AWS_ENDPOINT_URL` names.
+ */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  CloudFormationClient,
+  DescribeStacksCommand,
+  paginateDescribeStackEvents,
+  paginateListStackResources,
+  type Stack,
+  type StackEvent,
+} from "@aws-sdk/client-cloudformation";
+import { GetBucketNotificationConfigurationCommand, S3Client } from "@aws-sdk/client-s3";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { type Deployment, deploymentOf, documented, documentedContext } from "../harness/cloud/cdk-command.ts";
+import { type LocalCloud, serveCloud } from "../harness/cloud/server.ts";
+
+const STAGE = "deploy-test";
+const [SERVICE, DATA] = [`Canvassing-${STAGE}`, `Canvassing-${STAGE}-Data`];
+const given = process.env.AWS_ENDPOINT_URL;
+
+let local: LocalCloud | undefined;
+let deployment: Deployment;
+let cloudFormation: CloudFormationClient;
+let s3: S3Client;
+let ids: Readonly<Record<"data" | "service", string>>;
+let settings: Record<string, string> = { alarmEmail: "operator@example.com" };
+
+beforeAll(async () => {
+  if (given === undefined) {
+    local = await serveCloud();
+    for (const [name, value] of Object.entries({
+      AWS_ENDPOINT_URL: local.endpoint,
+      AWS_REGION: "eu-west-1",
+      AWS_ACCESS_KEY_ID: "local",
+      AWS_SECRET_ACCESS_KEY: "local",
+    })) {
+      vi.stubEnv(name, value);
+    }
+    const certificate = "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd";
+    settings = { ...settings, domain: "api.example.com", certificate };
+  }
+  const aws = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith("AWS_")));
+  deployment = deploymentOf(STAGE, mkdtempSync(join(tmpdir(), "canvassing-deploy-")), aws);
+  cloudFormation = new CloudFormationClient();
+  s3 = new S3Client({ forcePathStyle: true });
+  if (given !== undefined) await succeed("npx cdk bootstrap");
+});
+afterAll(() => {
+  local?.stop();
+  vi.unstubAllEnvs();
+});
+
+async function succeed(...commands: readonly string[]): Promise<void> {
+  for (const command of commands) {
+    const { code, output } = await deployment.run(command);
+    expect(code, output.slice(-3_000)).toBe(0);
+  }
+}
+
+async function stackOf(name: string): Promise<Stack> {
+  const { Stacks } = await cloudFormation.send(new DescribeStacksCommand({ StackName: name }));
+  const [stack] = Stacks ?? [];
+  if (stack === undefined) throw new Error(`there is no stack ${name}`);
+  return stack;
+}
+
+async function eventsOf(name: string): Promise<StackEvent[]> {
+  const events: StackEvent[] = [];
+  for await (const page of paginateDescribeStackEvents({ client: cloudFormation }, { StackName: name })) {
+    events.push(...(page.StackEvents ?? []));
+  }
+  return events;
+}
+
+/** Returns the physical id of each resource by its logical id. */
+async function resourcesOf(name: string): Promise<Map<string, string>> {
+  const resources = new Map<string, string>();
+  for await (const page of paginateListStackResources({ client: cloudFormation }, { StackName: name })) {
+    for (const { LogicalResourceId = "", PhysicalResourceId = "" } of page.StackResourceSummaries ?? []) {
+      resources.set(LogicalResourceId, PhysicalResourceId);
+    }
+  }
+  return resources;
+}
+
+/** Returns the resources that CloudFormation retained when it deleted the stack. */
+const retainedBy = async (stackId: string): Promise<StackEvent[]> =>
+  (await eventsOf(stackId)).filter(({ ResourceStatus }) => ResourceStatus === "DELETE_SKIPPED");
+
+const both = async <T>(read: (name: string) => Promise<T>): Promise<[T, T]> => [await read(DATA), await read(SERVICE)];
+
+const outputOf = ({ Outputs = [] }: Stack, name: string): string =>
+  Outputs.find(({ OutputKey }) => OutputKey === name)?.OutputValue ?? "";
+
+/** The queue to which the bucket sends notifications. */
+async function notifiedQueue(Bucket: string): Promise<string | undefined> {
+  const { QueueConfigurations } = await s3.send(new GetBucketNotificationConfigurationCommand({ Bucket }));
+  return QueueConfigurations?.[0]?.QueueArn?.split(":").at(-1);
+}
+
+const cdkOnly = (commands: readonly string[]): string[] =>
+  commands.filter((command) => /^npx cdk (?!bootstrap)|^aws /.test(command));
+
+it("the first deployment creates both stacks", async () => {
+  deployment.synthesize(settings);
+  const commands = cdkOnly(documented("Deploy, destroy, and adopt existing data"));
+  expect(commands).toEqual(["npx cdk deploy --all"]);
+  await succeed(...commands);
+  const [data, service] = await both(stackOf);
+  expect([data.StackStatus, service.StackStatus]).toEqual(["CREATE_COMPLETE", "CREATE_COMPLETE"]);
+  expect(data.EnableTerminationProtection).toBe(true);
+  ids = { data: data.StackId ?? "", service: service.StackId ?? "" };
+  if (local !== undefined) expect(outputOf(service, "ApiUrl")).toBe("https://api.example.com");
+});
+
+it("a second deployment changes nothing", async () => {
+  const before = await both(eventsOf);
+  local?.cloudFormation.calls.splice(0);
+  deployment.synthesize(settings);
+  await succeed("npx cdk deploy --all");
+  expect(await both(eventsOf)).toEqual(before);
+  expect(local?.cloudFormation.calls ?? []).not.toContain("ExecuteChangeSet");
+});
+
+it("an update changes only the function whose code is new", async () => {
+  const [before, resources] = [await both(eventsOf), await both(resourcesOf)];
+  deployment.changeCode("prospects/list");
+  deployment.synthesize(settings);
+  await succeed("npx cdk deploy --all");
+  const [data, service] = await both(eventsOf);
+  expect(data).toEqual(before[0]);
+  const events = service.slice(0, service.length - before[1].length);
+  const changed = new Set(events.map(({ LogicalResourceId = "" }) => LogicalResourceId));
+  changed.delete(SERVICE);
+  expect([...changed]).toEqual([expect.stringMatching(/ProspectsList(?:Function)?[0-9A-F]{8}$/)]);
+  // Nothing has another physical id, so nothing was replaced.
+  expect(await both(resourcesOf)).toEqual(resources);
+});
+
+it("the service can be destroyed and deployed again with the same data and the same domain", async () => {
+  const [data, service] = await both(resourcesOf);
+  const target = outputOf(await stackOf(DATA), "DomainTarget");
+  await succeed(...cdkOnly(documented("Destroy the service")));
+  const gone = await stackOf(ids.service);
+  expect(gone.StackStatus).toBe("DELETE_COMPLETE");
+  expect(await retainedBy(ids.service)).toEqual([]);
+  await succeed("npx cdk deploy --all");
+  expect(await resourcesOf(DATA)).toEqual(data);
+  const again = await resourcesOf(SERVICE);
+  const api = [...again.keys()].find((id) => /^Api[0-9A-F]{8}$/.test(id)) ?? "";
+  expect(again.get(api)).not.toBe(service.get(api));
+  expect(outputOf(await stackOf(DATA), "DomainTarget")).toBe(target);
+  if (local !== undefined) expect(outputOf(await stackOf(SERVICE), "ApiUrl")).toBe("https://api.example.com");
+});
+
+it("destroying everything retains exactly what the document lists", async () => {
+  const refused = await deployment.run("npx cdk destroy --all");
+  expect(refused.code).toBe(1);
+  expect(refused.output).toContain("TerminationProtection is enabled");
+  expect((await stackOf(DATA)).StackStatus).toBe("CREATE_COMPLETE");
+  await expect(stackOf(SERVICE)).rejects.toThrow("does not exist");
+  await succeed(...cdkOnly(documented("Destroy the data stack")));
+  expect((await stackOf(ids.data)).StackStatus).toBe("DELETE_COMPLETE");
+  const kept = await retainedBy(ids.data);
+  expect(kept.map(({ ResourceType }) => ResourceType).toSorted()).toEqual([
+    "AWS::ApiGateway::Account",
+    ...(local === undefined ? [] : ["AWS::ApiGateway::DomainName"]),
+    "AWS::Cognito::UserPool",
+    "AWS::Cognito::UserPoolClient",
+    "AWS::DynamoDB::Table",
+    "AWS::IAM::Role",
+    "AWS::KMS::Key",
+    "AWS::S3::Bucket",
+    "AWS::SQS::Queue",
+    "AWS::SQS::Queue",
+  ]);
+  if (local === undefined) return;
+  const left = local.account.resources.filter(({ owner }) => owner?.stackId !== "CDKToolkit");
+  expect(left.map(({ id }) => id).toSorted()).toEqual(
+    kept.map(({ PhysicalResourceId }) => PhysicalResourceId).toSorted(),
+  );
+});
+
+it("a new deployment adopts them with the commands of the document", async () => {
+  const retained = new Map(
+    (await retainedBy(ids.data)).map(({ ResourceType = "", PhysicalResourceId = "" }) => [
+      ResourceType,
+      PhysicalResourceId,
+    ]),
+  );
+  const of = (type: string): string => retained.get(type) ?? "";
+  const [, , , region, account] = ids.data.split(":");
+  const adopted: Record<string, string> = {
+    table: of("AWS::DynamoDB::Table"),
+    bucket: of("AWS::S3::Bucket"),
+    secretsKey: `arn:aws:kms:${region}:${account}:key/${of("AWS::KMS::Key")}`,
+    userPool: of("AWS::Cognito::UserPool"),
+    userPoolClient: of("AWS::Cognito::UserPoolClient"),
+  };
+  expect(documentedContext("Adopt existing data")).toEqual(Object.keys(adopted));
+  const oldQueue = await notifiedQueue(adopted.bucket ?? "");
+  deployment.synthesize({ ...settings, ...adopted });
+
+  const [adopt = "", revert = "", ...more] = cdkOnly(documented("Adopt existing data"));
+  expect(more).toEqual([]);
+  const refused = await deployment.run(adopt.replace(" --import-existing-resources", ""));
+  expect(refused.output).toContain("already exists");
+  expect((await stackOf(DATA)).StackStatus).toBe("ROLLBACK_COMPLETE");
+  const [unprotect = ""] = cdkOnly(documented("Destroy the data stack"));
+  await succeed(unprotect);
+
+  await succeed(adopt);
+  const data = await resourcesOf(DATA);
+  expect([...data.values()]).toEqual(expect.arrayContaining([adopted.table, adopted.bucket]));
+  const service = await stackOf(SERVICE);
+  expect(outputOf(service, "TableName")).toBe(adopted.table);
+  expect(outputOf(service, "BucketName")).toBe(adopted.bucket);
+  expect(outputOf(service, "UserPoolId")).toBe(adopted.userPool);
+  expect(outputOf(service, "SecretsKeyArn")).toBe(adopted.secretsKey);
+  if (local !== undefined) expect([...data.values()]).toContain("api.example.com");
+
+  // The import leaves the notifications of the bucket as they are. The second command corrects them.
+  expect(await notifiedQueue(adopted.bucket ?? "")).toBe(oldQueue);
+  await succeed(revert);
+  const [, queue] = [...data].find(([id]) => id.startsWith("ImportsQueue") && !id.includes("Policy")) ?? [];
+  expect(queue).toBeDefined();
+  expect(queue).toContain(await notifiedQueue(adopted.bucket ?? ""));
+  expect(await notifiedQueue(adopted.bucket ?? "")).not.toBe(oldQueue);
+
+  const before = await both(eventsOf);
+  await succeed("npx cdk deploy --all");
+  expect(await both(eventsOf)).toEqual(before);
+});
