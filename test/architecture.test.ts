@@ -66,6 +66,7 @@ const rooms = [
   "infra/stack",
   "infra",
   "infra/release",
+  "infra/security",
   "infra/openapi",
   "infra/local",
   "infra/cli/company",

@@ -1,7 +1,7 @@
 /** Reads the options of `npm start` from flags and environment variables. Also makes the CDK templates for a local start. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
-import { type Capacity, capacityOf } from "../settings/capacity.ts";
+import { type Capacity, capacityOf, companyThrottle } from "../settings/capacity.ts";
 import { activeTableOf, type DeployConfig } from "../settings/config.ts";
 import { AllowedOrigins, TableStream } from "../settings/context.ts";
 import { firstFault, Host, Port } from "./address.ts";
@@ -17,7 +17,7 @@ interface TemplateOptions {
   readonly activeTable?: DeployConfig["activeTable"];
   readonly allowedOrigins?: readonly string[];
   /** The throttles of all requests and of each company. By default they are those of the preset `production`. */
-  readonly throttles?: Pick<Capacity, "requests" | "company">;
+  readonly throttles?: Pick<Capacity, "requests" | "company"> | undefined;
   /** Makes the templates in the order of their deployment. Tests replace this function by one with their own templates. */
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
 }
@@ -47,6 +47,14 @@ export interface LogLine {
   readonly text: string;
 }
 
+/** Fewer senders than in a deployment, because each is a thread with some 30 MB. */
+const LOCAL_CAPACITY: Capacity = {
+  ...capacityOf({ preset: "production" }),
+  deliverySenders: 5,
+  reserved: {},
+  memoryMb: {},
+};
+
 const Positive = z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive()));
 const Count = z.pipe(z.pipe(z.string().check(z.regex(/^\d+$/)), z.transform(Number)), z.int());
 
@@ -60,6 +68,8 @@ const Settings = z.object({
   ALLOWED_ORIGINS: AllowedOrigins,
   DYNAMODB_ENDPOINT: z.optional(z.url()),
   ACTIVE_TABLE_STREAM: TableStream,
+  REQUEST_RATE: z.optional(Positive),
+  COMPANY_RATE: z.optional(Positive),
   LOG: z.optional(z.string()),
   seed: z._default(Count, 0),
 });
@@ -80,11 +90,19 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
     prospectShape: Number(settings.LOCAL_PROSPECT_SHAPE),
     ...(activeTable !== undefined && { activeTable }),
     allowedOrigins: settings.ALLOWED_ORIGINS,
+    throttles: throttlesOf(settings.REQUEST_RATE, settings.COMPANY_RATE),
     demo: true,
     seed: settings.seed,
     verbose: settings.LOG === "1",
     dynamoDbEndpoint: settings.DYNAMODB_ENDPOINT,
   };
+}
+
+/** As in a deployment, twice the rate may arrive at once. */
+function throttlesOf(requestRate: number | undefined, companyRate: number | undefined): LocalOptions["throttles"] {
+  const perSecond = requestRate ?? LOCAL_CAPACITY.requests.perSecond;
+  const requests = { perSecond, burst: Math.ceil(2 * perSecond) };
+  return { requests, company: companyThrottle(requests, companyRate) };
 }
 
 function readFlags(args: readonly string[]): { fresh: boolean; memory: boolean; seed: string | undefined } {
@@ -101,15 +119,7 @@ function readFlags(args: readonly string[]): { fresh: boolean; memory: boolean; 
   }
 }
 
-/** The limits of concurrency. There are fewer senders than in a deployment, because each is a thread with about 30 MB. */
-const LOCAL_CAPACITY: Capacity = {
-  ...capacityOf({ preset: "production" }),
-  deliverySenders: 5,
-  reserved: {},
-  memoryMb: {},
-};
-
-/** Makes the templates of a deployment, with settings for one machine. */
+/** Makes the same templates as a deployment, with the settings of one machine. */
 export async function makeTemplates(
   {
     webhookUrlPolicy,

@@ -31,6 +31,8 @@ export interface DeployConfig {
   /** The shape (version of the fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
   readonly capacity: Capacity;
+  /** Whether a web ACL (AWS WAF) checks each request before API Gateway does. */
+  readonly webAcl?: boolean;
   readonly alarmEmail?: string;
   readonly watch: Watch;
   /** The API's own domain name. If undefined, clients use the URL that API Gateway makes from the id of the API. */
@@ -110,6 +112,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     accountConcurrency,
     deliverySenders,
     companyRate,
+    webAcl = preset === "production",
     alarmEmail,
     runbook,
     backupDailyDays,
@@ -126,6 +129,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
   const config: DeployConfig = {
     ...rest,
     capacity: capacityOf({ preset, accountConcurrency, deliverySenders, companyRate }),
+    ...(webAcl && { webAcl }),
     ...(stage !== undefined && { stage }),
     watch: { runbook, canary: canary ?? preset === "production" },
     ...(domain !== undefined && { domain }),

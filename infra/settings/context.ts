@@ -140,6 +140,14 @@ const size = {
     effect: "each sender sends up to ten messages. Each webhook may use a share of the senders",
     cost: "none: Lambda bills the time that senders work, however many there are",
   }),
+  webAcl: z.optional(Flag).register(settingTexts, {
+    topic: "Size",
+    description: "`true` or `false`",
+    default: "`false`; `true` with the preset `production`",
+    effect:
+      "[AWS WAF](security.md#web-acl) refuses floods from one address, oversized requests and known attacks before API Gateway sees them",
+    cost: "$9 a month and $0.60 for a million requests",
+  }),
   companyRate: count(1, 1_000).register(settingTexts, {
     topic: "Size",
     description: "the requests per second that one company may send",

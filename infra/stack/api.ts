@@ -187,7 +187,7 @@ function ownThrottles(table: readonly Route[], requests: Throttle): Record<strin
 const acceptedFindings = {
   "AwsSolutions-APIG2": "Each function validates path, query and body by its schema and names the invalid field.",
   "AwsSolutions-APIG3":
-    "The operator of a deployment decides on a web ACL. The throttle of the stage works without a web ACL.",
+    "The preset production has a web ACL (web-acl.ts). A small deployment would pay more for it than for everything else.",
   "Serverless-APIGWXrayEnabled": "The request id of an answer is in every log line of the request.",
 } as const;
 

@@ -13,6 +13,7 @@ import { createDataStack } from "./data-stack.ts";
 import { urlOf } from "./domain.ts";
 import type { Platform } from "./function.ts";
 import { createDeliveryQueue, createExportQueue, createPoisonRecords } from "./queues.ts";
+import { protectApi } from "./web-acl.ts";
 import { createEvents, createJobs } from "./workers.ts";
 
 export interface Stacks {
@@ -63,6 +64,7 @@ export function createStacks(
       ? urlOf(config.domain)
       : `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`;
   if (config.watch.canary) createCanary(service, platform, apiUrl);
+  if (config.webAcl === true) protectApi(service, api, config.capacity.company);
   unreadableAlarm(service);
   accountAlarms(service, config.capacity.accountConcurrency);
   sendAlarms(service, data.alarms, config.watch.runbook);

@@ -35,20 +35,21 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
   project.provide("baseUrl", url);
   project.provide("signingKey", signingKey);
   return async () => {
-    const uses = await usesOf(service);
+    const { uses, leaks } = await usesOf(service);
     service.kill("SIGTERM");
     const code = await ended;
     if (code !== 0) throw new Error(`the local service ended with ${code}`);
+    if (leaks.length > 0) throw new Error(leaks.join("\n"));
     if (await isWhole(project)) assertGrantsAreUsed(uses);
   };
 }
 
-const Used = z.object({ uses: z.record(z.string(), z.array(z.string())) });
+const Used = z.object({ uses: z.record(z.string(), z.array(z.string())), leaks: z.array(z.string()) });
 
-async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>["uses"]> {
+async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>> {
   const answer = once(service, "message");
   service.send("uses");
-  return z.parse(Used, (await answer)[0]).uses;
+  return z.parse(Used, (await answer)[0]);
 }
 
 /** Returns true if all API tests ran and passed. After a part of the tests, the grants that only the other tests use would seem unused. */

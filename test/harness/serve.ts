@@ -1,9 +1,11 @@
 /** Starts the local service of the API tests in a separate process, because the test runner slows down the modules that it loads itself. */
 import { startLocal } from "../../infra/local/service.ts";
+import { watchLogs } from "./log-leaks.ts";
 
 /** The service divides its delays by this factor, so that the tests wait seconds instead of minutes, for example for retries. */
 const TIME_SCALE = 60;
 
+const logs = watchLogs();
 const service = await startLocal({
   port: 0,
   webhookUrlPolicy: "local",
@@ -11,6 +13,7 @@ const service = await startLocal({
   allowedOrigins: ["https://app.example.com"],
   demo: true,
   enforceRights: true,
+  onLogLine: ({ file, text }) => logs.add(file, text),
   verbose: process.env.LOG === "1",
 });
 
@@ -27,7 +30,7 @@ for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () =
 // ends it later.
 process.on("SIGINT", () => undefined);
 process.on("message", (message) => {
-  if (message === "uses") process.send?.({ uses: service.uses() });
+  if (message === "uses") process.send?.({ uses: service.uses(), leaks: logs.leaks });
 });
 void service.failed.then((reason) => {
   console.error(reason);

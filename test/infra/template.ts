@@ -11,6 +11,7 @@ export const ownIdentity: DeployConfig = {
   webhookUrlPolicy: "public",
   timeScale: 1,
   capacity: capacityOf({ preset: "production" }),
+  webAcl: true,
   alarmEmail: "operator@example.com",
   prospectShape: 2,
   serverTiming: false,

@@ -1,0 +1,70 @@
+/**
+ * `npm run licenses` lists the packages of package-lock.json by license. It fails if a package has a license that is not allowed here, or a
+ * script that npm would run at its installation and that `allowScripts` of package.json does not name.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { root } from "../build/bundle.ts";
+import { type Package, readPackages } from "./lockfile.ts";
+
+/** Licenses that permit commercial use without publishing one's own code, as SPDX identifiers. */
+const allowed: ReadonlySet<string> = new Set([
+  ...["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"],
+  ...["Python-2.0", "Unlicense", "Zlib"],
+]);
+
+/** Licenses with duties, which are accepted for packages that are used unchanged and that no function contains. */
+const allowedForDevelopment: ReadonlySet<string> = new Set(["MPL-2.0"]);
+
+const Manifest = z.object({ allowScripts: z._default(z.record(z.string(), z.boolean()), {}) });
+
+/** Returns the packages whose installation scripts are named in package.json, allowed or not. npm runs no other scripts. */
+export const namedScripts = (): ReadonlySet<string> => {
+  const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  return new Set(Object.keys(z.parse(Manifest, manifest).allowScripts));
+};
+
+/** Returns one line for each fault. */
+export function faultsOf(packages: readonly Package[], scripts: ReadonlySet<string>): string[] {
+  return packages.flatMap(({ name, version, license, hasInstallScript, isDevelopment }) => [
+    ...(license !== undefined && isAllowed(license, isDevelopment)
+      ? []
+      : [`${name}@${version}: the license ${license ?? "(none)"} is not allowed`]),
+    ...(hasInstallScript && !scripts.has(name)
+      ? [`${name}@${version}: has a script for its installation; decide in allowScripts of package.json`]
+      : []),
+  ]);
+}
+
+/** An expression such as `(MIT OR GPL-3.0-or-later)` leaves the choice to the user; `AND` requires all its licenses. */
+function isAllowed(expression: string, isDevelopment: boolean): boolean {
+  const text = expression.replaceAll(/[()]/g, "");
+  return text
+    .split(" OR ")
+    .some((choice) =>
+      choice
+        .split(" AND ")
+        .every((one) => allowed.has(one.trim()) || (isDevelopment && allowedForDevelopment.has(one.trim()))),
+    );
+}
+
+/** Returns the numbers of packages by license, those of the functions apart. */
+export function report(packages: readonly Package[]): string {
+  const byLicense = Map.groupBy(packages, ({ license }) => license ?? "(none)");
+  const rows = [...byLicense]
+    .toSorted(([a, these], [b, those]) => those.length - these.length || (a < b ? -1 : 1))
+    .map(([license, list]) => {
+      const deployed = list.filter(({ isDevelopment }) => !isDevelopment).length;
+      return `${license.padEnd(26)} ${String(list.length).padStart(5)} ${String(deployed).padStart(9)}`;
+    });
+  return [`${"license".padEnd(26)} ${"all".padStart(5)} ${"functions".padStart(9)}`, ...rows].join("\n");
+}
+
+if (import.meta.main) {
+  const packages = readPackages();
+  console.log(report(packages));
+  const faults = faultsOf(packages, namedScripts());
+  for (const fault of faults) console.error(fault);
+  if (faults.length > 0) process.exitCode = 1;
+}

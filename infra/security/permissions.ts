@@ -1,0 +1,236 @@
+/**
+ * `npm run permissions` writes docs/permissions.md: the rights of each function and role with their reasons, read from the templates. With
+ * `--check`, the command fails if the committed document is out of date.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { families } from "#shared/db/keys.ts";
+import { root } from "../build/bundle.ts";
+import { type DeployConfig, readConfig } from "../settings/config.ts";
+import { actionReasons, familyReasons, folderReasons, otherReasons } from "../stack/reasons.ts";
+import { type CloudFormationTemplate, synthesize } from "../synth.ts";
+
+export const DOCUMENT = "docs/permissions.md";
+
+const OneOrMany = z.pipe(
+  z.union([z.string(), z.array(z.string())]),
+  z.transform((value) => (typeof value === "string" ? [value] : value)),
+);
+const Statement = z.looseObject({
+  Effect: z.literal("Allow"),
+  Action: OneOrMany,
+  Resource: z.unknown(),
+  Condition: z.optional(z.record(z.string(), z.record(z.string(), z.unknown()))),
+});
+type Statement = z.infer<typeof Statement>;
+const Inline = z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) });
+const RoleProperties = z.looseObject({
+  AssumeRolePolicyDocument: z.object({
+    Statement: z.array(z.looseObject({ Principal: z.record(z.string(), z.unknown()) })),
+  }),
+  Policies: z._default(z.array(Inline), []),
+  ManagedPolicyArns: z._default(z.array(z.unknown()), []),
+});
+const AttachedPolicy = z.looseObject({
+  Roles: z.array(z.object({ Ref: z.string() })),
+  PolicyDocument: z.object({ Statement: z.array(Statement) }),
+});
+const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.literal("Arn")]) }) });
+
+type Resources = CloudFormationTemplate["Resources"];
+
+interface Role {
+  readonly id: string;
+  readonly service: string;
+  readonly statements: readonly Statement[];
+  readonly managed: readonly string[];
+}
+
+/** A line of the document. */
+interface Right {
+  readonly on: string;
+  readonly actions: readonly string[];
+  readonly reason: string;
+  readonly isTable?: true;
+}
+
+const familyOf = new Map<string, keyof typeof families>();
+for (const name of z.array(z.enum(Object.keys(familyReasons))).parse(Object.keys(families))) {
+  if (isFamily(name)) familyOf.set(families[name], name);
+}
+
+function isFamily(name: string): name is keyof typeof families {
+  return Object.hasOwn(families, name);
+}
+
+function rolesOf(resources: Resources): Role[] {
+  const attached = Object.values(resources)
+    .filter(({ Type }) => Type === "AWS::IAM::Policy")
+    .map(({ Properties }) => z.parse(AttachedPolicy, Properties));
+  return Object.entries(resources)
+    .filter(([, { Type }]) => Type === "AWS::IAM::Role")
+    .map(([id, { Properties }]) => {
+      const { AssumeRolePolicyDocument, Policies, ManagedPolicyArns } = z.parse(RoleProperties, Properties);
+      const own = attached.filter(({ Roles }) => Roles.some(({ Ref }) => Ref === id));
+      const principals = AssumeRolePolicyDocument.Statement.flatMap(({ Principal }) => Object.values(Principal));
+      return {
+        id,
+        service: principals.map(String).join(", "),
+        statements: [...Policies, ...own].flatMap(({ PolicyDocument }) => PolicyDocument.Statement),
+        managed: ManagedPolicyArns.map(
+          (arn) => /policy\/([\w/-]+)/.exec(JSON.stringify(arn))?.[1] ?? JSON.stringify(arn),
+        ),
+      };
+    });
+}
+
+/** Throws an error if a statement has no reason in infra/stack/reasons.ts. */
+function rightsOf(id: string, statement: Statement): Right[] {
+  const keys = statement.Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"];
+  if (keys !== undefined) {
+    const actions = statement.Action.map((action) => action.replace("dynamodb:", ""));
+    return z.parse(OneOrMany, keys).map((pattern) => {
+      const family = familyOf.get(pattern);
+      if (family === undefined) throw new Error(`${id}: no family of keys has the pattern ${pattern}`);
+      return { on: `table: ${family}`, actions, reason: familyReasons[family], isTable: true };
+    });
+  }
+  const folder = /"\/(uploads|imports|exports)\/\*"/.exec(JSON.stringify(statement.Resource))?.[1];
+  if (folder === "uploads" || folder === "imports" || folder === "exports") {
+    const actions = statement.Action.map((action) => action.replace("s3:", ""));
+    return [{ on: `bucket: ${folder}/`, actions, reason: folderReasons[folder] }];
+  }
+  const byReason = Map.groupBy(statement.Action, (action) => {
+    const found = otherReasons.find((other) => other.action.test(action));
+    if (found === undefined) throw new Error(`${id}: ${action} has no reason in infra/stack/reasons.ts`);
+    return found.reason;
+  });
+  return [...byReason].map(([reason, actions]) => ({ on: resourceName(statement.Resource), actions, reason }));
+}
+
+/** Puts the actions on the same rows into one line, although the template divides them into several statements. */
+function merged(rights: readonly Right[]): Right[] {
+  const groups = Map.groupBy(rights, ({ on, reason }) => `${on} ${reason}`);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const actions = [...new Set(group.flatMap((right) => right.actions))].toSorted();
+    const reason = first.isTable === true ? `${usesOf(actions)} ${first.reason}` : first.reason;
+    return [{ ...first, actions, reason }];
+  });
+}
+
+function usesOf(actions: readonly string[]): string {
+  const uses = new Set(
+    Object.entries(actionReasons).flatMap(([action, use]) => (actions.includes(action) ? [use] : [])),
+  );
+  return [...uses].join(", ");
+}
+
+/** The names that a reader knows, by a part of the resource's logical id. */
+const resourceNames: readonly (readonly [pattern: RegExp, name: string])[] = [
+  [/ParkedRecords/, "queue of poison records"],
+  [/UnflushedIndexes/, "queue of failed flushes"],
+  [/DeliveriesQueue|Deliveries\w*Queue/, "delivery queue"],
+  [/ImportsQueue/, "import queue"],
+  [/ExportsQueue/, "export queue"],
+  [/StreamArn/, "the table's stream"],
+  [/SecretsKey/, "key of the webhook secrets"],
+  [/UserPool/, "user pool"],
+  [/AccessLog|Logs|LogGroup/, "log group"],
+  [/parameter\/.*canary/, "parameter of the canary"],
+  [/Files/, "bucket"],
+  [/Function/, "functions of the API"],
+];
+
+function resourceName(resource: unknown): string {
+  const text = JSON.stringify(resource);
+  return resourceNames.find(([pattern]) => pattern.test(text))?.[1] ?? text.replaceAll(/[{}"[\]|]/g, "").slice(0, 80);
+}
+
+const row = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+const rightRows = (name: string, rights: readonly Right[]): string[] =>
+  rights.map(({ on, actions, reason }, i) =>
+    row([i === 0 ? `\`${name}\`` : "", on, actions.map((action) => `\`${action}\``).join(", "), reason]),
+  );
+
+/** Returns the document for the resources of both stacks. */
+export function permissionsDocument(resources: Resources): string {
+  const roles = rolesOf(resources);
+  const fileOf = new Map(
+    Object.values(resources)
+      .filter(({ Type }) => Type === "AWS::Lambda::Function")
+      .flatMap(({ Properties, Metadata }) => {
+        const role = z.safeParse(RoleOf, Properties);
+        return role.success ? [[role.data.Role["Fn::GetAtt"][0], String(Metadata.file)] as const] : [];
+      }),
+  );
+  const functions = roles
+    .flatMap((role) => (fileOf.has(role.id) ? [{ ...role, file: fileOf.get(role.id) ?? "" }] : []))
+    .toSorted((a, b) => (a.file < b.file ? -1 : 1));
+  const others = roles.filter(({ id }) => !fileOf.has(id)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const isOwnLog = ({ actions }: Right): boolean => actions.every((action) => action.startsWith("logs:"));
+  return `${[
+    "# Permissions",
+    "",
+    "<!-- `npm run permissions` writes this document from the templates and infra/stack/reasons.ts -->",
+    "",
+    "Each function has a role of its own, with these rights and no others. The template limits each right to the named rows, folder, queue or",
+    "key. Every function may also write to its log group. [Tests](../test/infra/rights.test.ts) compare the roles with the route table, and the",
+    "API tests fail if a function does not use one of its rights.",
+    "",
+    "A right to the table is limited to a family of partition keys. The keys of a company's rows begin with the company's id, which the",
+    "function takes from the verified token. No role may scan the table.",
+    "",
+    "## Functions",
+    "",
+    row(["function", "on", "actions", "why"]),
+    "|---|---|---|---|",
+    ...functions.flatMap(({ id, file, statements }) => {
+      const rights = merged(statements.flatMap((statement) => rightsOf(id, statement))).filter(
+        (right) => !isOwnLog(right),
+      );
+      return rightRows(file, rights.length > 0 ? rights : [{ on: "", actions: [], reason: "needs no rights" }]);
+    }),
+    "",
+    "## Other roles",
+    "",
+    row(["role", "used by", "on", "actions", "why"]),
+    "|---|---|---|---|---|",
+    ...others.flatMap(({ id, service, statements, managed }) => [
+      ...managed.map((policy) =>
+        row([`\`${id}\``, service, "AWS's managed policy", `\`${policy}\``, "the service requires it"]),
+      ),
+      ...statements
+        .flatMap((statement) => rightsOf(id, statement))
+        .map(({ on, actions, reason }) =>
+          row([`\`${id}\``, service, on, actions.map((action) => `\`${action}\``).join(", "), reason]),
+        ),
+    ]),
+  ].join("\n")}\n`;
+}
+
+/** The preset with all parts that a deployment can have. */
+export const documentedDeployment = (): DeployConfig =>
+  readConfig({ preset: "production", alarmEmail: "operator@example.com" });
+
+async function main(): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), "canvassing-permissions-"));
+  const emptyBundles = async (files: readonly string[], outDir: string): Promise<void> => {
+    for (const file of files) mkdirSync(join(outDir, file), { recursive: true });
+  };
+  const { data, service } = await synthesize(documentedDeployment(), directory, emptyBundles);
+  rmSync(directory, { recursive: true });
+  const text = permissionsDocument({ ...data.Resources, ...service.Resources });
+  const file = join(root, DOCUMENT);
+  if (!process.argv.includes("--check")) {
+    writeFileSync(file, text);
+  } else if (readFileSync(file, "utf8") !== text) {
+    console.error(`${DOCUMENT} is out of date; run \`npm run permissions\``);
+    process.exitCode = 1;
+  }
+}
+
+if (import.meta.main) await main();

@@ -1,0 +1,73 @@
+/** Says why functions and other roles have their rights. `npm run permissions` writes docs/permissions.md from these texts. */
+import type { Family } from "#shared/db/keys.ts";
+import type { Folder, TableAction } from "../routes/route.ts";
+
+/** What the rows of each key family (a group of partition keys) are. */
+export const familyReasons: Record<Family, string> = {
+  ids: "the counter from which functions reserve ids for new records",
+  identity: "the company, role and permissions of a token's subject",
+  email: "the claim that makes an e-mail address unique in the service",
+  quotas: "the counts that enforce a company's limits",
+  reference: "the company, its users, statuses and tags",
+  prospectRanges: "the ranges of ids that hold the company's prospects",
+  prospects: "prospects with their notes, tags and history",
+  addressRanges: "the ranges of ids that hold the company's addresses",
+  places: "the address at a place, so that equal addresses are found",
+  calendar: "appointments by month",
+  agendas: "the appointments of one prospect",
+  addresses: "addresses",
+  imports: "the state of an import; its rows are invisible until it has completed",
+  openImports: "unfinished imports, whose rows the next import removes",
+  importList: "the list of a company's imports",
+  exports: "the state of an export",
+  idempotency: "the answer to a POST with an Idempotency-Key, for its repetition",
+  territories: "territories",
+  deletedTerritories: "deleted territories, which deliveries may still name",
+  index: "new entries and the head of the company index",
+  indexTexts: "long texts of the company index",
+  manifests: "the list of segments of the company index",
+  segments: "the stored segments of the company index",
+  webhooks: "webhooks with their registrations and limits",
+  dataKeys: "the company's encrypted data key for webhook secrets",
+  deliveries: "webhook deliveries and their attempts",
+  due: "waiting work of all companies by its time; keys only, no data",
+};
+
+/** What a right to the table is used for. */
+export const actionReasons: Record<TableAction, "reads" | "writes" | "checks"> = {
+  GetItem: "reads",
+  BatchGetItem: "reads",
+  Query: "reads",
+  PutItem: "writes",
+  UpdateItem: "writes",
+  DeleteItem: "writes",
+  BatchWriteItem: "writes",
+  ConditionCheckItem: "checks",
+  PartiQLInsert: "writes",
+};
+
+export const folderReasons: Record<Folder, string> = {
+  uploads: "files that users uploaded for imports",
+  imports: "error reports and progress of imports",
+  exports: "exported files",
+};
+
+/** Why roles have rights outside the table and the bucket's folders. The first entry whose pattern matches an action is its reason. */
+export const otherReasons: readonly { readonly action: RegExp; readonly reason: string }[] = [
+  { action: /^logs:/, reason: "its own log lines" },
+  { action: /^s3:ListBucket$/, reason: "a missing file answers 404 instead of 403, so that 403 always means a fault" },
+  { action: /^kms:GenerateDataKey$/, reason: "creates the data key of a company's webhook secrets" },
+  { action: /^kms:Decrypt$/, reason: "decrypts the data key of a company's webhook secrets" },
+  { action: /^sqs:SendMessage$/, reason: "sends work to another function, or a failed record to a dead-letter queue" },
+  { action: /^sqs:/, reason: "its event source reads the queue" },
+  {
+    action: /^dynamodb:(?:DescribeStream|GetRecords|GetShardIterator|ListStreams)$/,
+    reason: "its event source reads the stream",
+  },
+  { action: /^cognito-idp:AdminCreateUser$/, reason: "invites a user" },
+  { action: /^cognito-idp:AdminDeleteUser$/, reason: "withdraws an invitation" },
+  { action: /^cognito-idp:AdminGetUser$/, reason: "finds the subject of an invited user" },
+  { action: /^cognito-idp:AdminInitiateAuth$/, reason: "signs its test users in" },
+  { action: /^ssm:GetParameter$/, reason: "reads the test users with which it signs in" },
+  { action: /^lambda:InvokeFunction$/, reason: "calls exactly these functions" },
+];

@@ -1,0 +1,169 @@
+/**
+ * Makes the web ACL (AWS WAF) in front of the API. It refuses floods from one address, oversized requests and known attacks before API
+ * Gateway sees them.
+ */
+import type { SpecRestApi } from "aws-cdk-lib/aws-apigateway";
+import { CfnWebACL, CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
+import { Stack } from "aws-cdk-lib/core";
+import { Construct } from "constructs";
+import { problems } from "#shared/http/problem.ts";
+import * as limits from "#shared/limits.ts";
+import type { ProblemCode } from "#shared/problem.ts";
+import type { Throttle } from "../settings/capacity.ts";
+
+/** The time over which AWS WAF counts the requests of an address. */
+const WINDOW_SECONDS = 300;
+
+/** Longer than any address of the API: a search has at most 200 characters, of up to 12 bytes each in a URL. */
+const MAX_QUERY_BYTES = 8_192;
+const MAX_PATH_BYTES = 2_048;
+/** The authorizer refuses longer tokens too. */
+const MAX_AUTHORIZATION_BYTES = 8_192;
+
+/**
+ * The rules of AWS's common rule set that only count. They inspect texts, in which users may write anything: a CSV file, a note with HTML,
+ * the URL of a webhook, or a search for "../". No function executes such texts, and no answer is HTML.
+ */
+export const countedRules = [
+  ...["SizeRestrictions_BODY", "SizeRestrictions_QUERYSTRING", "GenericLFI_BODY", "GenericRFI_BODY"],
+  ...["CrossSiteScripting_BODY", "EC2MetaDataSSRF_BODY", "GenericLFI_QUERYARGUMENTS", "GenericRFI_QUERYARGUMENTS"],
+  ...["CrossSiteScripting_QUERYARGUMENTS", "EC2MetaDataSSRF_QUERYARGUMENTS", "RestrictedExtensions_QUERYARGUMENTS"],
+  // Many HTTP clients of automations send no User-Agent.
+  "NoUserAgent_HEADER",
+] as const;
+
+export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle): void {
+  const home = new Construct(scope, "WebAcl");
+  const { partition, region } = Stack.of(scope);
+  const acl = new CfnWebACL(home, "Acl", {
+    scope: "REGIONAL",
+    defaultAction: { allow: {} },
+    description: "Refuses floods from one address, oversized requests and known attacks",
+    visibilityConfig: visibility("WebAcl"),
+    customResponseBodies: {
+      [FLOOD]: problemBody("rate_limited", "Too many requests from one address."),
+      [TOO_LARGE]: problemBody("payload_too_large", "The request is too large."),
+    },
+    rules: [
+      {
+        name: "FloodFromOneAddress",
+        priority: 0,
+        statement: {
+          rateBasedStatement: {
+            // As many requests as one company may send: a whole company may share one address.
+            limit: company.perSecond * WINDOW_SECONDS,
+            evaluationWindowSec: WINDOW_SECONDS,
+            aggregateKeyType: "IP",
+          },
+        },
+        action: refusal(429, FLOOD, [{ name: "Retry-After", value: "60" }]),
+        visibilityConfig: visibility("FloodFromOneAddress"),
+      },
+      {
+        name: "TooLarge",
+        priority: 1,
+        statement: { orStatement: { statements: [...longTexts, largeForm, largeBody] } },
+        action: refusal(413, TOO_LARGE),
+        visibilityConfig: visibility("TooLarge"),
+      },
+      managed(2, "AWSManagedRulesAmazonIpReputationList", []),
+      managed(3, "AWSManagedRulesCommonRuleSet", countedRules),
+    ],
+  });
+  const association = new CfnWebACLAssociation(home, "Association", {
+    resourceArn: `arn:${partition}:apigateway:${region}::/restapis/${api.restApiId}/stages/${api.deploymentStage.stageName}`,
+    webAclArn: acl.attrArn,
+  });
+  association.node.addDependency(api.deploymentStage);
+}
+
+/** AWS WAF would keep samples of requests with their headers, and thus access tokens. */
+const visibility = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
+  cloudWatchMetricsEnabled: true,
+  sampledRequestsEnabled: false,
+  metricName,
+});
+
+const FLOOD = "flood";
+const TOO_LARGE = "too-large";
+
+/** A body of the form of the API's problems. AWS WAF cannot put the id of the request into it. */
+function problemBody(code: ProblemCode, detail: string): CfnWebACL.CustomResponseBodyProperty {
+  const { status, title } = problems[code];
+  const content = { type: `urn:problem:${code}`, title, status, detail, code, errors: [] };
+  return { contentType: "APPLICATION_JSON", content: JSON.stringify(content) };
+}
+
+const refusal = (
+  responseCode: number,
+  customResponseBodyKey: string,
+  responseHeaders: { name: string; value: string }[] = [],
+): CfnWebACL.RuleActionProperty => ({
+  block: {
+    customResponse: {
+      responseCode,
+      customResponseBodyKey,
+      ...(responseHeaders.length > 0 && { responseHeaders }),
+    },
+  },
+});
+
+const NONE = [{ priority: 0, type: "NONE" }];
+const LOWER_CASE = [{ priority: 0, type: "LOWERCASE" }];
+
+const longer = (fieldToMatch: CfnWebACL.FieldToMatchProperty, size: number): CfnWebACL.StatementProperty => ({
+  sizeConstraintStatement: { fieldToMatch, comparisonOperator: "GT", size, textTransformations: NONE },
+});
+
+const header = (name: string): CfnWebACL.FieldToMatchProperty => ({ singleHeader: { Name: name } });
+
+const longTexts = [
+  longer({ queryString: {} }, MAX_QUERY_BYTES),
+  longer({ uriPath: {} }, MAX_PATH_BYTES),
+  longer(header("authorization"), MAX_AUTHORIZATION_BYTES),
+];
+
+const matches = (name: string, regexString: string): CfnWebACL.StatementProperty => ({
+  regexMatchStatement: { fieldToMatch: header(name), regexString, textTransformations: LOWER_CASE },
+});
+
+const isForm = matches("content-type", "^multipart/form-data");
+
+/**
+ * AWS WAF sees only the first 16 KB of a body, so the rules read the header with its length. Chunked bodies have no length; API Gateway and
+ * the functions limit them. The patterns allow twice the limits of the API, whose own answer names the limit.
+ */
+const largeForm = {
+  andStatement: { statements: [isForm, matches("content-length", atLeast(2 * limits.importBytes))] },
+};
+const largeBody = {
+  andStatement: {
+    statements: [{ notStatement: { statement: isForm } }, matches("content-length", atLeast(2 * limits.bodyBytes))],
+  },
+};
+
+/** Returns a pattern of the numbers from `least` on. `least` must be a digit followed by zeros. */
+function atLeast(least: number): string {
+  const digits = String(least);
+  const [first = ""] = digits;
+  if (Number(first) * 10 ** (digits.length - 1) !== least) throw new Error(`${least} is not a digit followed by zeros`);
+  return `^([${first}-9][0-9]{${digits.length - 1}}|[1-9][0-9]{${digits.length},})$`;
+}
+
+function managed(priority: number, name: string, counted: readonly string[]): CfnWebACL.RuleProperty {
+  return {
+    name,
+    priority,
+    overrideAction: { none: {} },
+    statement: {
+      managedRuleGroupStatement: {
+        vendorName: "AWS",
+        name,
+        ...(counted.length > 0 && {
+          ruleActionOverrides: counted.map((rule) => ({ name: rule, actionToUse: { count: {} } })),
+        }),
+      },
+    },
+    visibilityConfig: visibility(name),
+  };
+}

@@ -1,0 +1,59 @@
+/**
+ * Plans when each request of a load is sent. The plan does not depend on the answers (open loop), because reps do not wait for each other:
+ * a slow service gets no fewer requests.
+ */
+import { randomSequence } from "../../infra/local/demo-data.ts";
+
+/** Requests of one rep in an hour of canvassing. */
+export const mix = {
+  "status patch": 30,
+  create: 3,
+  "pin view": 60,
+  detail: 20,
+  list: 5,
+  search: 1,
+} as const;
+export type Operation = keyof typeof mix;
+export const operations: readonly Operation[] = ["status patch", "create", "pin view", "detail", "list", "search"];
+export const requestsPerRepHour = operations.reduce((sum, operation) => sum + mix[operation], 0);
+
+export interface Arrival {
+  readonly atMs: number;
+  readonly company: number;
+  readonly rep: number;
+  readonly operation: Operation;
+}
+
+export interface Crowd {
+  readonly reps: number;
+  /** The factor by which the reps of this company send more requests than in the mix. */
+  readonly times: number;
+}
+
+/**
+ * Returns the requests of all companies in the order of their times. The requests of a company are a Poisson process, so they come
+ * independently of each other, as those of many people do. The same seed gives the same plan.
+ */
+export function arrivals(crowds: readonly Crowd[], seconds: number, seed: number): Arrival[] {
+  const random = randomSequence(seed);
+  const planned: Arrival[] = [];
+  for (const [company, { reps, times }] of crowds.entries()) {
+    const perMs = (reps * times * requestsPerRepHour) / 3_600_000;
+    if (perMs <= 0) continue;
+    for (let atMs = gap(random(), perMs); atMs < seconds * 1_000; atMs += gap(random(), perMs)) {
+      planned.push({ atMs, company, rep: Math.floor(random() * reps), operation: operationAt(random()) });
+    }
+  }
+  return planned.sort((a, b) => a.atMs - b.atMs);
+}
+
+const gap = (chance: number, perMs: number): number => -Math.log(1 - chance) / perMs;
+
+function operationAt(chance: number): Operation {
+  let left = chance * requestsPerRepHour;
+  for (const operation of operations) {
+    left -= mix[operation];
+    if (left < 0) return operation;
+  }
+  return "pin view";
+}

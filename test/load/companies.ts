@@ -1,0 +1,178 @@
+/** Prepares the companies of a load: their users, webhooks and first prospects. */
+import { readFileSync } from "node:fs";
+import * as z from "zod/mini";
+import { throttleSlot } from "#shared/auth/throttle-key.ts";
+import type { StoredUser } from "#shared/auth/user-schema.ts";
+import { iso } from "#shared/clock.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { openTable } from "#shared/db/table.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { newUserWrites } from "#shared/reference/user.ts";
+import { documentsAt } from "../../infra/local/clients.ts";
+import { each, patientCall } from "./calls.ts";
+
+export interface Members {
+  readonly admin: string;
+  /** Access tokens. */
+  readonly reps: readonly string[];
+}
+
+export interface Company extends Members {
+  readonly id: number;
+  /** Companies with the same number share a throttle. */
+  readonly throttleSlot: number;
+  readonly statusIds: readonly number[];
+  readonly prospects: Prospect[];
+  readonly webhookId: number;
+  /** The service's time at which the webhook was created. Every later change has an event. */
+  readonly since: string;
+  readonly box: string;
+}
+
+export interface Prospect {
+  readonly id: number;
+  statusId: number;
+  /** Only one change of a prospect is open at a time, so that each acknowledged change has its own event. */
+  isChanging: boolean;
+}
+
+const Tokens = z.array(z.object({ admin: z.string(), reps: z.array(z.string()).check(z.minLength(1)) }));
+
+/** Reads the tokens for a deployed service. The first company is the large one. */
+export function readTokens(file: string | undefined): readonly Members[] {
+  const text = file === undefined ? process.env.LOAD_TOKENS : readFileSync(file, "utf8");
+  if (text === undefined) throw new Error("--base needs access tokens: --tokens FILE or the variable LOAD_TOKENS");
+  return Tokens.parse(JSON.parse(text));
+}
+
+const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
+
+export interface Sizes {
+  readonly companies: number;
+  readonly reps: number;
+  readonly largeReps: number;
+}
+
+/** Creates users and companies in a local service, and gets their tokens. The large company comes first; it is the demo company Acme. */
+export async function localMembers(base: string, { companies, reps, largeReps }: Sizes): Promise<readonly Members[]> {
+  const outputs = Outputs.parse(await (await fetch(`${base}/local/outputs`)).json());
+  const context = contextOn(openTable(outputs.TableName, documentsAt(outputs.DynamoDbEndpoint)));
+  const acme = await context.table.get(keys.email("owner@acme.test"));
+  const large = await addReps(
+    context,
+    z.parse(z.object({ companyId: z.int() }), acme).companyId,
+    "acme.test",
+    largeReps,
+  );
+  const emails = [{ admin: "owner@acme.test", reps: large }];
+  for (let i = 1; i <= companies; i++) {
+    const domain = `load${i}.test`;
+    const admin = `owner@${domain}`;
+    const owner = { email: admin, firstName: "Olga", lastName: "Owner", sub: admin };
+    const { company } = await createCompany(context, { name: `Load ${i}`, owner });
+    emails.push({ admin, reps: await addReps(context, company.id, domain, reps) });
+  }
+  const members: Members[] = [];
+  for (const entry of emails) {
+    const repTokens = await Promise.all(entry.reps.map((email) => localToken(base, email)));
+    members.push({ admin: await localToken(base, entry.admin), reps: repTokens });
+  }
+  return members;
+}
+
+/** The reps may see all prospects, so that their maps and lists are as large as the company. */
+async function addReps(context: ApiContext, companyId: number, domain: string, count: number): Promise<string[]> {
+  const emails = Array.from({ length: count }, (_, i) => `load-rep${i + 1}@${domain}`);
+  const now = iso(context.clock.now());
+  for (const email of emails) {
+    const user: StoredUser = {
+      type: "user",
+      id: await context.ids.next(),
+      companyId,
+      email,
+      firstName: "Ravi",
+      lastName: "Rep",
+      sub: email,
+      role: "sales",
+      permissions: ["canViewAllProspects"],
+      isActive: true,
+      version: 1,
+      createdAt: now,
+      updatedAt: now,
+    };
+    await context.table.transact(newUserWrites(user));
+  }
+  return emails;
+}
+
+async function localToken(base: string, email: string): Promise<string> {
+  const answer = await fetch(`${base}/local/token`, { method: "POST", body: JSON.stringify({ email }) });
+  if (!answer.ok) throw new Error(`no token for ${email}: ${answer.status}`);
+  return (await answer.text()).trim();
+}
+
+const Me = z.object({ company: z.object({ id: z.int() }) });
+const Statuses = z.array(z.object({ id: z.int(), isActive: z.boolean() }));
+const Listed = z.object({
+  items: z.array(
+    z.object({ id: z.int(), currentStatus: z.nullable(z.object({ id: z.int() })), lat: z.number(), lng: z.number() }),
+  ),
+});
+const Identified = z.object({ id: z.int() });
+const Webhook = z.object({ id: z.int(), createdAt: z.string() });
+
+/** A company has at least this many prospects before the load begins. */
+const FIRST_PROSPECTS = 6;
+const PREPARED_AT_ONCE = 4;
+
+/** Registers a webhook for each company and reads or creates its first prospects. */
+export async function prepare(
+  base: string,
+  members: readonly Members[],
+  receiverUrl: string,
+  progress: (text: string) => void,
+): Promise<Company[]> {
+  const companies: Company[] = [];
+  await each(members, PREPARED_AT_ONCE, async (one) => {
+    companies.push(await prepareOne(base, one, receiverUrl));
+    if (companies.length % 50 === 0) progress(`${companies.length} companies are prepared`);
+  });
+  return members.flatMap(({ admin }) => companies.filter((company) => company.admin === admin));
+}
+
+async function prepareOne(base: string, { admin, reps }: Members, receiverUrl: string): Promise<Company> {
+  const [rep = admin] = reps;
+  const { id } = Me.parse(await patientCall(base, admin, "GET", "/api/me")).company;
+  const statuses = Statuses.parse(await patientCall(base, rep, "GET", "/api/statuses"));
+  const statusIds = statuses.filter(({ isActive }) => isActive).map((status) => status.id);
+  const { items } = Listed.parse(await patientCall(base, rep, "GET", "/api/prospects?pageSize=200"));
+  const prospects = items.map((item) => ({
+    id: item.id,
+    statusId: item.currentStatus?.id ?? 0,
+    isChanging: false,
+  }));
+  const [statusId = 0] = statusIds;
+  while (prospects.length < FIRST_PROSPECTS) {
+    const created = await patientCall(base, rep, "POST", "/api/prospects", newProspect(prospects.length, statusId));
+    prospects.push({ id: Identified.parse(created).id, statusId, isChanging: false });
+  }
+  const [{ lat, lng } = home] = items;
+  const webhook = await patientCall(base, admin, "POST", "/api/webhooks", {
+    name: "Load",
+    url: `${receiverUrl}/${id}`,
+    registrations: [{ event: "prospect.status_changed" }, { event: "prospect.created" }],
+  });
+  const box = [lng - 0.02, lat - 0.02, lng + 0.02, lat + 0.02].map((value) => value.toFixed(5)).join(",");
+  const { id: webhookId, createdAt: since } = Webhook.parse(webhook);
+  return { id, throttleSlot: throttleSlot(id), admin, reps, statusIds, prospects, webhookId, since, box };
+}
+
+const home = { lat: 39.7393, lng: -104.9903 } as const;
+
+export function newProspect(number: number, currentStatusId: number): object {
+  const lat = home.lat + (number % 100) / 10_000;
+  const lng = home.lng + Math.floor(number / 100) / 10_000;
+  const address = { address1: `${1_000 + number} Load St`, city: "Denver", state: "CO", zip: "80202" };
+  return { name: `Load ${number}`, lat, lng, address, currentStatusId };
+}

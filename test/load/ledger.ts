@@ -1,0 +1,155 @@
+/** Keeps the acknowledged writes and the received events of a load, and compares them with the service's data afterwards. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import * as z from "zod/mini";
+import { each, patientCall, Unanswered } from "./calls.ts";
+import type { Company } from "./companies.ts";
+
+const Event = z.object({
+  event: z.enum(["prospect.status_changed", "prospect.created"]),
+  createdAt: z.string(),
+  data: z.object({ prospect: z.object({ id: z.int() }), statusHistoryId: z.optional(z.int()) }),
+});
+
+export interface Ledger {
+  readonly url: string;
+  /** Counts the acknowledged creates and status changes. */
+  created(company: Company, id: number): void;
+  changed(company: Company, id: number, statusId: number): void;
+  /** Milliseconds from the commit of a change to the arrival of its event, for changes since the last call. */
+  takeDelays(): number[];
+  /** Waits until each acknowledged write has its event, then reads every written prospect. */
+  settle(base: string, waitMs: number): Promise<Settled>;
+  close(): void;
+}
+
+export interface Settled {
+  readonly writes: number;
+  readonly events: number;
+  /** Acknowledged writes that are not in the service's data. */
+  readonly lostWrites: number;
+  /** Writes in the service's data without an event. */
+  readonly lostEvents: number;
+  /** Events that came with two delivery ids. */
+  readonly doubledEvents: number;
+  /** Deliveries that came more than once, which the service may repeat after a lost answer. */
+  readonly repeatedDeliveries: number;
+}
+
+interface Written {
+  readonly company: Company;
+  isNew: boolean;
+  /** The acknowledged statuses, in their order. */
+  readonly statusIds: number[];
+}
+
+const Detail = z.object({
+  statusHistory: z.array(
+    z.object({ id: z.int(), createdAt: z.string(), status: z.nullable(z.object({ id: z.int() })) }),
+  ),
+});
+
+export async function openLedger(port: number): Promise<Ledger> {
+  const written = new Map<number, Written>();
+  const deliveries = new Set<string>();
+  /** The number of different deliveries of each event. The key names the change. */
+  const events = new Map<string, number>();
+  let repeated = 0;
+  let delays: number[] = [];
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    response.end();
+    const delivery = String(request.headers["x-service-delivery"]);
+    if (deliveries.has(delivery)) {
+      repeated++;
+      return;
+    }
+    deliveries.add(delivery);
+    const { event, createdAt, data } = Event.parse(JSON.parse(body));
+    const key = event === "prospect.created" ? `created ${data.prospect.id}` : `changed ${data.statusHistoryId}`;
+    events.set(key, (events.get(key) ?? 0) + 1);
+    delays.push(Date.now() - Date.parse(createdAt));
+  });
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the receiver has no address");
+
+  const entryOf = (company: Company, id: number): Written => {
+    const entry = written.get(id) ?? { company, isNew: false, statusIds: [] };
+    written.set(id, entry);
+    return entry;
+  };
+
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    created: (company, id) => {
+      entryOf(company, id).isNew = true;
+    },
+    changed: (company, id, statusId) => {
+      entryOf(company, id).statusIds.push(statusId);
+    },
+    takeDelays() {
+      const taken = delays;
+      delays = [];
+      return taken;
+    },
+    async settle(base, waitMs) {
+      const expected = new Set<string>();
+      let [writes, lostWrites] = [0, 0];
+      await each(written, 4, async ([id, { company, isNew, statusIds }]) => {
+        const read = await patientCall(base, company.admin, "GET", `/api/prospects/${id}`).catch(missingOnly);
+        const detail = z.safeParse(Detail, read);
+        writes += statusIds.length + (isNew ? 1 : 0);
+        if (!detail.success) {
+          lostWrites += statusIds.length + (isNew ? 1 : 0);
+          return;
+        }
+        if (isNew) expected.add(`created ${id}`);
+        const oldestFirst = detail.data.statusHistory
+          .filter(({ createdAt }) => createdAt >= company.since)
+          .toReversed();
+        const changes = isNew ? oldestFirst.slice(1) : oldestFirst;
+        for (const change of changes) expected.add(`changed ${change.id}`);
+        lostWrites += missing(
+          statusIds,
+          changes.map(({ status }) => status?.id ?? 0),
+        );
+      });
+      const deadline = Date.now() + waitMs;
+      const lost = (): string[] => [...expected].filter((key) => !events.has(key));
+      while (lost().length > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 250));
+      return {
+        writes,
+        events: events.size,
+        lostWrites,
+        lostEvents: lost().length,
+        doubledEvents: [...events.values()].filter((count) => count > 1).length,
+        repeatedDeliveries: repeated,
+      };
+    },
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** A prospect that is not found is a lost write. Any other failure says nothing about the writes. */
+function missingOnly(error: unknown): undefined {
+  if (error instanceof Unanswered && error.status === 404) return undefined;
+  throw error;
+}
+
+/** Returns how many of `acknowledged` are not in `found` in this order. Other values may stand between them: writes without an answer. */
+function missing(acknowledged: readonly number[], found: readonly number[]): number {
+  let at = 0;
+  let lost = 0;
+  for (const status of acknowledged) {
+    const next = found.indexOf(status, at);
+    if (next < 0) lost++;
+    else at = next + 1;
+  }
+  return lost;
+}

@@ -1,0 +1,216 @@
+/**
+ * `npm run load` plays canvassing days of many small companies and a large one against a service. It checks that nothing is lost when the
+ * service refuses requests, and that one company's excess does not slow the others.
+ */
+import { parseArgs } from "node:util";
+import * as z from "zod/mini";
+import { startService } from "../bench/started-service.ts";
+import { type Arrival, arrivals } from "./arrivals.ts";
+import { call, each } from "./calls.ts";
+import { type Company, localMembers, prepare, readTokens } from "./companies.ts";
+import { type Ledger, openLedger } from "./ledger.ts";
+import { errorStatuses, percentile, type Row, rowOf, rowsOf, show } from "./report.ts";
+import { type Sample, send } from "./traffic.ts";
+
+const usage = `npm run load -- [options]
+  --companies N        small companies (200)
+  --reps N             reps of a small company (2)
+  --large-reps N       reps of the large company (50)
+  --large-prospects N  prospects of the large company (5000)
+  --seconds N          length of each measured phase (30)
+  --times N            a second phase in which every company sends N times as many requests
+  --noisy N            a second phase in which only the large company sends N times as many requests
+  --seed N             another random plan (1)
+  --json               prints the result as JSON
+The service:
+  --request-rate N, --company-rate N   throttles of the local service that the command starts: all companies (60), each company (5)
+  --base URL           a running service instead
+  --tokens FILE        JSON: [{"admin": TOKEN, "reps": [TOKEN, …]}, …], the large company first (or the variable LOAD_TOKENS)
+  --receiver-url URL, --receiver-port PORT   where a deployed service reaches the webhook receiver, and the port it leads to`;
+
+const Natural = z.coerce.number().check(z.int(), z.minimum(1));
+const Options = z.object({
+  companies: z._default(z.coerce.number().check(z.int(), z.minimum(1), z.maximum(2_000)), 200),
+  reps: z._default(Natural.check(z.maximum(100)), 2),
+  "large-reps": z._default(Natural.check(z.maximum(1_000)), 50),
+  "large-prospects": z._default(z.coerce.number().check(z.int(), z.minimum(0), z.maximum(1_000_000)), 5_000),
+  seconds: z._default(z.coerce.number().check(z.minimum(1), z.maximum(600)), 30),
+  times: z.optional(z.coerce.number().check(z.minimum(1), z.maximum(100))),
+  noisy: z.optional(z.coerce.number().check(z.minimum(1), z.maximum(1_000))),
+  seed: z._default(Natural, 1),
+  json: z._default(z.boolean(), false),
+  "request-rate": z._default(Natural, 60),
+  "company-rate": z._default(Natural, 5),
+  base: z.optional(z.url()),
+  tokens: z.optional(z.string()),
+  "receiver-url": z.optional(z.url()),
+  "receiver-port": z._default(z.coerce.number().check(z.int(), z.minimum(0), z.maximum(65_535)), 0),
+});
+type Options = z.infer<typeof Options>;
+
+/** Bounds the requests of one run, so that a typing error cannot flood a deployed service. */
+const MAX_REQUESTS = 200_000;
+/** Before the measured phases, so that no phase contains the first start of each function. */
+const WARM_UP_SECONDS = 5;
+/** Events may be late after an overload, but they must arrive. */
+const EVENTS_WAIT_MS = 120_000;
+
+interface Phase {
+  readonly title: string;
+  readonly rows: readonly Row[];
+  /** The companies that share no throttle with the large one. Only in a phase with `--noisy` and the one before it. */
+  readonly others?: Row;
+  readonly large?: Row;
+  readonly eventDelay: { readonly p50: number; readonly p99: number };
+  readonly errors: string;
+}
+
+function readOptions(): Options {
+  const text = { type: "string" } as const;
+  const flags = new Set(["json"]);
+  const names = Object.keys(Options.shape);
+  const options = Object.fromEntries(
+    names.map((name) => [name, flags.has(name) ? { type: "boolean" as const } : text]),
+  );
+  const { values } = parseArgs({ options: { ...options, help: { type: "boolean" } } });
+  if (values.help === true) {
+    console.log(usage);
+    process.exit(0);
+  }
+  const parsed = z.safeParse(Options, values);
+  if (parsed.success) return parsed.data;
+  throw new Error(parsed.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`).join("\n"));
+}
+
+const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
+
+interface Stage {
+  readonly base: string;
+  readonly companies: readonly Company[];
+  readonly ledger: Ledger;
+  readonly options: Options;
+}
+
+function planned({ companies, options }: Stage, seconds: number, factors: Factors, seed: number): Arrival[] {
+  const crowds = companies.map(({ reps }, at) => ({
+    reps: reps.length,
+    times: at === 0 ? factors.large : factors.small,
+  }));
+  const plan = arrivals(crowds, seconds, options.seed * 1_000 + seed);
+  if (plan.length <= MAX_REQUESTS) return plan;
+  throw new Error(`the plan has ${plan.length} requests; at most ${MAX_REQUESTS} are allowed`);
+}
+
+interface Factors {
+  readonly small: number;
+  readonly large: number;
+}
+
+async function play(stage: Stage, title: string, factors: Factors, seed: number): Promise<Phase> {
+  const { companies, ledger, options } = stage;
+  const plan = planned(stage, options.seconds, factors, seed);
+  progress(`${title}: ${plan.length} requests in ${options.seconds} s`);
+  ledger.takeDelays();
+  const samples = await send(stage, plan);
+  const delays = ledger.takeDelays();
+  const slot = companies[0]?.throttleSlot;
+  const isOther = ({ company }: Sample): boolean => companies[company]?.throttleSlot !== slot;
+  return {
+    title,
+    rows: rowsOf(samples),
+    ...(options.noisy !== undefined && {
+      others: rowOf("others", samples.filter(isOther)),
+      large: rowOf(
+        "large company",
+        samples.filter(({ company }) => company === 0),
+      ),
+    }),
+    eventDelay: { p50: percentile(delays, 0.5), p99: percentile(delays, 0.99) },
+    errors: errorStatuses(samples),
+  };
+}
+
+async function run(base: string, options: Options): Promise<boolean> {
+  const ledger = await openLedger(options["receiver-port"]);
+  try {
+    const members =
+      options.base === undefined
+        ? await localMembers(base, {
+            companies: options.companies,
+            reps: options.reps,
+            largeReps: options["large-reps"],
+          })
+        : readTokens(options.tokens);
+    progress(`${members.length} companies, ${members.reduce((sum, { reps }) => sum + reps.length, 0)} reps`);
+    const companies = await prepare(base, members, options["receiver-url"] ?? ledger.url, progress);
+    const stage: Stage = { base, companies, ledger, options };
+    await send(stage, planned(stage, WARM_UP_SECONDS, { small: 1, large: 1 }, 1));
+    const phases = [await play(stage, "as usual", { small: 1, large: 1 }, 2)];
+    const { times, noisy } = options;
+    if (times !== undefined)
+      phases.push(await play(stage, `${times} times as many`, { small: times, large: times }, 3));
+    if (noisy !== undefined)
+      phases.push(await play(stage, `the large company ${noisy} times`, { small: 1, large: noisy }, 4));
+    const settled = await ledger.settle(base, EVENTS_WAIT_MS);
+    if (options.base !== undefined) await cleanUp(base, companies);
+    return judge(phases, settled, options);
+  } finally {
+    ledger.close();
+  }
+}
+
+/** Removes the webhooks from a service that the command did not start. The prospects stay, because others may use them by now. */
+async function cleanUp(base: string, companies: readonly Company[]): Promise<void> {
+  await each(companies, 4, ({ admin, webhookId }) => call(base, admin, "DELETE", `/api/webhooks/${webhookId}`));
+}
+
+function judge(phases: readonly Phase[], settled: Awaited<ReturnType<Ledger["settle"]>>, { json }: Options): boolean {
+  const errors = phases.reduce((sum, { rows }) => sum + (rows.at(-1)?.errors ?? 0), 0);
+  const { lostWrites, lostEvents, doubledEvents } = settled;
+  const holds = errors + lostWrites + lostEvents + doubledEvents === 0;
+  const [usual, second] = phases.map(({ others }) => others);
+  const ratio = usual && second && usual.p99 > 0 ? Number((second.p99 / usual.p99).toFixed(2)) : undefined;
+  if (json) {
+    console.log(JSON.stringify({ holds, phases, settled, othersP99Ratio: ratio }));
+    return holds;
+  }
+  for (const { title, rows, others, large, eventDelay, errors: kinds } of phases) {
+    show(title, [...rows, ...(large ? [large] : []), ...(others ? [others] : [])]);
+    console.log(`webhook events, commit to receiver: median ${eventDelay.p50} ms, p99 ${eventDelay.p99} ms`);
+    if (kinds !== "") console.log(`errors: ${kinds}`);
+  }
+  console.log(
+    `\n${settled.writes} acknowledged writes, ${lostWrites} lost; ${settled.events} events arrived, ${lostEvents} lost, ` +
+      `${doubledEvents} twice; ${settled.repeatedDeliveries} deliveries repeated`,
+  );
+  if (ratio !== undefined) {
+    console.log(
+      `p99 of the others beside the noisy company: ${ratio} times as long (${ratio <= 2 ? "at most" : "MORE THAN"} 2)`,
+    );
+  }
+  console.log(holds ? "nothing lost, no errors" : "FAILED: see the errors and losses above");
+  return holds;
+}
+
+async function main(): Promise<void> {
+  const options = readOptions();
+  if (options.base !== undefined) {
+    process.exitCode = (await run(options.base.replace(/\/$/, ""), options)) ? 0 : 1;
+    return;
+  }
+  Object.assign(process.env, {
+    REQUEST_RATE: String(options["request-rate"]),
+    COMPANY_RATE: String(options["company-rate"]),
+  });
+  const service = await startService("--seed", String(options["large-prospects"]));
+  try {
+    process.exitCode = (await run(service.url, options)) ? 0 : 1;
+  } finally {
+    await service.stop();
+  }
+}
+
+main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 2;
+});

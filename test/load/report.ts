@@ -1,0 +1,60 @@
+/** Summarizes the answers of one phase of a load: counts and percentiles for each operation. */
+import { operations } from "./arrivals.ts";
+import type { Sample } from "./traffic.ts";
+
+export interface Row {
+  readonly operation: string;
+  readonly sent: number;
+  readonly ok: number;
+  /** Refused by a throttle, with `Retry-After`. */
+  readonly throttled: number;
+  /** Every other answer: another status, no answer, or 429 without `Retry-After`. */
+  readonly errors: number;
+  /** Of the answered requests that no throttle refused. */
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+}
+
+const isOk = ({ status }: Sample): boolean => status >= 200 && status < 300;
+const isThrottled = ({ status, hasRetryAfter }: Sample): boolean => status === 429 && hasRetryAfter;
+
+export function rowOf(operation: string, samples: readonly Sample[]): Row {
+  const times = samples.filter(isOk).map(({ ms }) => ms);
+  const ok = times.length;
+  const throttled = samples.filter(isThrottled).length;
+  const [p50, p90, p99] = [0.5, 0.9, 0.99].map((share) => percentile(times, share));
+  const errors = samples.length - ok - throttled;
+  return { operation, sent: samples.length, ok, throttled, errors, p50: p50 ?? 0, p90: p90 ?? 0, p99: p99 ?? 0 };
+}
+
+export const rowsOf = (samples: readonly Sample[]): Row[] => [
+  ...operations.map((operation) =>
+    rowOf(
+      operation,
+      samples.filter((sample) => sample.operation === operation),
+    ),
+  ),
+  rowOf("all", samples),
+];
+
+/** Returns 0 for an empty list. */
+export function percentile(times: readonly number[], share: number): number {
+  const sorted = times.toSorted((a, b) => a - b);
+  return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
+}
+
+/** Returns the statuses of the answers that count as errors, for the message of a failed run. */
+export function errorStatuses(samples: readonly Sample[]): string {
+  const wrong = samples.filter((sample) => !isOk(sample) && !isThrottled(sample));
+  const byStatus = Map.groupBy(wrong, ({ operation, status }) => `${operation} ${status === 0 ? "no answer" : status}`);
+  return [...byStatus].map(([name, list]) => `${name}: ${list.length}`).join(", ");
+}
+
+export function show(title: string, rows: readonly Row[]): void {
+  console.log(`\n${title}`);
+  console.table(
+    Object.fromEntries(rows.map(({ operation, throttled, ...row }) => [operation, { ...row, "429": throttled }])),
+    ["sent", "ok", "429", "errors", "p50", "p90", "p99"],
+  );
+}

@@ -1,0 +1,110 @@
+/** Sends planned requests at their times and records how each was answered. */
+import { setTimeout as wait } from "node:timers/promises";
+import * as z from "zod/mini";
+import { randomSequence } from "../../infra/local/demo-data.ts";
+import type { Arrival, Operation } from "./arrivals.ts";
+import { type Answer, call } from "./calls.ts";
+import { type Company, newProspect, type Prospect } from "./companies.ts";
+import type { Ledger } from "./ledger.ts";
+
+export interface Sample {
+  readonly company: number;
+  readonly operation: Operation;
+  /** From the planned time, so that a generator or service that falls behind cannot hide its delay. */
+  readonly ms: number;
+  /** The HTTP status, or 0 if there was no answer. */
+  readonly status: number;
+  readonly hasRetryAfter: boolean;
+}
+
+/** Bounds the memory of the generator. A request above it is not sent, and counts as one without an answer. */
+const MAX_OPEN = 2_000;
+
+const Created = z.object({ id: z.int() });
+
+interface Scene {
+  readonly base: string;
+  readonly companies: readonly Company[];
+  readonly ledger: Ledger;
+}
+
+export async function send(scene: Scene, planned: readonly Arrival[]): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  const open = new Set<Promise<void>>();
+  const random = randomSequence(planned.length + 1);
+  const began = performance.now();
+  for (const arrival of planned) {
+    const early = arrival.atMs - (performance.now() - began);
+    if (early > 1) await wait(early);
+    const record = ({ status, retryAfter }: Answer): void => {
+      const { company, operation } = arrival;
+      const ms = performance.now() - began - arrival.atMs;
+      samples.push({ company, operation, ms, status, hasRetryAfter: retryAfter !== null });
+    };
+    if (open.size >= MAX_OPEN) {
+      record({ status: 0, body: undefined, retryAfter: null });
+      continue;
+    }
+    const sent: Promise<void> = perform(scene, arrival, random)
+      .then(record)
+      .finally(() => open.delete(sent));
+    open.add(sent);
+  }
+  await Promise.all(open);
+  return samples;
+}
+
+async function perform(scene: Scene, { company: at, rep, operation }: Arrival, random: () => number): Promise<Answer> {
+  const { base, companies, ledger } = scene;
+  const company = companies[at];
+  const token = company?.reps[rep % company.reps.length];
+  if (company === undefined || token === undefined) throw new Error(`company ${at} has no rep`);
+  const any = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)];
+  const get = (path: string): Promise<Answer> => call(base, token, "GET", path);
+  switch (operation) {
+    case "status patch":
+      return change(base, company, token, ledger, any);
+    case "create": {
+      const statusId = any(company.statusIds) ?? 0;
+      const body = newProspect(Math.floor(random() * 10_000), statusId);
+      const answer = await call(base, token, "POST", "/api/prospects", body);
+      const created = z.safeParse(Created, answer.body);
+      if (answer.status === 201 && created.success) {
+        company.prospects.push({ id: created.data.id, statusId, isChanging: false });
+        ledger.created(company, created.data.id);
+      }
+      return answer;
+    }
+    case "pin view":
+      return get(`/api/prospects/pins?bbox=${company.box}`);
+    case "detail":
+      return get(`/api/prospects/${any(company.prospects)?.id}`);
+    case "list":
+      return get(`/api/prospects?pageSize=25&page=${1 + Math.floor(random() * 2)}`);
+    case "search":
+      return get(`/api/prospects?search=${any(["Load", "Garcia", "Denver", "303"])}`);
+  }
+}
+
+async function change(
+  base: string,
+  company: Company,
+  token: string,
+  ledger: Ledger,
+  any: <T>(list: readonly T[]) => T | undefined,
+): Promise<Answer> {
+  const idle = company.prospects.filter(({ isChanging }) => !isChanging);
+  const prospect: Prospect | undefined = any(idle);
+  // Each prospect is being changed already, so read one instead. This happens only in a small company at a high rate.
+  if (prospect === undefined) return call(base, token, "GET", `/api/prospects/${company.prospects[0]?.id}`);
+  const statusId = any(company.statusIds.filter((id) => id !== prospect.statusId)) ?? 0;
+  prospect.isChanging = true;
+  const answer = await call(base, token, "PATCH", `/api/prospects/${prospect.id}`, { currentStatusId: statusId });
+  // Without an answer the status is unknown, and a change to the same status would cause no event. So leave the prospect as it is.
+  prospect.isChanging = answer.status === 0;
+  if (answer.status === 200) {
+    prospect.statusId = statusId;
+    ledger.changed(company, prospect.id, statusId);
+  }
+  return answer;
+}

@@ -1,0 +1,36 @@
+/** Tests that docs/permissions.md is what the templates grant, and that a right without a reason is refused. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { root } from "../../infra/build/bundle.ts";
+import { DOCUMENT, documentedDeployment, permissionsDocument } from "../../infra/security/permissions.ts";
+import { functionFiles } from "../../infra/synth.ts";
+import { isFields, synthesized } from "../infra/template.ts";
+
+const resources = (await synthesized(documentedDeployment())).stacks;
+const all = { ...resources.data.Resources, ...resources.service.Resources };
+
+describe("docs/permissions.md", () => {
+  it("is what the templates grant; `npm run permissions` writes it", () => {
+    expect(readFileSync(join(root, DOCUMENT), "utf8")).toBe(permissionsDocument(all));
+  });
+
+  it("names each function of the service", () => {
+    const document = permissionsDocument(all);
+    for (const file of functionFiles()) expect(document, file).toContain(`| \`${file}\` |`);
+  });
+
+  it("cannot be written for a right without a reason", () => {
+    const changed = structuredClone(all);
+    const role = Object.values(changed).find(({ Type, Properties }) => {
+      return Type === "AWS::IAM::Role" && Array.isArray(Properties.Policies);
+    });
+    const policies = role?.Properties.Policies;
+    const policy: unknown = Array.isArray(policies) ? policies[0] : undefined;
+    if (!isFields(policy) || !isFields(policy.PolicyDocument) || !Array.isArray(policy.PolicyDocument.Statement)) {
+      throw new Error("the role has no policy");
+    }
+    policy.PolicyDocument.Statement.push({ Effect: "Allow", Action: "ec2:RunInstances", Resource: "*" });
+    expect(() => permissionsDocument(changed)).toThrow("ec2:RunInstances has no reason in infra/stack/reasons.ts");
+  });
+});

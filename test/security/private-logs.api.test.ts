@@ -1,0 +1,79 @@
+/**
+ * Sends tokens and personal data in every place of a request, valid or not. The check itself is in test/harness/local-service.ts: after the
+ * API tests it fails if any log line of a function contains a token, an e-mail address, a phone number, a name or this private word.
+ */
+import { expect, test } from "vitest";
+import { send, tokenOf } from "../harness/client.ts";
+import { PRIVATE_WORD } from "../harness/log-leaks.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { bodyOf, Identified } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+const token = await tokenOf(as.owner.email);
+const text = PRIVATE_WORD;
+const email = `${text}@example.test`;
+
+const prospect = {
+  name: `Derek ${text}`,
+  phoneNumber: "(303) 555-0100",
+  secondaryPhoneNumber: "+13035550101",
+  emailAddress: email,
+  lat: 39.7,
+  lng: -105,
+  address: { address1: `1 ${text} St`, city: text, state: "CO", zip: "80202" },
+  customFieldData: { note: text, email },
+};
+
+test("personal data in valid requests is stored and sent to webhooks, but logged nowhere", async () => {
+  const receiver = await startReceiver();
+  const registrations = [{ event: "prospect.created" }];
+  const url = `${receiver.url}/${text}?key=${text}`;
+  bodyOf(await as.owner("POST", "/api/webhooks", { name: text, url, registrations }), 201, Identified);
+  const { id } = bodyOf(await as.owner("POST", "/api/prospects", prospect), 201, Identified);
+  bodyOf(await as.owner("POST", `/api/prospects/${id}/notes`, { body: `${text} ${email}` }), 201, Identified);
+  const invited = { email, firstName: text, lastName: text, role: "sales" };
+  bodyOf(await as.owner("POST", "/api/users", invited), 201, Identified);
+  await receiver.until(1);
+  expect(receiver.receipts[0]?.body).toContain(text);
+  await receiver.close();
+});
+
+test("personal data and tokens in requests that fail are logged nowhere", async () => {
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  const statuses = [];
+  for (const [method, path, body] of [
+    ["POST", "/api/prospects", JSON.stringify({ ...prospect, lat: text, phoneNumber: [email] })],
+    ["POST", "/api/prospects", `{"name": "${text}`],
+    ["POST", "/api/users", JSON.stringify({ email: `${text}@`, firstName: text, lastName: text, role: text })],
+    ["POST", "/api/webhooks", JSON.stringify({ name: text, url: `http://${text}:${text}@[`, registrations: [] })],
+    ["PATCH", `/api/prospects/${text}`, JSON.stringify(prospect)],
+    ["GET", `/api/prospects?search=${text}&bbox=${text}`, undefined],
+    ["GET", `/api/prospects?status=${text}&sort=${email}`, undefined],
+    ["GET", `/api/${text}/${encodeURIComponent(email)}`, undefined],
+    ["POST", "/api/prospects/imports", JSON.stringify({ fileName: `${text}.csv`, bytes: text })],
+  ] as const) {
+    const answer = await send(method, path, { headers, ...(body !== undefined && { body }) });
+    statuses.push(answer.status);
+  }
+  for (const status of statuses) expect(status).toBeLessThan(500);
+  const refused = await send("GET", "/api/me", { headers: { Authorization: `Bearer ${token.slice(0, -9)}AAAAAAAAA` } });
+  expect(refused.status).toBe(401);
+  const replayed = { ...headers, "Idempotency-Key": `${text}-1` };
+  for (const body of [JSON.stringify(prospect), JSON.stringify({ ...prospect, name: email })]) {
+    expect((await send("POST", "/api/prospects", { headers: replayed, body })).status).toBeLessThan(500);
+  }
+});
+
+test("personal data in a CSV file, valid or not, is logged nowhere", async () => {
+  const form = new FormData();
+  const rows = [
+    `name,phoneNumber,emailAddress,lat`,
+    `${text},(303) 555-0100,${email},39`,
+    `"${text},x,${email},${text}`,
+  ];
+  form.append("file", new Blob([rows.join("\n")], { type: "text/csv" }), `${text}.csv`);
+  const headers = { Authorization: `Bearer ${token}` };
+  const answer = await send("POST", "/api/prospects/import", { headers, body: form });
+  expect(answer.status).toBeLessThan(500);
+});
