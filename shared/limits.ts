@@ -153,8 +153,8 @@ export const dictionaryCacheMs = 60_000;
  */
 export const subscriptionsCacheMs = 60_000;
 /**
- * A publisher does not cache registrations that it reads within this time after a change, because some of the rows may be from before the
- * change.
+ * The publisher, which makes events from changed rows, does not cache registrations that it reads within this time after a change. Some
+ * of these rows may be from before the change.
  */
 export const subscriptionsSettleMs = 5_000;
 export const webhooksPerCompany = 40;

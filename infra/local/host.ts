@@ -44,8 +44,8 @@ const concurrencyOf = ({ ScalingConfig }: Mapping): number =>
   Math.min(ScalingConfig?.MaximumConcurrency ?? MAX_ENVIRONMENTS.queue, MAX_ENVIRONMENTS.queue);
 
 /**
- * Starts the event sources and then the schedules. Each schedule also invokes its function immediately, so that the sweeper finds the
- * work that a restart has interrupted.
+ * Starts the event sources and then the schedules. Each schedule also invokes its function immediately. The sweeper (a scheduled
+ * function) then finds the work that a restart has interrupted.
  */
 export async function startSources(
   stack: Stack,

@@ -21,7 +21,7 @@ export interface StreamEntry {
 
 export interface StreamPage {
   readonly entries: readonly StreamEntry[];
-  /** The iterator of the next page. Undefined at the end of the shard. */
+  /** The iterator of the next page. Undefined at the end of the shard (one part of the stream). */
   readonly next: string | undefined;
 }
 
@@ -33,7 +33,7 @@ export type GetRecords = (
 const PAGE_RECORDS = 1_000;
 /** Maximum number of records in the cache, from which slower event sources read. */
 export const CACHED_RECORDS = 10_000;
-/** Maximum number of entries in the cache. Most entries have no record and are small. */
+/** Maximum number of entries in the cache. Most entries are small, because they have no record: no event source needs it. */
 const CACHED_ENTRIES = 100_000;
 
 /**

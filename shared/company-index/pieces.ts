@@ -1,6 +1,7 @@
 /**
- * Stores the binary data of a company's search index. A piece is one sequence of bytes that never changes, for example some columns of a
- * segment. It is divided into parts that fit into table items.
+ * Stores the binary data of a company's search index. The index consists of runs (sorted batches of rows), and each run of segments (up
+ * to 4 096 rows). A piece is one sequence of bytes that never changes, for example some columns of a segment. It is divided into parts
+ * that fit into table items.
  */
 
 import { randomBytes } from "node:crypto";

@@ -21,7 +21,7 @@ export const prospectsAndCounts = (companyId: number, blockNumber: number) => ({
   from: "NC#",
   upTo: "P#~",
 });
-/** Sorted by creation time within a prospect. */
+/** A note. The notes of a prospect are sorted by creation time. */
 export const note = (companyId: number, prospectId: number, createdAt: string, id: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `N#${padded(prospectId)}#${createdAt}#${padded(id)}`,

@@ -180,9 +180,9 @@ export const deletedTerritory = (companyId: number, id: number): Key => ({
 });
 
 /**
- * The unflushed entries and the head row of the company's search index. One Query reads them, the head row last. If a flush moves an
- * entry into a segment (stored part of the index) during the Query, the Query finds either the entry or a head row that includes the
- * segment.
+ * The unflushed entries (recent changes) and the head row (list of stored parts) of the company's search index. One Query reads them, the
+ * head row last. A flush may move an entry into a stored part during the Query. The Query then finds either the entry or a head row that
+ * includes the part.
  */
 export const index = (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) });
 export const indexHead = (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" });
@@ -194,7 +194,7 @@ export const noteDelta = (companyId: number, prospectId: number, noteId: number,
   pk: indexPartition(companyId),
   sk: `D#${prospectId}#N${noteId}#${version}`,
 });
-/** The long text of an unflushed entry of the search index. Its sort key is the one of the entry. */
+/** The long text of an unflushed entry (recent change) of the search index. This row has the same sort key as the entry. */
 export const deltaText = (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk });
 export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` });
 /** The run manifests of the company's search index. Each lists the segments of one run (a sorted part of the index). */
@@ -243,20 +243,23 @@ export const attempt = (companyId: number, webhookId: number, deliveryId: string
 /** The partition of the due index (waiting deliveries by due time) for a delivery. */
 export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`;
 /**
- * The partition of the due index for unfinished imports and exports. The sweeper, which runs every minute, continues them or deletes
- * their rows.
+ * The partition of the due index (an index of rows by due time) for unfinished imports and exports. The sweeper, which runs every minute,
+ * continues them or deletes their rows.
  */
 export const jobShard = "DUE#JOBS";
-/** The partition of the due index with the paused backlog of a webhook, sorted by time. */
+/**
+ * The partition of the due index (an index of rows by due time) with the paused backlog of a webhook: the deliveries that wait while it
+ * is paused.
+ */
 export const pausedBacklogShard = (companyId: number, webhookId: number): string =>
   `DUE#HELD#${companyId}#${webhookId}`;
 /**
- * The partition of the due index with the throttled backlog of a webhook: deliveries for which the limiter had no free slot, or whose
- * circuit breaker was open.
+ * The partition of the due index (an index of rows by due time) with the throttled backlog of a webhook: deliveries for which the limiter
+ * had no free slot, or whose circuit breaker was open.
  */
 export const throttledBacklogShard = (companyId: number, webhookId: number): string =>
   `DUE#GATED#${companyId}#${webhookId}`;
-/** The partition of the due index for the rows of paused webhooks. */
+/** The partition of the due index (an index of rows by due time) for the rows of paused webhooks. */
 export const pausedWebhooksShard = (): string => "DUE#PAUSED";
 export const dueShards = (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`);
 export { exportRow as export, importRow as import };

@@ -4,7 +4,7 @@ import { type Key, padded, shardOf } from "#shared/db/keys.ts";
 export const limiterKeys = {
   /** The concurrency limiter of a webhook: its deliveries in flight, and the state of its circuit breaker. */
   limiter: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#G`, sk: "GATE" }),
-  /** Returns the webhook to which a limiter's row belongs. Returns undefined for any other row. */
+  /** Returns the webhook to which the row of a concurrency limiter belongs. Returns undefined for any other row. */
   limiterAt: ({ pk }: Key): { companyId: number; id: number } | undefined => {
     const [, companyId, id] = /^C#(\d+)#D#(\d+)#G$/.exec(pk) ?? [];
     return companyId === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };

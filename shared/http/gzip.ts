@@ -18,9 +18,9 @@ export function gzipEnd(crc: number, textBytes: number): Buffer {
 }
 
 /**
- * The options were chosen by measurements on a large map of pins. Level 6 would make the body one sixth shorter, but take three times as
- * long as level 2. A window of 32 KB would take a tenth longer than 16 KB, and the body would not be shorter. The flush ends each part at
- * a byte boundary, so that the client can show it at once.
+ * The options were chosen by measurements on a large answer of map pins. Level 6 would make the body one sixth shorter, but take three
+ * times as long as level 2. A window of 32 KB would take a tenth longer than 16 KB, and the body would not be shorter. The flush ends
+ * each part at a byte boundary, so that the client can show it at once.
  */
 const DEFLATE = { level: 2, windowBits: 14, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH } as const;
 

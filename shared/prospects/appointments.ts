@@ -127,7 +127,10 @@ export function deleteAppointment(context: ApiContext, caller: Caller, id: numbe
   });
 }
 
-/** Returns the writes of the prospect's row and of its agenda for the change of an appointment. */
+/**
+ * Returns the writes for the change of an appointment: of the prospect's row, and of the prospect's agenda (a row with the times of its
+ * appointments).
+ */
 async function prospectWrites(
   { table }: ApiContext,
   prospect: StoredProspect,

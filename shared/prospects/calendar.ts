@@ -43,7 +43,7 @@ const MS_PER_DAY = 86_400_000;
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** The first and the last start of an appointment that pass, in milliseconds since 1970. */
+/** The time range in which the listed appointments start, in milliseconds since 1970. Both ends belong to it. */
 interface Range {
   readonly from: number;
   readonly to: number;
@@ -87,7 +87,10 @@ interface PlacedEntry extends AgendaEntry {
   readonly prospectId: number;
 }
 
-/** Reads the ids and times of appointments from the agendas. `ofAgendas` then reads the appointments in batches. */
+/**
+ * Reads the ids and times of appointments from the agendas (rows with the times of a prospect's appointments). `ofAgendas` then reads the
+ * appointments in batches.
+ */
 async function readAgendas(
   { table }: ReadContext,
   companyId: number,

@@ -55,8 +55,8 @@ export const changeOfNotes = (caller: Caller, prospectId: number, nowMs: number,
 });
 
 /**
- * Imports that are known to be completed, each with the number of imports that were known before it. They can be cached, because a
- * completed import stays completed.
+ * The imports that this process has seen completed, for each table. The number tells how many imports it had seen completed before. They
+ * can be cached, because a completed import stays completed.
  */
 const known = new WeakMap<Reads, Map<string, number>>();
 const REMEMBERED = 10_000;

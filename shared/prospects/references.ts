@@ -93,8 +93,8 @@ export interface AddressChoice {
   /** The new address of the prospect. Null clears the address, and undefined keeps it. */
   readonly address: Address | null | undefined;
   /**
-   * Returns writes for the transaction that writes the prospect. They create the new address or add the prospect to its holders, and
-   * remove the prospect from the holders of its previous address.
+   * Returns writes for the transaction that writes the prospect. They create the new address, or record the prospect in the row of its
+   * new address. They also remove the prospect from the row of its previous address.
    */
   readonly links: (prospectId: number, now: string) => Write[];
 }

@@ -63,8 +63,8 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
 }
 
 /**
- * Maximum number of tags that one transaction creates. Each tag needs two writes, the version of the dictionary needs two more, and
- * DynamoDB permits 100 writes.
+ * Maximum number of tags that one transaction creates. DynamoDB permits 100 writes. Each tag needs two writes, and the version of the
+ * dictionary (statuses, tags and users) needs two more.
  */
 const TAGS_AT_ONCE = 45;
 

@@ -14,7 +14,10 @@ const summary = {
   status: DeliveryState,
   attemptCount: z.int(),
   nextAttemptAt: z.nullable(Timestamp),
-  /** Why a delivery waits although it is due: its webhook is paused, the circuit breaker is open, or the concurrency limit is reached. */
+  /**
+   * Why a delivery waits although it is due: its webhook is paused, the circuit breaker is open because attempts have failed, or too many
+   * requests to the webhook are running.
+   */
   heldBy: z.nullable(z.enum(["pause", "breaker", "limit"])),
   createdAt: Timestamp,
   updatedAt: Timestamp,

@@ -120,7 +120,7 @@ export const StoredDelivery = z.object({
   successes: z.optional(z.array(Attempt)),
   /** The id of the last replay that sent the delivery again. */
   replayId: z.optional(z.string()),
-  /** The last time at which the sweeper sent a new message for this delivery. */
+  /** The last time at which the sweeper (a function that runs every minute) sent a new message for this delivery. */
   sweptAt: z.optional(Timestamp),
   /** The body that every attempt signs and sends. It is absent if the body is made from other rows. */
   body: z.optional(z.pipe(z.union([z.string(), Bytes]), z.transform(unpackedBody))),

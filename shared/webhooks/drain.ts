@@ -97,8 +97,8 @@ export async function drain(
 const DueKey = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Returns the oldest waiting deliveries in these partitions of the due index, at most one page of each. The index lags behind the rows,
- * so only the keys come from the index. Returns undefined if the index has no entry.
+ * Returns the oldest waiting deliveries in these partitions of the due index (rows by due time), at most one page of each. The index lags
+ * behind the rows, so only the keys come from the index. Returns undefined if the index has no entry.
  */
 export async function oldestIn(table: Table, shards: readonly string[]): Promise<StoredDelivery[] | undefined> {
   const found: Key[] = [];

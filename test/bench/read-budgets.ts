@@ -44,7 +44,10 @@ export async function fillLists(stage: Stage): Promise<void> {
   for (let page = 2; page <= NEIGHBOUR_PAGES; page++) await stage.fill(listQuery(stage.company, "everything", page));
 }
 
-/** Measures the lists and the pins of a warm function. `fillLists` must run before, because it writes the rows of the lists. */
+/**
+ * Measures the cost of the lists and of the map pins in a warm function. `fillLists` must run before, because it writes the rows of the
+ * lists.
+ */
 export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
   const ask = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
   const lists = new Map<ListName, Usage>();

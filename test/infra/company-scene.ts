@@ -1,6 +1,6 @@
 /**
- * A table with rows of every key family, a bucket and a user pool, for tests of the commands that export, erase and restore companies. A
- * test can kill a command at one of its calls.
+ * A table with rows of every kind, a bucket and a user pool, for tests of the commands that export, erase and restore companies. A test
+ * can kill a command at one of its calls.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";

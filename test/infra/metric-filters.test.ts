@@ -98,7 +98,7 @@ async function damageIndex(): Promise<void> {
     headers: upload.headers,
     body: "name,lat,lng\nImported,33.4,-112\n",
   });
-  // This prospect adds an unflushed entry to the company's search index. The entry starts a flush.
+  // The new prospect adds an entry to the company's search index, and this entry starts a flush.
   await api.POST("/api/prospects", { body: { name: "Unflushed" } });
   await until(() => written("index/flush", "index not flushed"));
   await until(() => written("jobs/export", "message failed"));

@@ -249,7 +249,8 @@ describe("a kill at each call", () => {
     at.clock += MINUTE;
     await sweep(at.context, { assume: "messages-kept" });
     expect(own()).toHaveLength(1);
-    // The sweeper also sends messages for deliveries of other tests. This test cannot process them, so it removes them from the queue.
+    // The sweeper, which sends lost messages again, also sends messages for deliveries of other tests. This test cannot process them, so
+    // it removes them from the queue.
     at.queue.splice(0, at.queue.length, ...own());
     await drain(at);
     await expectEachOnce(at, [2, 3]);

@@ -142,8 +142,8 @@ describe("repeats and reordering", () => {
     let reads = 0;
     const batchGet: typeof table.batchGet = async (keys) => {
       const items = await table.batchGet(keys);
-      // This sender has read the delivery, but has not yet asked the limiter for a slot. At this point another sender does all its
-      // work.
+      // This sender has read the delivery, but has not yet asked the webhook's limiter for a slot (the permission to send). At this point
+      // another sender does all its work.
       if (++reads === 2) await consume(at, message, false);
       return items;
     };

@@ -303,7 +303,8 @@ describe("a message of a fan-out", () => {
       const work = async (): Promise<void> => {
         const plain = { ...again.context, table: db.direct };
         await publishChanges(plain, batchReads(plain), [territoryChange(again.companyId, 3)]);
-        // The message of the new event becomes visible at once. The lease of the previous message may still be valid then.
+        // The message of the new event becomes visible at once. The function that processed the previous message may then still have the
+        // company's lease, which keeps other functions away.
         const own = again.queue.splice(
           again.queue.findLastIndex(({ message }) => "fanOut" in message),
           1,

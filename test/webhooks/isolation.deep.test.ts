@@ -18,7 +18,7 @@ import { isolate } from "./measure-isolation.ts";
 import { expectReconciled } from "./reconciled.ts";
 import { Senders } from "./simulated-senders.ts";
 
-/** Each test gets an empty table, because the sweeper reads the deliveries of all companies. */
+/** Each test gets an empty table, because the sweeper (which sends lost messages again) reads the deliveries of all companies. */
 const db = faultyDynamoDb("test");
 beforeEach(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";

@@ -140,8 +140,8 @@ describe("a sender that dies with its slot", () => {
     const [failed, died, ...later] = secondsOf(at);
     expect([failed, died]).toEqual([0, 10]);
     expect(Math.min(...later)).toBeGreaterThanOrEqual(28);
-    // SQS delivers the dead sender's message again after 90 s. The sweeper runs every minute, so the drain of the backlog may start 60
-    // s later.
+    // SQS delivers the dead sender's message again after 90 s. The sweeper runs every minute, so sending of the backlog may start 60 s
+    // later.
     expect(Math.max(...later)).toBeLessThanOrEqual(28 + 90 + 60);
     expect(later).toHaveLength(COUNT);
   });

@@ -70,7 +70,7 @@ test("the events of a pause are kept, and sent in order of time after the resump
   expect((await resume(at)).status).toBe("active");
   await settle(at);
   expect(sentIds(at)).toEqual([1, 2, ...range(10, 70)]);
-  // The drain of the backlog sends ten deliveries a second.
+  // The deliveries of a paused webhook's backlog are sent at ten per second after the resume.
   const times = at.posts.slice(2).map(({ headers }) => Number(headers["webhook-timestamp"]) * 1_000 - resumedAt);
   for (const [i, time] of times.entries()) expect(time).toBeGreaterThanOrEqual(Math.floor(i / 10) * 1_000 - 1_000);
   expect(Math.max(...times)).toBeLessThan(15_000);
@@ -87,7 +87,7 @@ test("a pause during the drain keeps the rest; pausing and resuming twice change
   await drain(at);
   await resume(at);
   await resume(at);
-  // Only the message that starts the next step of the drain remains in the queue.
+  // Only the message that starts the next step of sending the backlog remains in the queue.
   const step = at.queue.findIndex(({ message }) => "release" in message);
   const [first] = at.queue.splice(step, 1);
   at.queue.length = 0;

@@ -119,7 +119,7 @@ export class Senders {
     }
   }
 
-  /** Runs the senders until this time. The sweeper runs once a minute. */
+  /** Runs the senders until this time. The sweeper, which sends lost messages again, runs once a minute. */
   async runUntil(end: number): Promise<void> {
     for (;;) {
       this.#dispatch();

@@ -123,7 +123,8 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   const context: EventContext = {
     ...at.context,
     table: calledBy(call, db.direct),
-    // The sweeper also sends messages for deliveries of other tests. This test cannot process them, so they are left out.
+    // The sweeper, which sends lost messages again, also sends messages for deliveries of other tests. This test cannot process them, so
+    // they are left out.
     queue: {
       ...at.context.queue,
       send: (entries) =>
@@ -212,7 +213,7 @@ async function press(stage: Stage, n: number): Promise<void> {
   at.clock += 10_000;
 }
 
-/** Runs the sweeper. A planned fault is ignored, because the next run continues the work. */
+/** Runs the sweeper, which sends lost messages again. A planned fault is ignored, because the next run continues the work. */
 async function sweepOnce({ context }: Stage): Promise<void> {
   await sweep(context, { assume: "messages-kept" }).catch((error: unknown) => {
     if (!(error instanceof Failed)) throw error;
@@ -250,7 +251,7 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
 
 /**
  * Processes several messages in one call. It counts the deliveries that the receiver accepted although their sender failed, because only
- * they may be sent again. A message of a drain sends many deliveries of a backlog.
+ * they may be sent again. One message may send many deliveries of a backlog (deliveries that had to wait).
  */
 async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
   const { at, context, cutOff, received } = stage;

@@ -39,8 +39,8 @@ export async function applySettings(context: RestoreContext, tables: Tables): Pr
 }
 
 /**
- * Enables the stream and returns its ARN. The publisher reads a stream from its beginning. Every row that must cause no event is
- * therefore written before this step.
+ * Enables the stream and returns its ARN. The publisher (the function that makes events from changed rows) reads a stream from its
+ * beginning. Every row that must cause no event is therefore written before this step.
  */
 export async function enableStream(context: RestoreContext, { source, target }: Tables): Promise<string> {
   const { client } = context;

@@ -1,6 +1,7 @@
 /**
- * Reads a company's search index. Each read makes one strongly consistent Query, which returns the head row (the list of the index's
- * runs) and the unflushed entries. The segments of the runs stay in memory for later reads.
+ * Reads a company's search index. Each read makes one strongly consistent Query. It returns the unflushed entries (recent changes) and
+ * the head row, which lists the runs (sorted batches of rows). The run manifest of a run lists its segments. Segments stay in memory for
+ * later reads.
  */
 
 import type { Criteria } from "#shared/company-index/criteria.ts";

@@ -1,6 +1,7 @@
 /**
  * One version of a company's search index in memory. It contains only the parts of the index that reads have needed so far. The index
- * consists of sorted runs, each run of segments, and each segment of columns and texts.
+ * consists of sorted runs, each run of segments, and each segment of columns and texts. Recent changes are in unflushed entries, which no
+ * run contains yet.
  */
 import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";

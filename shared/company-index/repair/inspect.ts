@@ -1,6 +1,7 @@
 /**
  * Reads the whole search index of a company, passes each valid record to a visitor, and reports contradictions between the parts of the
- * index.
+ * index. The index consists of runs (sorted batches of rows) and of unflushed entries (changes that no run contains yet). The run
+ * manifest of a run lists its stored parts.
  */
 
 import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";

@@ -1,7 +1,7 @@
 /**
- * Rebuilds the search index of a company from the rows of the table. The rebuild stores one new run (sorted batch of rows). One update of
- * the head row then replaces all runs that existed when the rebuild began. Reads, writes and flushes continue meanwhile. Runs that
- * flushes add during the rebuild are not replaced.
+ * Rebuilds the search index of a company from the rows of the table. The rebuild stores one new run (sorted batch of rows, divided into
+ * segments). One update of the head row then replaces all runs that existed when the rebuild began. Reads, writes and flushes continue
+ * meanwhile. Runs that flushes add during the rebuild are not replaced. Unflushed entries are changes that no run contains yet.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";

@@ -1,6 +1,7 @@
 /**
- * A segment of a search index in memory (up to 4 096 rows): its columns, sort orders and texts. Also finds the rows of the segment that
- * newer versions replace.
+ * A segment of a search index in memory: up to 4 096 rows with their columns, sort orders and texts. Also finds the rows of the segment
+ * that newer versions replace. A newer version is in a newer run (each run is a batch of rows that was stored together) or in an
+ * unflushed entry (a change that no run contains yet).
  */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
@@ -234,7 +235,7 @@ export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }
 
-/** Marks the rows that newer runs replace. Returns undefined if there are none. */
+/** Returns an array with a 1 for each row that a newer run replaces. Returns undefined if no row is replaced. */
 export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;
@@ -246,7 +247,10 @@ export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVer
   return dead;
 }
 
-/** Also marks the rows that unflushed entries replace. Returns `dead` itself if there are none. */
+/**
+ * Returns a copy of `dead` in which the rows that unflushed entries replace are marked too. Returns `dead` itself if there are no such
+ * rows.
+ */
 export function deadUnder(
   segment: LoadedSegment,
   dead: Uint8Array | undefined,

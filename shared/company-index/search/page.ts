@@ -20,7 +20,8 @@ export function pageOf(matches: Matches, offset: number, count: number): Prospec
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
   const first = new FirstRefs(wanted, matches.total);
-  // The rows of the newest runs are offered first, so that most older rows are rejected at once.
+  // The rows of the newest runs (batches of rows that were stored together) are offered first, so that most older rows are rejected at
+  // once.
   for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
   return first.from(offset);
@@ -59,7 +60,10 @@ class FirstRefs {
     this.#versions = new Float64Array(room);
   }
 
-  /** Offers all matches of a segment. If they are sorted by creation time, it stops at the first row that is too old. */
+  /**
+   * Offers all matches of a segment (up to 4 096 rows of the index). If they are sorted by creation time, it stops at the first row that
+   * is too old.
+   */
   offerAll(matches: SegmentMatches): void {
     const { main, entry } = matches.inView.segment;
     const { ids, versions, createdAt } = main;

@@ -1,4 +1,7 @@
-/** Finds the rows whose texts or notes contain the words of a search, in a company's search index. */
+/**
+ * Finds the rows whose texts or notes contain the words of a search, in a company's search index. The index consists of segments (up to
+ * 4 096 rows with their notes) and of unflushed entries (changes that no segment contains yet).
+ */
 import { type Criteria, canMeet, type SearchWord } from "#shared/company-index/criteria.ts";
 import type { IndexView, SegmentInView } from "#shared/company-index/search/loaded-segment.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";

@@ -40,7 +40,10 @@ export function* cutIntoSegments(
   if (waiting.length > 0) yield waiting;
 }
 
-/** Minimum number of rows in a segment, as a share of the maximum. Many small segments would make the run manifest long. */
+/**
+ * Minimum number of rows in a segment, as a share of the maximum. Many small segments would make the run manifest (a list of segments)
+ * long.
+ */
 const LEAST_PART = 1 / 4;
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Executes an export job for one Lambda invocation: it selects the prospects, or continues where an earlier invocation stopped, and
- * writes the file in parts.
+ * writes the file in parts. The job's lease allows only one invocation at a time.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";

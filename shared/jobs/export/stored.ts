@@ -35,7 +35,7 @@ export const StoredExport = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   version: z.int(),
-  /** The end of the job's lease, in milliseconds since 1970. */
+  /** The end of the job's lease, in milliseconds since 1970. Until then, no other invocation works on the job. */
   runsUntil: z.int(),
   /** Number of invocations since the last uploaded part. If it becomes too high, the job fails. */
   runs: z.int(),

@@ -1,6 +1,6 @@
 /**
  * Executes an import of an uploaded file for one Lambda invocation: it finds the file, checks it, writes its rows and makes them visible.
- * If the import fails, it deletes the rows instead.
+ * If the import fails, it deletes the rows instead. The job's lease allows only one invocation at a time.
  */
 import * as z from "zod/mini";
 import { type Caller, may } from "#shared/auth/caller.ts";

@@ -153,7 +153,7 @@ function digestOf(key: string): [high: number, low: number] {
 }
 
 interface Looking {
-  /** Called after each group of reads, for example to renew a lease. */
+  /** Called after each group of reads, for example to renew the job's lease. */
   readonly onProgress?: () => Promise<void>;
   readonly blockLimit?: number;
 }

@@ -13,12 +13,12 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 
-/** Interval of renewals of the lease. The lease expires after two minutes. */
+/** Interval of renewals of the job's lease, which keeps other invocations away. The lease expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
 
 /**
- * Yields the bytes of the uploaded file, and renews the lease meanwhile. Over a slow connection, reading a large file takes longer than
- * the lease lasts.
+ * Yields the bytes of the uploaded file, and renews the job's lease meanwhile. Over a slow connection, reading a large file takes longer
+ * than the lease lasts.
  */
 async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGenerator<Uint8Array> {
   const { companyId, id } = lease.stored;

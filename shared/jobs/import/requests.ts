@@ -232,8 +232,8 @@ export async function listImports(
 }
 
 /**
- * Cancels an import, so that it can no longer complete. An invocation that is working on it may still write rows until its lease expires.
- * The job therefore deletes the rows only after that time.
+ * Cancels an import, so that it can no longer complete. An invocation that is working on it may still write rows until its lease
+ * (exclusive right to the job) expires. The job therefore deletes the rows only after that time.
  */
 export const cancelImport = (context: ApiContext, companyId: number, id: number): Promise<ImportSummary> =>
   optimistic(async () => {

@@ -118,7 +118,7 @@ export const StoredImport = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   version: z.int(),
-  /** The end of the job's lease, in milliseconds since 1970. */
+  /** The end of the job's lease, in milliseconds since 1970. Until then, no other invocation works on the job. */
   runsUntil: z.int(),
   dryRun: z.optional(z.boolean()),
   failure: z.optional(z.string()),

@@ -13,8 +13,8 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 
 /**
- * Number of rows between two checkpoints. After a crash, the rows since the last checkpoint are handled again. This takes some seconds,
- * because each row that has already changed its prospect costs one read.
+ * Number of rows between two checkpoints (stored positions from which the next invocation continues). After a crash, the rows since the
+ * last checkpoint are handled again. This takes some seconds, because each row that has already changed its prospect costs one read.
  */
 const CHECKPOINT_ROWS = 16_384;
 

@@ -1,6 +1,6 @@
 /**
  * Reads an uploaded file again after its check. Writes its rows to the table, where they are still invisible. Writes its rows for the
- * search index to the bucket, in sorted chunks.
+ * search index to the bucket, in sorted chunks. Meanwhile, it renews the job's lease, which keeps other invocations away.
  */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
@@ -140,7 +140,10 @@ class Chunk {
     }
   }
 
-  /** Stores the chunk before the checkpoint, so that the checkpoint never counts a missing chunk. */
+  /**
+   * The chunk is stored before the checkpoint (the position from which the next invocation continues), so that the checkpoint never
+   * counts a missing chunk.
+   */
   async store(at: Pick<Progress, "done" | "row" | "newTags">): Promise<void> {
     const { job } = this.#lease;
     await storeChunk(this.#context.objects, this.#lease.stored, this.#number++, this.#rows);

@@ -95,8 +95,8 @@ async function deletedAmong(
 }
 
 /**
- * Reads the addresses of one block of 128 ids. An imported address may be in a packed row and in a separate row. The separate row is
- * newer and is used.
+ * Reads the addresses of one block of 128 ids. An imported address may be in two rows: in the packed row with all imported addresses of
+ * the block, and in a separate row. The separate row is newer and is used.
  */
 async function readBlock(table: Reads, companyId: number, block: number): Promise<StoredAddress[]> {
   const addresses = new Map<number, StoredAddress>();

@@ -112,7 +112,8 @@ function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): numbe
 
 /**
  * Returns true if the row still passes the filters. Notes are not considered, so a row with a search word only in a note does not pass.
- * Returns false if the dictionary lacks the row's status, its assignee or one of its tags. The caller then reads a newer dictionary.
+ * Returns false if the dictionary (cached statuses, tags and users) lacks the row's status, its assignee or one of its tags. The caller
+ * then reads a newer dictionary.
  */
 function belongs(row: StoredProspect, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
   const { statusId, assignedToUserId, tagIds } = row;

@@ -89,8 +89,8 @@ async function isRegistered(table: Reads, { companyId, webhookId, registrationId
 
 interface LimiterState {
   /**
-   * The time at which the limiter allows sending again: the end of the open circuit breaker, or of the wait after requests that could not
-   * be sent. It is undefined if sending is allowed.
+   * The time at which the limiter allows sending again: the end of the open circuit breaker (a stop after failed attempts), or of the
+   * wait after requests that could not be sent. It is undefined if sending is allowed.
    */
   readonly openUntil: string | undefined;
   /** True if failed attempts opened the circuit breaker. False if requests could not be sent at all, for example because DNS failed. */

@@ -78,8 +78,8 @@ export type Replayed = z.infer<typeof Replayed>;
 }));
 
 /**
- * The row of a webhook's latest replay. While the replay runs, the row is in the due index (an index of rows by due time). The sweeper
- * finds it there if the queue message of the replay is lost.
+ * The row of a webhook's latest replay. While the replay runs, the row is in the due index (an index of rows by due time). If the queue
+ * message of the replay is lost, the sweeper (a function that runs every minute) finds the row there.
  */
 export const StoredReplay = z.object({
   type: z.literal("replay"),

@@ -19,7 +19,7 @@ import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 /** Maximum number of deliveries that are sent together with one slot if the receiver answers quickly. */
 const TOGETHER = 10;
-/** A step sends no request later than this after its start. All exchanges therefore end before the function's time-out. */
+/** A step sends no request later than this after its start. All its requests therefore end before the function's time-out. */
 const BEGIN_WITHIN_MS = 3_000;
 
 /** Runs the next step of sending the webhook's throttled backlog. */
@@ -51,8 +51,8 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   if (status === "deleted") shards.push(keys.pausedBacklogShard(companyId, webhookId));
   const page = await oldestIn(context.table, shards);
   if (page === undefined) return closeAfterLag(context, limiter);
-  // The page is empty because the due index is updated later than the rows. The backlog may contain more deliveries, so the next step
-  // looks again.
+  // The page is empty because the due index (an index of rows by due time) is updated later than the rows. The backlog may contain more
+  // deliveries, so the next step looks again.
   if (page.length === 0) return { nextMs: startMs + FULL_MS };
   if (status === "active") return { nextMs: await sendPage(context, limiter, page) };
   if (status === "deleted") await cancel(context, page);
@@ -74,7 +74,7 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
       for (const reason of failed.values()) throw reason;
     }
   }
-  // After the circuit breaker was open, only one delivery is sent to test the receiver.
+  // After the circuit breaker was open (which stops sending after failures), only one delivery is sent to test the receiver.
   await allEnded(Array.from({ length: probed === undefined ? slotLimit(context.senders, slow) : 1 }, work));
   const now = context.clock.now();
   if (!isFull) return now;

@@ -1,6 +1,7 @@
 /**
  * Handles events that match many subscriptions (fan-outs). The publisher stores the matches of such an event in one row. Later, consumers
- * of the delivery queue create the deliveries in parts and at a limited rate. For each company, only one function does this at a time.
+ * of the delivery queue create the deliveries in parts and at a limited rate. For each company, a lease ensures that only one function
+ * does this at a time.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";

@@ -129,8 +129,8 @@ interface MatchedEvent {
 const PARALLEL = 8;
 
 /**
- * Publishes the events of changed rows. The number of writes for an event is limited: its data is written once, and its matches become
- * either a few deliveries or one fan-out row.
+ * Publishes the events of changed rows. The number of writes for an event is limited. Its data is written once. Its matches become either
+ * a few deliveries, or one row from which a consumer of the queue creates the deliveries later.
  */
 export async function publishChanges(
   context: EventContext,

@@ -6,8 +6,8 @@ import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
 
 /**
- * Returns the attributes of the mark. They put the limiter's row into the due index (an index of rows by due time). The sweeper finds the
- * row there every minute and continues to send the throttled deliveries, until the mark is removed.
+ * Returns the attributes of the mark. They put the limiter's row into the due index (an index of rows by due time). Until the mark is
+ * removed, the sweeper (a function that runs every minute) finds the row there and continues to send the throttled deliveries.
  */
 export const backlogMark = (companyId: number, webhookId: number, nowMs: number) => ({
   type: "gate" as const,

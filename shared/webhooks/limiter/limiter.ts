@@ -45,7 +45,7 @@ export const StoredLimiter = z.object({
   unsent: z._default(z.int(), 0),
   /**
    * The mark that throttled deliveries are waiting. It puts the row into the due index (an index of rows by due time), in which the
-   * sweeper finds the row every minute.
+   * sweeper (a function that runs every minute) finds the row.
    */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),

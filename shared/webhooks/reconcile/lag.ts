@@ -1,6 +1,7 @@
 /**
- * Counts the waiting deliveries and logs once a minute how late they are. It keeps only sums, so its memory does not grow with the number
- * of deliveries.
+ * Counts the waiting deliveries and logs once a minute how late they are. The due index lists rows by due time. Deliveries that wait
+ * because their webhook is paused or throttled are in separate partitions of this index (backlogs). Only sums are kept, so the memory
+ * does not grow with the number of deliveries.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -17,8 +18,8 @@ export type DueEntry = z.infer<typeof DueEntry>;
 export const companyOf = ({ pk }: Pick<DueEntry, "pk">): number => Number(/^C#(\d+)#/.exec(pk)?.[1]);
 
 /**
- * Returns true if an entry of the due index (rows by due time) belongs to a delivery. Other entries belong to webhooks, limiters, replays
- * and fan-outs.
+ * Returns true if an entry of the due index belongs to a delivery. Other entries belong to webhooks, limiters, replays and fan-outs
+ * (events with many matches).
  */
 export const isDelivery = ({ sk }: Pick<DueEntry, "sk">): boolean => sk.startsWith("D#");
 

@@ -1,7 +1,7 @@
 /**
  * Reconciles the deliveries of a company: checks that no expected delivery is lost, and that each is delivered, waiting, exhausted or
- * cancelled. Also compares each delivery with its attempts, debounce window, entry of the due index and limiter. Every contradiction is a
- * fault.
+ * cancelled. Also compares each delivery with its attempts, debounce window, limiter and entry of the due index (rows by due time). Every
+ * contradiction is a fault.
  */
 import type { AppContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -38,8 +38,8 @@ const noCounts = {
   exhausted: 0,
   cancelled: 0,
   /**
-   * How many of the waiting deliveries wait because their webhook is paused (`paused`), and how many because the concurrency limiter had
-   * no free slot (`throttled`).
+   * How many of the waiting deliveries wait because their webhook is paused (`paused`), and how many because the webhook's concurrency
+   * limiter refused them (`throttled`).
    */
   paused: 0,
   throttled: 0,
@@ -48,7 +48,10 @@ const noCounts = {
 type Counts = typeof noCounts;
 
 export interface Reconciliation extends Counts {
-  /** Number of matching subscriptions for which a fan-out has not created the delivery yet. They are not part of `matched`. */
+  /**
+   * Number of matching subscriptions of fan-outs (events with many matches) for which the delivery has not been created yet. They are not
+   * part of `matched`.
+   */
   readonly expanding: number;
   readonly faults: readonly string[];
 }

@@ -1,6 +1,6 @@
 /**
- * The rules of reconciliation: the state of a delivery must agree with its attempts, body, entry of the due index, limiter and debounce
- * window.
+ * The rules of reconciliation: the state of a delivery must agree with its attempts, body, entry of the due index (rows by due time),
+ * limiter and debounce window.
  */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
@@ -15,13 +15,14 @@ import type { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type DueEntry, isExpired, type WebhookState } from "#shared/webhooks/reconcile/webhook-state.ts";
 import { MAX_ATTEMPTS } from "#shared/webhooks/retry-plan.ts";
 
-/** After this time the sweeper has certainly sent a lost message again. */
+/** After this time the sweeper (a function that runs every minute) has certainly sent a lost message again. */
 const SWEPT_MS = 15 * 60_000;
 /** Upper bound for the difference between the clocks of two functions. */
 const CLOCKS_DIFFER_MS = 60_000;
 
 /**
- * Returns true if all given times are more than a quarter of an hour ago. The sweeper must then have acted. Undefined times are ignored.
+ * Returns true if all given times are more than a quarter of an hour ago. The sweeper, which runs every minute, must then have acted.
+ * Undefined times are ignored.
  */
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
   times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);

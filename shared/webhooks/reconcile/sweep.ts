@@ -1,5 +1,6 @@
 /**
- * The sweeper runs every minute. It sends a new queue message for each due delivery, backlog, replay and fan-out whose message was lost.
+ * The sweeper runs every minute. It reads the due index (an index of rows by due time), and sends a new queue message for each due
+ * delivery, backlog, replay and fan-out whose message was lost.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";

@@ -18,7 +18,10 @@ export interface DueEntry {
 /** Entries of the due index (rows by due time), by delivery id. */
 export type DueEntries = Map<string, DueEntry[]>;
 
-/** Reads a company's entries of the due index, by webhook. The backlogs of paused webhooks and of limiters are not included. */
+/**
+ * Reads a company's entries of the due index (an index of rows by due time), by webhook. The backlogs of paused webhooks and of limiters
+ * are not included.
+ */
 export async function readDue(table: Table, companyId: number): Promise<Map<number, DueEntries>> {
   const found = new Map<number, DueEntries>();
   const own = new RegExp(`^C#${companyId}#D#(\\d+)#\\d+$`);

@@ -211,7 +211,7 @@ export const StoredWebhook = z.object({
   failingSince: z.optional(Timestamp),
   /**
    * The row's partition in the due index (rows by due time). A paused webhook is in a partition for paused webhooks. After a resume, it
-   * is in a partition that the sweeper reads, until its backlog is sent.
+   * is in a partition that the sweeper (a function that runs every minute) reads, until its backlog is sent.
    */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
