@@ -1,8 +1,15 @@
 /** Makes the plan by which AWS Backup copies the table every day and every month. */
-import { BackupPlan, BackupPlanRule, BackupResource, BackupSelection, BackupVault } from "aws-cdk-lib/aws-backup";
+import {
+  BackupPlan,
+  BackupPlanRule,
+  BackupResource,
+  BackupSelection,
+  BackupVault,
+  CfnBackupVault,
+} from "aws-cdk-lib/aws-backup";
 import { Schedule } from "aws-cdk-lib/aws-events";
 import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
+import { Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/backup-plan.ts";
 import type { ServedTable } from "./rights.ts";
@@ -16,6 +23,8 @@ const POLICY = "service-role/AWSBackupServiceRolePolicyForBackup";
 export function createBackups(scope: Construct, plan: Plan, tables: readonly ServedTable[]): void {
   const home = new Construct(scope, "Backups");
   const vault = new BackupVault(home, "Vault", { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE });
+  const resource = vault.node.defaultChild;
+  if (resource instanceof CfnBackupVault) resource.backupVaultName = vaultName(Stack.of(home));
   const rules = [
     ...(plan.dailyDays > 0
       ? [
@@ -37,7 +46,11 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
         ]
       : []),
   ];
-  const backups = new BackupPlan(home, "Plan", { backupVault: vault, backupPlanRules: rules });
+  const backups = new BackupPlan(home, "Plan", {
+    backupPlanName: Stack.of(home).stackName,
+    backupVault: vault,
+    backupPlanRules: rules,
+  });
   const role = new Role(home, "Role", {
     assumedBy: new ServicePrincipal("backup.amazonaws.com"),
     managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName(POLICY)],
@@ -53,3 +66,10 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
     disableDefaultBackupPolicy: true,
   });
 }
+
+/**
+ * The name contains a part of the id of the stack. The CDK's own name would be the same for each new data stack, which could then not be
+ * created beside the vault that an earlier one has left.
+ */
+const vaultName = (stack: Stack): string =>
+  Fn.join("-", [stack.stackName, Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", stack.stackId))))]);

@@ -29,6 +29,9 @@ describe("the copies of AWS Backup", () => {
     ]);
     const [vault] = production.all("AWS::Backup::BackupVault");
     expect(vault?.id, "under another id, CloudFormation would make an empty vault").toBe("BackupsVault1F11AFCC");
+    expect(JSON.stringify(vault?.properties.BackupVaultName), "a new data stack must get a vault of its own").toContain(
+      "AWS::StackId",
+    );
     expect(vault?.resource.DeletionPolicy).toBe("RetainExceptOnCreate");
   });
 

@@ -94,6 +94,9 @@ beforeAll(async () => {
     ...[waits, retried, done, forgotten].map(deliveryItem),
     { ...window, type: "window", deliveryId: done.id },
     fanOut,
+    { ...keys.identity("kept"), type: "identity", companyId: COMPANY, userId: 1, rights: { isActive: true } },
+    { ...keys.identity("disabled"), type: "identity", companyId: COMPANY, userId: 2, rights: { isActive: true } },
+    { ...keys.identity("suspended"), type: "identity", companyId: COMPANY, userId: 3, rights: { isActive: true } },
   ]);
   at = await restorePoint();
   atPoint = await rowsOf(TABLE);
@@ -104,6 +107,8 @@ beforeAll(async () => {
     deliveryItem({ ...delivery(2, "waiting"), ...retried, attempt: 2 }),
     { ...keys.attempt(COMPANY, 5, retried.id, 1), type: "attempt", number: 1 },
     deliveryItem({ ...done, state: "delivered", dueShard: undefined }),
+    { ...keys.identity("disabled"), type: "identity", companyId: COMPANY, userId: 2, rights: { isActive: false } },
+    { ...keys.identity("suspended"), type: "identity", companyId: COMPANY, userId: 3, suspendedAt: iso(0) },
     { ...keys.erasure(129), type: "erasure", companyId: 129, erasedAt: iso(0), rows: { company: 1 } },
   ]);
   await table.batchRemove([
@@ -176,6 +181,13 @@ describe("a restored table", () => {
     const { table } = scene.get().storeOf(target);
     expect(await table.get(keys.company(129))).toBeUndefined();
     expect(await table.get(keys.erasure(129))).toMatchObject({ companyId: 129 });
+  });
+
+  test("names the users whose rights it gives back", async () => {
+    expect((await restore(newTarget())).returningRights.toSorted()).toEqual([
+      'company 128 user 2: now {"isActive":false}, in the restored table {"isActive":true}',
+      'company 128 user 3: now suspended, in the restored table {"isActive":true}',
+    ]);
   });
 
   test("sends no webhook again that was sent after the point, and names the work that may", async () => {

@@ -1,12 +1,15 @@
 /** Restores the whole table into a new one that the service can use. Each step can be repeated after the command was killed. */
 import { type CarriedDeliveries, type CarryContext, carryDeliveries, carryErasures, raiseIds } from "./carry-over.ts";
 import { describeTable, type RestoreContext, type RestoreRequest, restoreTable } from "./point-in-time.ts";
+import { returningRights } from "./rights.ts";
 import { applySettings, enableStream } from "./settings.ts";
 
 export interface WholeRestore {
   readonly streamArn: string;
   readonly erasedAgain: readonly number[];
   readonly deliveries: CarriedDeliveries;
+  /** The users whose rights were changed after the restore point. Their older rights are valid again after the switch. */
+  readonly returningRights: readonly string[];
 }
 
 export async function restoreWholeTable(
@@ -20,7 +23,8 @@ export async function restoreWholeTable(
   await raiseIds(carry);
   const erasedAgain = await carryErasures(carry);
   const deliveries = await carryDeliveries(carry);
+  const rights = await returningRights(carry);
   await applySettings(context, { source, target });
   const streamArn = await enableStream(context, { source, target });
-  return { streamArn, erasedAgain, deliveries };
+  return { streamArn, erasedAgain, deliveries, returningRights: rights };
 }
