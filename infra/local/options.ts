@@ -47,7 +47,7 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** Fewer senders than in a deployment, because each is a thread with some 30 MB. */
+/** The limits of the local service. It has fewer senders than a deployment, because each is a thread with some 30 MB. */
 const LOCAL_CAPACITY: Capacity = {
   ...capacityOf({ preset: "production" }),
   deliverySenders: 5,
@@ -98,7 +98,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
   };
 }
 
-/** As in a deployment, twice the rate may arrive at once. */
+/** Returns the throttles of the local service. As in a deployment, twice the rate may arrive at once. */
 function throttlesOf(requestRate: number | undefined, companyRate: number | undefined): LocalOptions["throttles"] {
   const perSecond = requestRate ?? LOCAL_CAPACITY.requests.perSecond;
   const requests = { perSecond, burst: Math.ceil(2 * perSecond) };

@@ -139,7 +139,7 @@ function headersOf(head: Pick<z.infer<typeof Result>, "headers" | "multiValueHea
 
 type Header = readonly [name: string, value: string];
 
-/** Headers that API Gateway removes from a function's answer. They are in the same AWS table as those of request.ts. */
+/** Headers that API Gateway removes from a function's answer. The source is the "important notes for REST APIs" of AWS. */
 const droppedOfAnswer = new Set([
   "expect",
   "host",

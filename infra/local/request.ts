@@ -69,7 +69,7 @@ const droppedHeaders = new Set([
   "server",
   "te",
   "trailer",
-  // AWS's table says only "exception" for this header. Node's HTTP server has already joined the chunks, so the header would be wrong.
+  // AWS calls this header only an "exception". Node's HTTP server has already joined the chunks, so the header would be wrong.
   "transfer-encoding",
   "upgrade",
   "www-authenticate",

@@ -34,7 +34,7 @@ export const Template = z.strictObject({
   Parameters: z._default(z.record(z.string(), z.looseObject({ Default: z.optional(z.unknown()) })), {}),
   Conditions: z._default(Fields, {}),
   Mappings: z._default(z.record(z.string(), z.record(z.string(), Fields)), {}),
-  // These have no effect here: rules check the parameters of a deployment, and the other ones are for people.
+  // These have no effect here. Rules check the parameters of a deployment, and the other keys contain texts for people.
   Rules: z.optional(z.unknown()),
   Metadata: z.optional(z.unknown()),
   Description: z.optional(z.unknown()),

@@ -90,8 +90,8 @@ export interface LogMetricSpec {
   /** The field whose value becomes the metric. `1` means that the metric counts the lines. */
   readonly value: "1" | LogField;
   /**
-   * Fields whose values divide the metric. Use only fields with few values: each value makes a separate metric, and CloudWatch disables a
-   * filter that makes 1 000 metrics within an hour.
+   * Fields by whose values the metric is divided. Each value makes a separate metric, so use only fields with few values. CloudWatch
+   * disables a filter that makes 1 000 metrics within an hour.
    */
   readonly dimensions?: Readonly<Record<string, LogField>>;
 }

@@ -135,7 +135,7 @@ function createRestApi(
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
   // The CDK's own output is removed, because the stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
-  // A change of this setting takes effect with the next deployment of the API. The new id makes such a deployment.
+  // The new logical id makes CloudFormation deploy the API again. Without a deployment, a change of this setting would have no effect.
   api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
   keepExecutionLog(api);
   accept(api, acceptedFindings);

@@ -41,7 +41,7 @@ function keyPrefix(scope: Construct): string {
 
 export function throttleCompanies(home: Construct, api: SpecRestApi, { company, routes }: CompanyThrottles): void {
   const scope = new Construct(home, "CompanyThrottle");
-  // The construct UsagePlan can throttle only methods that are constructs. An API that comes from a definition has no such methods.
+  // The CDK's class UsagePlan can throttle only methods that are CDK constructs. An API that is made from an OpenAPI document has none.
   const plan = new CfnUsagePlan(scope, "Plan", {
     description: "Limits the requests of each company",
     throttle: { rateLimit: company.perSecond, burstLimit: company.burst },

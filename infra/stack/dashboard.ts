@@ -83,7 +83,10 @@ interface Watched {
   readonly deadLetters: readonly Queue[];
 }
 
-/** Finds the constructs of the stack that the dashboard shows. What is added to the stack later is therefore shown too. */
+/**
+ * Finds the constructs of the stack that the dashboard shows. It searches the whole stack, so a function or log group that is added later
+ * is shown too.
+ */
 function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
   const all = stack.node.findAll();
   const functions = all.filter((one) => one instanceof LambdaFunction);

@@ -8,7 +8,10 @@ import { accept } from "./rules.ts";
 
 /** SQS's maximum number of days for which a queue keeps messages. */
 const DEAD_LETTER_DAYS = 14;
-/** This is shorter than in a dead-letter queue, because a message keeps its age when it moves there. */
+/**
+ * Number of days for which a queue keeps a message. It is lower than for a dead-letter queue, because a message keeps its age when it
+ * moves there.
+ */
 const QUEUE_DAYS = 4;
 /**
  * A message that was received this often without success moves to the dead-letter queue. A failing webhook receiver does not cause this:

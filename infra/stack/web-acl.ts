@@ -50,7 +50,7 @@ export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle
         priority: 0,
         statement: {
           rateBasedStatement: {
-            // As many requests as one company may send: a whole company may share one address.
+            // One address may send as many requests as one company, because all users of a company may share an address.
             limit: company.perSecond * WINDOW_SECONDS,
             evaluationWindowSec: WINDOW_SECONDS,
             aggregateKeyType: "IP",
@@ -77,7 +77,7 @@ export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle
   association.node.addDependency(api.deploymentStage);
 }
 
-/** AWS WAF would keep samples of requests with their headers, and thus access tokens. */
+/** Sampling of requests is off, because AWS WAF would store their headers, which contain access tokens. */
 const visibility = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
   cloudWatchMetricsEnabled: true,
   sampledRequestsEnabled: false,

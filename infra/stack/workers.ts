@@ -23,8 +23,8 @@ import { accept } from "./rules.ts";
  */
 const STREAM_RETRIES = 10;
 /**
- * Few retries, because a failing flush delays the flushes of other companies in the same shard. The company's next write starts another
- * flush.
+ * Number of retries of a failed flush. It is small, because a failing flush delays the flushes of other companies in the same shard. The
+ * company's next write starts another flush.
  */
 const FLUSH_RETRIES = 3;
 /**

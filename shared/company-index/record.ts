@@ -48,7 +48,7 @@ export interface NoteRef {
 
 export interface SomeRecords {
   readonly prospects: readonly IndexEntry[];
-  /** Notes, including those of deleted prospects. A deleted note has no row, so it is not included. */
+  /** The texts of all notes, including notes of deleted prospects. A deleted note is not included, because it has no row. */
   readonly notes: readonly NoteText[];
 }
 

@@ -139,7 +139,7 @@ async function prospectWrites(
 ): Promise<Write[]> {
   const { before, after } = change;
   const entries = await readAgenda(table, prospect);
-  // A concurrent write has changed the key of the agenda, so `optimistic` must read the prospect again.
+  // The agenda is missing, because a concurrent write has changed its key. This error makes `optimistic` read the prospect again.
   if (entries === undefined) throw new ConditionFailed([]);
   if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);

@@ -37,7 +37,7 @@ const SAVED_EVERY = 64;
 /** Maximum number of passes. Rows that other functions write in the old shape during a pass are rewritten by the next pass. */
 const PASSES = 5;
 
-/** The row with the progress of the job. A run with the other shape begins from the start. */
+/** The row with the progress of the job. A job with another target shape does not use this progress and begins from the start. */
 const Progress = z.object({
   type: z.literal("reshaping"),
   target: z.union([z.literal(1), z.literal(2)]),
@@ -45,7 +45,7 @@ const Progress = z.object({
   pass: z.int(),
   /** The number of a block of 128 ids. All blocks before it are rewritten in this pass. */
   block: z.int(),
-  /** Number of rows in the other shape that this pass has found. */
+  /** Number of rows that this pass has found in another shape than `target`. */
   found: z.int(),
   /** Number of rows that all passes have rewritten. */
   rewritten: z.int(),

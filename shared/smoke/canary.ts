@@ -58,8 +58,8 @@ async function signIn({
 }
 
 /**
- * Writes the metric as a log line in CloudWatch's embedded metric format. The service's own log lines do not contain this time, so a
- * metric filter could not find it.
+ * Writes the delay as a log line in CloudWatch's embedded metric format. No log line of the service contains this delay, so a metric
+ * filter cannot make the metric.
  */
 function publish(namespace: string, webhookMs: number): void {
   const metrics = new Metrics({ namespace, serviceName: "canary" });

@@ -13,7 +13,7 @@ import { type BenchCompany, makeProspect } from "./prospects.ts";
 /** Number of measured events. The result is their mean, because the events' bodies differ in length. */
 const EVENTS = 50;
 
-/** Returns the pipeline's company in the form that `makeProspect` needs. */
+/** Returns the company of the simulated webhook pipeline in the form that `makeProspect` needs. */
 export async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCompany> {
   const { statuses, users } = await loadDictionary(db.direct, companyId);
   const [ownerId = 0] = [...users.keys()];

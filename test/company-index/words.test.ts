@@ -25,7 +25,10 @@ const foundBy = (words: PlainTexts | Words, wanted: string): number[] => {
 const including = (texts: readonly string[], wanted: string): number[] =>
   texts.flatMap((text, i) => (text.includes(wanted) ? [i] : []));
 
-/** Only a few different letters of one to four bytes, so that words repeat. Some of the blank characters end a word and some do not. */
+/**
+ * The texts contain only a few letters of one to four bytes, so that words repeat. Some of the blank characters end a word and some do
+ * not.
+ */
 const letters = fc.constantFrom(..."AB1-É😀\u0000\t\u00a0", "E\u0301");
 const word = fc.string({ unit: letters, minLength: 1, maxLength: 6 });
 const texts = fc.array(

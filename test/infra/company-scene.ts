@@ -144,7 +144,10 @@ const belongs = (companyId: number, { pk, sk, companyId: owner }: Item): boolean
   sk === `COMPANY#${companyId}` ||
   (!/^C#/.test(String(pk)) && owner === companyId);
 
-/** Two rows of each family of keys that has a company, so that a new family is in the test at once. */
+/**
+ * Makes two rows for each pattern of a company's partition keys. The patterns come from the service (`families`), so a new pattern is
+ * tested without a change here.
+ */
 function rowsOfEveryFamily(companyId: number): (Key & Item)[] {
   const patterns = Object.values(families).filter((pattern) => pattern.startsWith("C#*"));
   return patterns.flatMap((pattern) =>

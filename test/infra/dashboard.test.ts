@@ -34,7 +34,10 @@ const Widget = z.object({
 const Dashboard = z.object({ widgets: z.array(Widget) });
 type Dashboard = z.infer<typeof Dashboard>;
 
-/** Returns the metrics of the dashboard without expressions, each as a text of namespace, name and dimensions. */
+/**
+ * Returns the metrics on the dashboard, each as a text of namespace, name and dimensions. Metrics that are computed from others
+ * (expressions) are left out.
+ */
 const metrics = (): string[] =>
   body.widgets.flatMap(({ properties }) =>
     properties.metrics

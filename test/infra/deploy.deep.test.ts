@@ -137,7 +137,7 @@ it("an update changes only the function whose code is new", async () => {
   const changed = new Set(events.map(({ LogicalResourceId = "" }) => LogicalResourceId));
   changed.delete(SERVICE);
   expect([...changed]).toEqual([expect.stringMatching(/ProspectsList(?:Function)?[0-9A-F]{8}$/)]);
-  // Nothing has another physical id, so nothing was replaced.
+  // No resource has a new physical id, so no resource was replaced.
   expect(await both(resourcesOf)).toEqual(resources);
 });
 

@@ -95,12 +95,13 @@ async function change(
 ): Promise<Answer> {
   const idle = company.prospects.filter(({ isChanging }) => !isChanging);
   const prospect: Prospect | undefined = any(idle);
-  // Each prospect is being changed already, so read one instead. This happens only in a small company at a high rate.
+  // Each prospect is already being changed, so this request reads one instead. This happens only in a small company at a high rate.
   if (prospect === undefined) return call(base, token, "GET", `/api/prospects/${company.prospects[0]?.id}`);
   const statusId = any(company.statusIds.filter((id) => id !== prospect.statusId)) ?? 0;
   prospect.isChanging = true;
   const answer = await call(base, token, "PATCH", `/api/prospects/${prospect.id}`, { currentStatusId: statusId });
-  // Without an answer the status is unknown, and a change to the same status would cause no event. So leave the prospect as it is.
+  // Without an answer, the status of the prospect is unknown, and a change to the same status would cause no event. The prospect is
+  // therefore not changed again.
   prospect.isChanging = answer.status === 0;
   if (answer.status === 200) {
     prospect.statusId = statusId;

@@ -43,7 +43,7 @@ const dictionaryOf = ({ statuses, tags, people }: Names): Dictionary => ({
   })),
 });
 
-/** Only a few different values, including the limits, so that filters often match. */
+/** Generates only a few different coordinates, including the limits, so that filters often match. */
 const coordinate = (limit: number) => fc.constantFrom(null, -limit, -1, 0, 0.5, 1, limit - 0.25, limit);
 const instants = [
   "2026-01-01T00:00:00.000Z",

@@ -20,7 +20,10 @@ const finds = (query: string, prospect: Partial<StoredProspect>, notes: string[]
     nothingNamed,
   )(prospectRow({ ...unsearched, ...prospect }), notes);
 
-/** Only a few letters, so that words often match. Some characters are wildcards in other search languages, and some are unusual blanks. */
+/**
+ * The texts contain only a few letters, so that words often match. Some characters are wildcards in other search languages, and some are
+ * unusual blanks.
+ */
 const alphabet = [..."abABéÉσςΣ", "e\u0301", "E\u0301"];
 const letters = fc.constantFrom(...alphabet, ..."%_*.\\[1234-+( \t\u00a0\n");
 const someText = fc.string({ unit: letters, maxLength: 8 });

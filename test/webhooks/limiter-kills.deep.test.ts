@@ -30,8 +30,8 @@ beforeAll(async () => {
 
 const COUNT = 3;
 /**
- * Milliseconds for which the receiver fails. The breaker opens for 10 s and then for 20 s, so the first probe fails and the second one
- * succeeds.
+ * Milliseconds for which the receiver fails. The circuit breaker stops sending for 10 s and then for 20 s. The first attempt after a stop
+ * therefore fails, and the second one succeeds.
  */
 const DOWN_MS = 25_000;
 

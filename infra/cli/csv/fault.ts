@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 export const exitCodes = { done: 0, skipped: 1, failed: 2, cutOff: 3 } as const;
 
-/** An error that the same command would meet again. */
+/** An error that would occur again if the command were repeated. */
 export class Failed extends Error {
   override readonly name: string = "Failed";
 }

@@ -100,7 +100,7 @@ export class Grams {
 
   /** `starts` contains the byte position of each part, and after them the end of the last part. */
   constructor(bytes: Uint8Array, starts: Uint32Array) {
-    // There is one bucket for each byte of a part, because most trigrams of a part are different.
+    // There is one bucket for each byte of a part. A part has about as many different trigrams as bytes.
     this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));
     this.#masks = new Uint32Array(2 * this.#buckets);
     for (let part = 0; part + 1 < starts.length; part++)

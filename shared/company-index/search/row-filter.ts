@@ -106,8 +106,8 @@ export interface Postings {
 export type Value = Wanted | readonly number[];
 
 /**
- * Builds the postings lists of a column. `order` contains all row numbers with the newest rows first. It is undefined if the segment is
- * not sorted.
+ * Builds the postings lists of a column: for each value, the numbers of its rows. `order` contains all row numbers with the newest rows
+ * first. It is undefined if the segment is not sorted.
  */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
   const starts = new Uint32Array(values.length + 1);

@@ -40,7 +40,7 @@ export function deploymentOf(stage: string, directory: string, environment: Node
     HOME: directory,
     CI: "true",
     ...environment,
-    // The command answers its own questions, looks for no news, and reports its use to nobody.
+    // With these variables, the command asks no questions, fetches no news and sends no usage data.
     CDK_YES: "true",
     CDK_REQUIRE_APPROVAL: "never",
     CDK_NOTICES: "false",
