@@ -43,10 +43,13 @@ export function createCanary(scope: Stack, platform: Platform, apiUrl: string): 
     sourceArn: rule.attrArn,
   });
   // A failed run is not repeated, because the next one follows within minutes.
-  new CfnEventInvokeConfig(run, "Once", {
+  const once = new CfnEventInvokeConfig(run, "Once", {
     functionName: run.functionName,
     qualifier: "$LATEST",
     maximumRetryAttempts: 0,
+  });
+  accept(once, {
+    "Serverless-LambdaAsyncFailureDestination": "The alarm counts failed runs, and their event has no content.",
   });
   alarm(run, "Failed", {
     metric: run.metricErrors({ period: Duration.minutes(EVERY_MINUTES), statistic: "Sum" }),
