@@ -49,7 +49,7 @@ function isAllowed(expression: string, isDevelopment: boolean): boolean {
     );
 }
 
-/** Returns the numbers of packages by license, those of the functions apart. */
+/** Returns the number of packages for each license. Packages that functions contain are counted separately. */
 export function report(packages: readonly Package[]): string {
   const byLicense = Map.groupBy(packages, ({ license }) => license ?? "(none)");
   const rows = [...byLicense]

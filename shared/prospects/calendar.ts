@@ -1,4 +1,4 @@
-/** Lists the appointments of a company in a time range. It contains only appointments of prospects that the caller may see. */
+/** Lists the appointments of a company in a time range. The list contains only appointments of prospects that the caller may see. */
 
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";

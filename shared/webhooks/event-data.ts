@@ -69,7 +69,7 @@ export async function keepEventData(
   }
 }
 
-/** Maximum number of characters in the cache. The largest event has about a sixtieth of it. */
+/** Maximum number of characters in the cache, about 60 times those of the largest event. */
 const CACHED = 16_000_000;
 /** Number of rows that one batch call reads. Even 25 rows of the maximum size stay below 16 MB, the limit of a call. */
 const TOGETHER = 25;

@@ -14,7 +14,7 @@ import { each, patientCall } from "./calls.ts";
 
 export interface Members {
   readonly admin: string;
-  /** Access tokens. */
+  /** The access tokens of the reps. */
   readonly reps: readonly string[];
 }
 

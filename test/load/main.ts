@@ -50,7 +50,7 @@ type Options = z.infer<typeof Options>;
 
 /** Bounds the requests of one run, so that a typing error cannot flood a deployed service. */
 const MAX_REQUESTS = 200_000;
-/** Seconds of load before the measured phases. The first start of each function is then in no phase. */
+/** Seconds of load before the measured phases, so that no phase contains the first start of a function. */
 const WARM_UP_SECONDS = 5;
 /** Events may be late after an overload, but they must arrive. */
 const EVENTS_WAIT_MS = 120_000;

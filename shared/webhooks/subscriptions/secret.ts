@@ -1,4 +1,4 @@
-/** The secrets in a webhook's row. Each is encrypted for this row. It has a mask that can be read without a key. */
+/** The secrets in a webhook's row. Each is encrypted for this row, and has a mask (its last characters) that can be read without a key. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { type Condition, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";

@@ -46,7 +46,7 @@ const Template = z.strictObject({
 });
 export type Template = z.infer<typeof Template>;
 
-/** https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html */
+/** The quotas of CloudFormation: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html */
 const limits = { inlineBytes: 51_200, storedBytes: 1_000_000, resources: 500, outputs: 200, parameters: 200 } as const;
 
 /** An error that a client of CloudFormation gets, with the code of the AWS API. */
