@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { type Capacity, capacityOf, companyThrottle } from "../settings/capacity.ts";
 import { activeTableOf, type DeployConfig } from "../settings/config.ts";
 import { AllowedOrigins, TableStream } from "../settings/context.ts";
+import { standardRetention } from "../settings/retention.ts";
 import { firstFault, Host, Port } from "./address.ts";
 import { demoUsers } from "./demo-users.ts";
 import { LocalError, messageOf } from "./error.ts";
@@ -140,6 +141,7 @@ export async function makeTemplates(
     webhookUrlPolicy,
     timeScale,
     prospectShape,
+    retention: standardRetention,
     ...(activeTable !== undefined && { activeTable }),
     allowedOrigins,
     capacity: { ...LOCAL_CAPACITY, ...throttles },

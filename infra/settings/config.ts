@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { type BackupPlan, backupPlanOf } from "./backup-plan.ts";
 import { type Capacity, capacityOf } from "./capacity.ts";
 import { Context, MAIL_FROM, SES_IDENTITY, TABLE_STREAM } from "./context.ts";
+import type { Retention } from "./retention.ts";
 
 export interface DeployConfig {
   /** The name that distinguishes several deployments in one account. It is undefined for the main or only deployment. */
@@ -33,6 +34,7 @@ export interface DeployConfig {
   readonly capacity: Capacity;
   /** Whether a web ACL (AWS WAF) checks each request before API Gateway does. */
   readonly webAcl?: boolean;
+  readonly retention: Retention;
   readonly alarmEmail?: string;
   readonly watch: Watch;
   /** The API's own domain name. If undefined, clients use the URL that API Gateway makes from the id of the API. */
@@ -119,6 +121,9 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     backupMonthlyDays,
     activeTableStream,
     canary,
+    logDays,
+    importFileDays,
+    recoveryDays,
     ...rest
   } = others;
   const domain = domainOf({ domain: domainName, certificate, basePath, defaultEndpoint });
@@ -131,6 +136,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     capacity: capacityOf({ preset, accountConcurrency, deliverySenders, companyRate }),
     ...(webAcl && { webAcl }),
     ...(stage !== undefined && { stage }),
+    retention: { logDays, importFileDays, recoveryDays },
     watch: { runbook, canary: canary ?? preset === "production" },
     ...(domain !== undefined && { domain }),
     ...(backup !== undefined && { backup }),

@@ -5,6 +5,7 @@
 import * as z from "zod/mini";
 import { presets } from "./capacity.ts";
 import { STAGE_NAME } from "./names.ts";
+import { LEAST_IMPORT_FILE_DAYS, LOG_DAYS, standardRetention } from "./retention.ts";
 
 /** The headings in docs/deploy.md under which the settings are listed, in this order. */
 export const topics = [
@@ -12,6 +13,7 @@ export const topics = [
   "Size",
   "Users and their mail",
   "Clients and webhooks",
+  "Retention",
   "Existing resources",
   "Backups",
   "Alarms",
@@ -293,6 +295,43 @@ const backups = {
   }),
 };
 
+const retention = {
+  logDays: z
+    ._default(
+      z.coerce.number().check(z.refine((days) => LOG_DAYS.includes(days), `must be one of ${LOG_DAYS.join(", ")}`)),
+      standardRetention.logDays,
+    )
+    .register(settingTexts, {
+      topic: "Retention",
+      description: `days: one of ${LOG_DAYS.join(", ")}`,
+      effect: "CloudWatch deletes older log lines of functions and requests. API Gateway's own log has at most 30 days",
+      cost: "CloudWatch's price of stored logs",
+    }),
+  importFileDays: z
+    ._default(
+      z.coerce.number().check(z.int("must be a whole number"), z.minimum(LEAST_IMPORT_FILE_DAYS), z.maximum(3_650)),
+      standardRetention.importFileDays,
+    )
+    .register(settingTexts, {
+      topic: "Retention",
+      description: "days: at least 15, because an import may wait for 14 days in a dead-letter queue",
+      effect: "S3 deletes uploaded files, and reports of faulty rows, that are older",
+      cost: "S3's price of stored files",
+    }),
+  recoveryDays: z
+    ._default(
+      z.coerce.number().check(z.int("must be a whole number"), z.minimum(1), z.maximum(35)),
+      standardRetention.recoveryDays,
+    )
+    .register(settingTexts, {
+      topic: "Retention",
+      description: "days: 1 to 35",
+      effect:
+        "[point-in-time recovery](keep.md#restore-the-whole-table) reaches back so far. Deleted data can be restored as long",
+      cost: "none: the price depends on the size of the table only",
+    }),
+};
+
 const alarms = {
   alarmEmail: z.optional(z.email("must be an e-mail address")).register(settingTexts, {
     topic: "Alarms",
@@ -353,6 +392,7 @@ export const Context = z.object({
   ...size,
   ...users,
   ...clients,
+  ...retention,
   ...existing,
   ...backups,
   ...alarms,

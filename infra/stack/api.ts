@@ -12,7 +12,7 @@ import {
 } from "aws-cdk-lib/aws-apigateway";
 import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
-import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import * as limits from "#shared/limits.ts";
@@ -59,7 +59,7 @@ export function createApi(
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
   // All routes share one log group. The names of its log streams contain the names of the functions.
-  const logGroup = functionLogs(home, table);
+  const logGroup = functionLogs(home, platform, table);
   const made = table.map((route) => ({
     route,
     run: createFunction(home, platform, { ...route, timeoutSeconds: timeoutOf(route), environment, logGroup }),
@@ -86,7 +86,14 @@ export function createApi(
     region,
     allowedOrigins,
   });
-  const api = createRestApi(scope, { restApiName: title, definition, table, requests, domain });
+  const api = createRestApi(scope, {
+    restApiName: title,
+    definition,
+    table,
+    requests,
+    domain,
+    logDays: platform.logDays,
+  });
   throttleCompanies(home, api, { company, routes: limitedRoutes(table, requests) });
   if (domain !== undefined) mapDomain(scope, api, domain);
   errorAlarm(api);
@@ -99,16 +106,17 @@ interface RestApiSpec {
   readonly table: readonly Route[];
   readonly requests: Throttle;
   readonly domain: Domain | undefined;
+  readonly logDays: number;
 }
 
 function createRestApi(
   scope: Construct,
-  { restApiName, definition, table, requests, domain }: RestApiSpec,
+  { restApiName, definition, table, requests, domain, logDays }: RestApiSpec,
 ): SpecRestApi {
   // This URL contains the id of the API, and a new API has another id. Clients that know only the domain do not notice the change.
   const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
-    retention: RetentionDays.THREE_MONTHS,
+    retention: logDays,
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const api = new SpecRestApi(scope, "Api", {
@@ -137,7 +145,7 @@ function createRestApi(
   api.node.tryRemoveChild("Endpoint");
   // The new logical id makes CloudFormation deploy the API again. Without a deployment, a change of this setting would have no effect.
   api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
-  keepExecutionLog(api);
+  keepExecutionLog(api, logDays);
   accept(api, acceptedFindings);
   return api;
 }
@@ -191,11 +199,14 @@ const acceptedFindings = {
   "Serverless-APIGWXrayEnabled": "The request id of an answer is in every log line of the request.",
 } as const;
 
+/** The execution log helps to find faults of the API's definition, which show soon after a deployment. */
+const EXECUTION_LOG_DAYS = 30;
+
 /** Makes the log group of the API's execution log. API Gateway itself would create it without a retention time. */
-function keepExecutionLog(api: SpecRestApi): void {
+function keepExecutionLog(api: SpecRestApi, logDays: number): void {
   const log = new LogGroup(api, "ExecutionLog", {
     logGroupName: Fn.join("", ["API-Gateway-Execution-Logs_", api.restApiId, "/", STAGE]),
-    retention: RetentionDays.ONE_MONTH,
+    retention: Math.min(logDays, EXECUTION_LOG_DAYS),
     removalPolicy: RemovalPolicy.DESTROY,
   });
   api.deploymentStage.node.addDependency(log);

@@ -24,6 +24,7 @@ import * as limits from "#shared/limits.ts";
 import type { Folder } from "../routes/route.ts";
 import type { DeployConfig } from "../settings/config.ts";
 import { dataStackName, stackNameOf } from "../settings/names.ts";
+import type { Retention } from "../settings/retention.ts";
 import { createAlarmTopic, sendAlarms } from "./alarms.ts";
 import { createBackups } from "./backup.ts";
 import { createDomain } from "./domain.ts";
@@ -53,13 +54,13 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
     description: "Data of the multi-tenant canvassing backend",
     terminationProtection: true,
   });
-  const table = createTable(stack, config.adopted?.table);
+  const table = createTable(stack, config.retention, config.adopted?.table);
   const importQueue = createImportQueue(stack);
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
     // CloudFormation may replace a queue. The old queue is kept, because it may still contain messages.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
-  const bucket = createBucket(stack, importQueue, config.allowedOrigins, config.adopted?.bucket);
+  const bucket = createBucket(stack, importQueue, config, config.adopted?.bucket);
   allowNotifications(bucket, importQueue);
   const secretsKey = createSecretsKey(stack, config.adopted?.secretsKey);
   if (config.domain !== undefined) createDomain(stack, config.domain);
@@ -99,7 +100,7 @@ function createProtectedLast(stack: Stack, table: Table): void {
 }
 
 /** @param tableName the table of an earlier deployment; if undefined, a new one is made */
-function createTable(scope: Construct, tableName: string | undefined): Table {
+function createTable(scope: Construct, { recoveryDays }: Retention, tableName: string | undefined): Table {
   const table = new Table(scope, "Table", {
     ...(tableName !== undefined && { tableName }),
     partitionKey: { name: "pk", type: AttributeType.STRING },
@@ -107,7 +108,7 @@ function createTable(scope: Construct, tableName: string | undefined): Table {
     billingMode: BillingMode.PAY_PER_REQUEST,
     stream: StreamViewType.NEW_AND_OLD_IMAGES,
     timeToLiveAttribute: "expiresAt",
-    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true, recoveryPeriodInDays: recoveryDays },
     deletionProtection: true,
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   });
@@ -121,10 +122,14 @@ function createTable(scope: Construct, tableName: string | undefined): Table {
 }
 
 /**
- * Days after which the bucket deletes files. Imported files are kept as long as deliveries. Exported files are kept one day longer than
- * the API returns their link.
+ * Returns the days after which the bucket deletes files. The API returns the link of an exported file for a fixed time, and the file is
+ * kept one day longer.
  */
-const lifetimeDays: Record<Folder, number> = { uploads: 30, imports: 30, exports: limits.exportKeptDays + 1 };
+const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => ({
+  uploads: importFileDays,
+  imports: importFileDays,
+  exports: limits.exportKeptDays + 1,
+});
 
 /** Number of days after which an export of a whole company is deleted, because it is a second copy of personal data. */
 const COMPANY_EXPORT_DAYS = 30;
@@ -145,7 +150,7 @@ const corsRule = (origins: readonly string[]): CorsRule => ({
 function createBucket(
   scope: Construct,
   uploads: Queue,
-  allowedOrigins: readonly string[],
+  { allowedOrigins, retention }: Pick<DeployConfig, "allowedOrigins" | "retention">,
   bucketName: string | undefined,
 ): Bucket {
   const bucket = new Bucket(scope, "Files", {
@@ -159,11 +164,13 @@ function createBucket(
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     lifecycleRules: [
       { id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
-      ...Object.entries({ ...lifetimeDays, [COMPANY_EXPORTS]: COMPANY_EXPORT_DAYS }).map(([folder, days]) => ({
-        id: folder,
-        prefix: `${folder}/`,
-        expiration: Duration.days(days),
-      })),
+      ...Object.entries({ ...lifetimeDays(retention), [COMPANY_EXPORTS]: COMPANY_EXPORT_DAYS }).map(
+        ([folder, days]) => ({
+          id: folder,
+          prefix: `${folder}/`,
+          expiration: Duration.days(days),
+        }),
+      ),
     ],
   });
   const resource = bucket.node.defaultChild;

@@ -12,7 +12,7 @@ import {
   Runtime,
   SystemLogLevel,
 } from "aws-cdk-lib/aws-lambda";
-import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Duration, RemovalPolicy, Tags } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import type { Access, Setting } from "../routes/route.ts";
@@ -34,6 +34,8 @@ export interface Platform extends Resources {
   /** The shape (version of the fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
   readonly capacity: Capacity;
+  /** Days after which CloudWatch deletes log lines. */
+  readonly logDays: number;
 }
 
 export interface FunctionSpec {
@@ -52,9 +54,13 @@ export interface FunctionSpec {
   readonly logGroup?: LogGroup;
 }
 
-export function functionLogs(scope: Construct, functions: readonly { readonly access: Access }[]): LogGroup {
+export function functionLogs(
+  scope: Construct,
+  { logDays }: Pick<Platform, "logDays">,
+  functions: readonly { readonly access: Access }[],
+): LogGroup {
   const logGroup = new LogGroup(scope, "Logs", {
-    retention: RetentionDays.THREE_MONTHS,
+    retention: logDays,
     removalPolicy: RemovalPolicy.DESTROY,
   });
   if (functions.some(({ access }) => access.table?.segments !== undefined)) countUnreadable(scope, logGroup);
@@ -63,7 +69,7 @@ export function functionLogs(scope: Construct, functions: readonly { readonly ac
 
 export function createFunction(scope: Construct, platform: Platform, spec: FunctionSpec): LambdaFunction {
   const home = new Construct(scope, constructId(spec.file));
-  const logGroup = spec.logGroup ?? functionLogs(home, [spec]);
+  const logGroup = spec.logGroup ?? functionLogs(home, platform, [spec]);
   const reserved = platform.capacity.reserved[spec.file];
   const made = new LambdaFunction(home, "Function", {
     description: spec.file,

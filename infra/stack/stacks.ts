@@ -55,6 +55,7 @@ export function createStacks(
     },
     prospectShape: config.prospectShape,
     capacity: config.capacity,
+    logDays: config.retention.logDays,
   };
   createEvents(service, platform);
   createJobs(service, platform);

@@ -83,6 +83,7 @@ describe("settings", () => {
       webhookUrlPolicy: "public",
       timeScale: 1,
       capacity: capacityOf({ preset: "small" }),
+      retention: { logDays: 90, importFileDays: 30, recoveryDays: 35 },
       watch: { runbook: "docs/runbook.md", canary: false },
       allowedOrigins: [],
       prospectShape: 2,
@@ -150,6 +151,9 @@ describe("settings", () => {
     [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],
     // A mistyped key would otherwise deploy an empty table.
     [{ tabel: "Left" }, "tabel: unknown"],
+    [{ logDays: "10" }, "logDays: must be one of 1, 3"],
+    [{ importFileDays: "14" }, "importFileDays"],
+    [{ recoveryDays: "36" }, "recoveryDays"],
   ])("%j are refused, and the error names the key", (context, fault) => {
     expect(read(context)).toThrow(fault);
   });

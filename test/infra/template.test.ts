@@ -32,7 +32,7 @@ describe("storage", () => {
     expect(table?.properties).toMatchObject({
       BillingMode: "PAY_PER_REQUEST",
       DeletionProtectionEnabled: true,
-      PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+      PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true, RecoveryPeriodInDays: 35 },
       StreamSpecification: { StreamViewType: "NEW_AND_OLD_IMAGES" },
       TimeToLiveSpecification: { AttributeName: "expiresAt", Enabled: true },
       KeySchema: [

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { capacityOf } from "../../infra/settings/capacity.ts";
 import type { DeployConfig } from "../../infra/settings/config.ts";
+import { standardRetention } from "../../infra/settings/retention.ts";
 import { CloudFormationTemplate, synthesize, type TemplateResource, type Templates } from "../../infra/synth.ts";
 
 export const ownIdentity: DeployConfig = {
@@ -12,6 +13,7 @@ export const ownIdentity: DeployConfig = {
   timeScale: 1,
   capacity: capacityOf({ preset: "production" }),
   webAcl: true,
+  retention: standardRetention,
   alarmEmail: "operator@example.com",
   prospectShape: 2,
   serverTiming: false,
