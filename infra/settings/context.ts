@@ -6,33 +6,7 @@ import * as z from "zod/mini";
 import { presets } from "./capacity.ts";
 import { STAGE_NAME } from "./names.ts";
 import { LEAST_IMPORT_FILE_DAYS, LOG_DAYS, standardRetention } from "./retention.ts";
-
-/** The headings in docs/deploy.md under which the settings are listed, in this order. */
-export const topics = [
-  "Name and address",
-  "Size",
-  "Users and their mail",
-  "Clients and webhooks",
-  "Retention",
-  "Existing resources",
-  "Backups",
-  "Alarms",
-  "Releases",
-  "Rehearsal and development",
-] as const;
-
-export interface SettingTexts {
-  readonly topic: (typeof topics)[number];
-  /** What the value means. */
-  readonly description: string;
-  /** What happens if the key is not set. It is required if the schema has no default value. */
-  readonly default?: string;
-  /** What the setting changes for users and operators, and what happens if the value is changed later. */
-  readonly effect: string;
-  readonly cost: string;
-}
-
-export const settingTexts = z.registry<SettingTexts>();
+import { settingTexts } from "./setting-texts.ts";
 
 /** Accepts a comma-separated text (from the command line) or a JSON list (from cdk.json). */
 const List = z.pipe(

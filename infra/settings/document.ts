@@ -6,7 +6,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
-import { Context, type SettingTexts, settingTexts, topics } from "./context.ts";
+import { Context } from "./context.ts";
+import { type SettingTexts, settingTexts, topics } from "./setting-texts.ts";
 
 const DOCUMENT = "docs/deploy.md";
 /** The tables are between the lines BEGIN and END of the document. */

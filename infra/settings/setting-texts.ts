@@ -1,0 +1,29 @@
+/** The texts of the settings, from which `npm run settings` makes the tables of docs/deploy.md. */
+import * as z from "zod/mini";
+
+/** The headings in docs/deploy.md under which the settings are listed, in this order. */
+export const topics = [
+  "Name and address",
+  "Size",
+  "Users and their mail",
+  "Clients and webhooks",
+  "Retention",
+  "Existing resources",
+  "Backups",
+  "Alarms",
+  "Releases",
+  "Rehearsal and development",
+] as const;
+
+export interface SettingTexts {
+  readonly topic: (typeof topics)[number];
+  /** What the value means. */
+  readonly description: string;
+  /** What happens if the key is not set. It is required if the schema has no default value. */
+  readonly default?: string;
+  /** What the setting changes for users and operators, and what happens if the value is changed later. */
+  readonly effect: string;
+  readonly cost: string;
+}
+
+export const settingTexts = z.registry<SettingTexts>();
