@@ -4,8 +4,8 @@
  */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
-import { ACCOUNT, attribute, REGION, reference } from "./names.ts";
-import type { Template } from "./resources.ts";
+import { ACCOUNT, attribute, functionArn, nameOfArn, REGION, reference, VERSION } from "./names.ts";
+import type { Template, TemplateResource } from "./resources.ts";
 
 export interface Scope {
   readonly template: Template;
@@ -113,13 +113,25 @@ function substitute(argument: unknown, at: string, scope: Scope): string {
   });
 }
 
-function ref(name: string, at: string, { template, sqsEndpoint }: Scope): unknown {
+function ref(name: string, at: string, scope: Scope): unknown {
+  const { template, sqsEndpoint } = scope;
   if (name === "AWS::NoValue") return undefined;
   const value = pseudo[name] ?? template.Parameters[name]?.Default;
   if (value !== undefined) return value;
   const resource = template.Resources[name];
   if (resource === undefined) throw new LocalError(`${at}: Ref ${name} has no value on this machine`);
+  const qualifier = qualifierOf(resource);
+  if (qualifier !== undefined) {
+    const behind = text(resolve(resource.Properties.FunctionName, name, scope), name);
+    return `${functionArn(nameOfArn(behind))}:${qualifier}`;
+  }
   return reference(name, resource, sqsEndpoint);
+}
+
+/** Returns the end of the ARN of an alias or a version. */
+function qualifierOf({ Type, Properties }: TemplateResource): string | undefined {
+  if (Type === "AWS::Lambda::Version") return VERSION;
+  return Type === "AWS::Lambda::Alias" ? String(Properties.Name) : undefined;
 }
 
 function getAttribute(id: string, name: string, at: string, { template, sqsEndpoint }: Scope): string {

@@ -25,6 +25,9 @@ export function physicalName(logicalId: string, resource: TemplateResource): str
   return resource.Type === "AWS::S3::Bucket" ? name.toLowerCase() : name;
 }
 
+/** The number of a published version. The local service has one version of each function. */
+export const VERSION = "1";
+
 export const arn = (service: string, resource: string): string => `arn:aws:${service}:${REGION}:${ACCOUNT}:${resource}`;
 export const functionArn = (name: string): string => arn("lambda", `function:${name}`);
 export const keyArn = (name: string): string => arn("kms", `key/${name}`);
@@ -32,7 +35,11 @@ export const queueArn = (name: string): string => arn("sqs", name);
 export const tableArn = (name: string): string => arn("dynamodb", `table/${name}`);
 export const streamArn = (tableName: string): string => `${tableArn(tableName)}/stream/local`;
 
-export const nameOfArn = (value: string): string => value.split(":").at(-1) ?? value;
+/** Returns the name in an ARN, or a name itself. For the ARN of an alias it is the function's name. */
+export function nameOfArn(value: string): string {
+  const parts = value.split(":");
+  return (parts[2] === "lambda" && parts[5] === "function" ? parts[6] : parts.at(-1)) ?? value;
+}
 
 export const queueUrl = (endpoint: string, name: string): string => `${endpoint}/${ACCOUNT}/${name}`;
 
@@ -66,6 +73,8 @@ export function attribute(
       return keyArn(own);
     case "AWS::S3::Bucket.Arn":
       return `arn:aws:s3:::${own}`;
+    case "AWS::Lambda::Version.Version":
+      return VERSION;
     case "AWS::Lambda::Function.Arn":
       return functionArn(own);
     default:

@@ -142,6 +142,7 @@ export async function makeTemplates(
     timeScale,
     prospectShape,
     retention: standardRetention,
+    rollout: "at-once",
     ...(activeTable !== undefined && { activeTable }),
     allowedOrigins,
     capacity: { ...LOCAL_CAPACITY, ...throttles },

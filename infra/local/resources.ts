@@ -16,6 +16,7 @@ const Resource = z.strictObject({
   DependsOn: z.optional(z.unknown()),
   DeletionPolicy: z.optional(z.unknown()),
   UpdateReplacePolicy: z.optional(z.unknown()),
+  UpdatePolicy: z.optional(z.unknown()),
 });
 
 export const Template = z.strictObject({
@@ -207,6 +208,21 @@ export const EventSourceMapping = z.strictObject({
   Tags: Ignored,
 });
 
+export const Version = z.strictObject({
+  FunctionName: z.string(),
+  CodeSha256: Ignored,
+  Description: Ignored,
+});
+
+/** The local service has one version of each function, so an alias cannot divide calls between two versions. */
+export const Alias = z.strictObject({
+  FunctionName: z.string(),
+  FunctionVersion: z.string(),
+  Name: z.string().check(z.regex(/^(?!\d+$)[\w-]{1,128}$/)),
+  Description: Ignored,
+  ProvisionedConcurrencyConfig: Ignored,
+});
+
 export const EventInvokeConfig = z.strictObject({
   FunctionName: z.string(),
   Qualifier: z.literal("$LATEST"),
@@ -274,6 +290,8 @@ export const ignoredTypes: ReadonlySet<string> = new Set([
   "AWS::CloudWatch::Alarm",
   "AWS::CloudWatch::CompositeAlarm",
   "AWS::CloudWatch::Dashboard",
+  "AWS::CodeDeploy::Application",
+  "AWS::CodeDeploy::DeploymentGroup",
   "AWS::IAM::ManagedPolicy",
   "AWS::IAM::Policy",
   "AWS::IAM::Role",

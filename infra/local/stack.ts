@@ -7,8 +7,9 @@ import * as z from "zod/mini";
 import { type Api, methodSetting, planMethod, RestApi, readDefinition, Stage } from "./api-definition.ts";
 import { faults, LocalError, messageOf } from "./error.ts";
 import { holds, resolve, type Scope } from "./intrinsics.ts";
-import { physicalName } from "./names.ts";
+import { nameOfArn, physicalName } from "./names.ts";
 import {
+  Alias,
   ApiKey,
   Bucket,
   EncryptionKey,
@@ -24,6 +25,7 @@ import {
   type TemplateResource,
   UsagePlan,
   UsagePlanKey,
+  Version,
 } from "./resources.ts";
 
 /** A resource with its logical id, its local name and its properties. The intrinsic functions in the properties are resolved. */
@@ -57,6 +59,8 @@ const schemas: Record<string, z.ZodMiniType> = {
   "AWS::S3::Bucket": Bucket,
   "AWS::KMS::Key": EncryptionKey,
   "AWS::Lambda::Function": LambdaFunction,
+  "AWS::Lambda::Version": Version,
+  "AWS::Lambda::Alias": Alias,
   "AWS::Lambda::EventSourceMapping": EventSourceMapping,
   "AWS::Lambda::EventInvokeConfig": EventInvokeConfig,
   "AWS::Events::Rule": Rule,
@@ -95,6 +99,9 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
     keys: keysOf(plan.name, of("AWS::ApiGateway::UsagePlanKey", UsagePlanKey), of("AWS::ApiGateway::ApiKey", ApiKey)),
   }));
   for (const plan of usagePlans) refuseUnknownPlanMethods(plan, api);
+  const eventSources = of("AWS::Lambda::EventSourceMapping", EventSourceMapping);
+  const rules = of("AWS::Events::Rule", Rule);
+  refuseUnknownQualifiers(of("AWS::Lambda::Alias", Alias), { eventSources, rules, api });
   return {
     tables: [...of("AWS::DynamoDB::Table", Table), ...of("AWS::DynamoDB::GlobalTable", GlobalTable)],
     queues: of("AWS::SQS::Queue", Queue),
@@ -105,9 +112,9 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
       directory: path.resolve(assets, metadata(spec.id, "aws:asset:path", read)),
       file: metadata(spec.id, "file", read),
     })),
-    eventSources: of("AWS::Lambda::EventSourceMapping", EventSourceMapping),
+    eventSources,
     invokeConfigs: of("AWS::Lambda::EventInvokeConfig", EventInvokeConfig),
-    rules: of("AWS::Events::Rule", Rule),
+    rules,
     api,
     stages,
     usagePlans,
@@ -184,6 +191,14 @@ function refuseUnknownPlanMethods({ id, ApiStages }: UsagePlanOfKeys & { id: str
   const known = new Set(methods.map(({ path: of, verb }) => planMethod(of, verb)));
   const [unknown] = ApiStages.flatMap(({ Throttle }) => Object.keys(Throttle)).filter((name) => !known.has(name));
   if (unknown !== undefined) throw new LocalError(`${id}.ApiStages: ${unknown} is not a method of the definition`);
+}
+
+/** Lambda answers a call of an alias that does not exist with an error, so a wrong alias must not pass here. */
+function refuseUnknownQualifiers(aliases: readonly Named<typeof Alias>[], callers: object): void {
+  const known = new Set(aliases.map((alias) => `${nameOfArn(alias.FunctionName)}:${alias.Name}`));
+  const called = JSON.stringify(callers).matchAll(/:function:([\w-]+:[\w$-]+)/g);
+  const [unknown] = [...called].map(([, name = ""]) => name).filter((name) => !known.has(name));
+  if (unknown !== undefined) throw new LocalError(`${unknown}: the templates have no such alias of this function`);
 }
 
 function refuseUnsupported(resources: Resources, scope: Scope): void {

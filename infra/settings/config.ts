@@ -31,6 +31,8 @@ export interface DeployConfig {
   readonly timeScale: number;
   /** The shape (version of the fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
+  /** Whether a new version of a function first gets a tenth of the calls, or all of them at once. */
+  readonly rollout: "canary" | "at-once";
   readonly capacity: Capacity;
   /** Whether a web ACL (AWS WAF) checks each request before API Gateway does. */
   readonly webAcl?: boolean;
@@ -124,6 +126,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     logDays,
     importFileDays,
     recoveryDays,
+    rollout,
     ...rest
   } = others;
   const domain = domainOf({ domain: domainName, certificate, basePath, defaultEndpoint });
@@ -138,6 +141,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     ...(stage !== undefined && { stage }),
     retention: { logDays, importFileDays, recoveryDays },
     watch: { runbook, canary: canary ?? preset === "production" },
+    rollout: rollout ?? (preset === "production" ? "canary" : "at-once"),
     ...(domain !== undefined && { domain }),
     ...(backup !== undefined && { backup }),
     ...(activeTable !== undefined && { activeTable }),

@@ -334,6 +334,14 @@ const alarms = {
 };
 
 const release = {
+  rollout: z.optional(z.enum(["canary", "at-once"])).register(settingTexts, {
+    topic: "Releases",
+    description: "`canary` or `at-once`",
+    default: "`at-once`; `canary` with the preset `production`",
+    effect:
+      "with `canary`, new code of [the busiest functions](releasing.md#deploy-step-by-step) gets a tenth of the calls for five minutes. Errors undo the deployment. A deployment takes at least five minutes longer",
+    cost: "none: CodeDeploy is free for Lambda",
+  }),
   prospectShape: z
     ._default(z.coerce.number().check(z.refine((shape) => shape === 1 || shape === 2, "must be 1 or 2")), 2)
     .register(settingTexts, {

@@ -11,7 +11,6 @@ import {
   SpecRestApi,
 } from "aws-cdk-lib/aws-apigateway";
 import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
@@ -25,7 +24,7 @@ import { alarm } from "./alarms.ts";
 import { apiDefinition, methodsOf } from "./api-definition.ts";
 import { type LimitedMethod, throttleCompanies, throttleKeyVariables } from "./company-throttle.ts";
 import { mapDomain } from "./domain.ts";
-import { createFunction, functionLogs, type Platform } from "./function.ts";
+import { called, createFunction, type FunctionSpec, functionLogs, type Platform } from "./function.ts";
 import type { PathMethod } from "./gateway.ts";
 import { allow } from "./rights.ts";
 import { accept } from "./rules.ts";
@@ -60,28 +59,23 @@ export function createApi(
   };
   // All routes share one log group. The names of its log streams contain the names of the functions.
   const logGroup = functionLogs(home, platform, table);
-  const made = table.map((route) => ({
+  const arnOf = (spec: FunctionSpec) => called(createFunction(home, platform, spec), spec.file, platform).functionArn;
+  const endpoints = table.map((route) => ({
     route,
-    run: createFunction(home, platform, { ...route, timeoutSeconds: timeoutOf(route), environment, logGroup }),
+    functionArn: arnOf({ ...route, timeoutSeconds: timeoutOf(route), environment, logGroup }),
+    ...(route.streamed && { waitSeconds: timeoutOf(route) + GATEWAY_GRACE_SECONDS }),
   }));
-  const authorize = createFunction(home, platform, {
-    ...authorizer,
-    environment: throttleKeyVariables(scope),
-    logGroup,
-  });
-  const refuse = createFunction(home, platform, { ...methodNotAllowed, environment, logGroup });
+  const authorizerArn = arnOf({ ...authorizer, environment: throttleKeyVariables(scope), logGroup });
+  const otherMethodsArn = arnOf({ ...methodNotAllowed, environment, logGroup });
+  const arns = [authorizerArn, otherMethodsArn, ...endpoints.map(({ functionArn }) => functionArn)];
   const { stackName: title, partition, region } = Stack.of(scope);
   const { requests, company } = platform.capacity;
   const definition = apiDefinition({
     title,
-    endpoints: made.map(({ route, run: { functionArn } }) => ({
-      route,
-      functionArn,
-      ...(route.streamed && { waitSeconds: timeoutOf(route) + GATEWAY_GRACE_SECONDS }),
-    })),
-    authorizerArn: authorize.functionArn,
-    otherMethodsArn: refuse.functionArn,
-    invokerArn: createInvoker(home, [authorize, refuse, ...made.map(({ run }) => run)]).roleArn,
+    endpoints,
+    authorizerArn,
+    otherMethodsArn,
+    invokerArn: createInvoker(home, arns).roleArn,
     partition,
     region,
     allowedOrigins,
@@ -216,8 +210,7 @@ function keepExecutionLog(api: SpecRestApi, logDays: number): void {
  * Makes the role with which API Gateway may call exactly these functions. Without it, the stack would need a permission resource for each
  * function.
  */
-function createInvoker(home: Construct, functions: readonly LambdaFunction[]): Role {
-  const arns = functions.map(({ functionArn }) => functionArn);
+function createInvoker(home: Construct, arns: string[]): Role {
   return new Role(home, "Invoker", {
     assumedBy: new ServicePrincipal("apigateway.amazonaws.com"),
     inlinePolicies: { invoke: new PolicyDocument({ statements: [allow(["lambda:InvokeFunction"], arns)] }) },

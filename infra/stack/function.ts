@@ -19,6 +19,7 @@ import type { Access, Setting } from "../routes/route.ts";
 import type { Capacity } from "../settings/capacity.ts";
 import { countUnreadable } from "./alarms.ts";
 import { allow, folderFindings, type Resources, SECRETS_TAG, statements } from "./rights.ts";
+import type { Rollout } from "./rollout.ts";
 import { accept } from "./rules.ts";
 
 /** The default memory. It also determines the processor share: Lambda gives one processor at 1 769 MB, and proportionally less below. */
@@ -33,6 +34,8 @@ export interface Platform extends Resources {
   readonly settings: Readonly<Record<Setting, string>>;
   /** The shape (version of the fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
+  /** Undefined: a deployment replaces all functions at once. */
+  readonly rollout: Rollout | undefined;
   readonly capacity: Capacity;
   /** Days after which CloudWatch deletes log lines. */
   readonly logDays: number;
@@ -101,6 +104,12 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     if (spec.recursion !== undefined) resource.addMetadata("recursion", spec.recursion);
   }
   return made;
+}
+
+/** A function with the name that its callers use: an alias if the function is replaced step by step. Call this once for a function. */
+export function called(deployed: LambdaFunction, file: string, { rollout }: Platform) {
+  const alias = rollout?.aliasOf(deployed, file);
+  return { functionArn: alias ?? deployed.functionArn, functionName: alias ?? deployed.functionName };
 }
 
 function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { logGroupArn }: LogGroup): Role {

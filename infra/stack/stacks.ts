@@ -13,6 +13,7 @@ import { createDataStack } from "./data-stack.ts";
 import { urlOf } from "./domain.ts";
 import type { Platform } from "./function.ts";
 import { createDeliveryQueue, createExportQueue, createPoisonRecords } from "./queues.ts";
+import { Rollout } from "./rollout.ts";
 import { protectApi } from "./web-acl.ts";
 import { createEvents, createJobs } from "./workers.ts";
 
@@ -54,6 +55,7 @@ export function createStacks(
       DELIVERY_SENDERS: String(config.capacity.deliverySenders),
     },
     prospectShape: config.prospectShape,
+    rollout: config.rollout === "canary" ? new Rollout(service) : undefined,
     capacity: config.capacity,
     logDays: config.retention.logDays,
   };
@@ -68,6 +70,7 @@ export function createStacks(
   if (config.webAcl === true) protectApi(service, api, config.capacity.company);
   unreadableAlarm(service);
   accountAlarms(service, config.capacity.accountConcurrency);
+  platform.rollout?.watchErrors(service);
   sendAlarms(service, data.alarms, config.watch.runbook);
   createDashboard(service, platform);
   outputs(service, {

@@ -12,7 +12,7 @@ import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import type { EventFunction } from "../routes/route.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { alarm, errorAlarm, lagAlarm, logMetric, stoppedAlarm, throttleAlarm } from "./alarms.ts";
-import { createFunction, type Platform } from "./function.ts";
+import { called, createFunction, type Platform } from "./function.ts";
 import { createDeadLetterQueue } from "./queues.ts";
 import { allow, type ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
@@ -52,7 +52,8 @@ function createPublisher(scope: Construct, platform: Platform): void {
     statements: [readsStream(platform.table)],
   });
   new CfnEventSourceMapping(publish, "Stream", {
-    ...streamSource(publish, platform.table, platform.parkedRecords),
+    ...streamSource(platform.table, platform.parkedRecords),
+    functionName: called(publish, eventFunctions.publish.file, platform).functionName,
     batchSize: 100,
     maximumRetryAttempts: STREAM_RETRIES,
     functionResponseTypes: ["ReportBatchItemFailures"],
@@ -83,7 +84,8 @@ function createFlusher(scope: Construct, platform: Platform): void {
     statements: [readsStream(platform.table), allow(["sqs:SendMessage"], [destination.queueArn])],
   });
   new CfnEventSourceMapping(flush, "Stream", {
-    ...streamSource(flush, platform.table, destination),
+    ...streamSource(platform.table, destination),
+    functionName: called(flush, eventFunctions.flush.file, platform).functionName,
     batchSize: 500,
     maximumRetryAttempts: FLUSH_RETRIES,
     functionResponseTypes: ["ReportBatchItemFailures"],
@@ -110,8 +112,7 @@ const readsStream = (table: ServedTable): PolicyStatement =>
   );
 
 /** Makes an event source that reads the stream in order, from its oldest record. Records that Lambda gives up go to the queue `failed`. */
-const streamSource = (target: LambdaFunction, table: ServedTable, failed: Queue) => ({
-  functionName: target.functionName,
+const streamSource = (table: ServedTable, failed: Queue) => ({
   eventSourceArn: streamOf(table),
   startingPosition: "TRIM_HORIZON",
   parallelizationFactor: 1,
@@ -138,7 +139,11 @@ function createDeliverer(scope: Construct, platform: Platform): void {
       "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
     statements: [readsQueue(platform.deliveryQueue)],
   });
-  readQueue(deliver, platform.deliveryQueue, { batchSize: 10, concurrency: platform.capacity.deliverySenders });
+  readQueue(deliver, platform.deliveryQueue, {
+    functionName: called(deliver, eventFunctions.deliver.file, platform).functionName,
+    batchSize: 10,
+    concurrency: platform.capacity.deliverySenders,
+  });
   logMetric(deliver, "Attempts", deliver.logGroup, {
     event: "attempted",
     value: "1",
@@ -211,7 +216,11 @@ function createJob(home: Construct, platform: Platform, spec: EventFunction, que
     recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
     statements: [readsQueue(queue)],
   });
-  readQueue(job, queue, { batchSize: 1, concurrency: platform.capacity.jobs });
+  readQueue(job, queue, {
+    functionName: called(job, spec.file, platform).functionName,
+    batchSize: 1,
+    concurrency: platform.capacity.jobs,
+  });
 }
 
 const readsQueue = ({ queueArn }: Queue): PolicyStatement =>
@@ -220,6 +229,12 @@ const readsQueue = ({ queueArn }: Queue): PolicyStatement =>
     [queueArn],
   );
 
+interface QueueReading {
+  readonly functionName: string;
+  readonly batchSize: number;
+  readonly concurrency: number;
+}
+
 /**
  * Connects the function to the queue. There is no batching window, so Lambda passes messages on at once and does not wait for a full
  * batch.
@@ -227,10 +242,10 @@ const readsQueue = ({ queueArn }: Queue): PolicyStatement =>
 function readQueue(
   reader: LambdaFunction,
   { queueArn }: Queue,
-  { batchSize, concurrency }: { readonly batchSize: number; readonly concurrency: number },
+  { functionName, batchSize, concurrency }: QueueReading,
 ): void {
   const messages = new CfnEventSourceMapping(reader, "Queue", {
-    functionName: reader.functionName,
+    functionName,
     eventSourceArn: queueArn,
     batchSize,
     functionResponseTypes: ["ReportBatchItemFailures"],

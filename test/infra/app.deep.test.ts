@@ -87,6 +87,7 @@ describe("settings", () => {
       watch: { runbook: "docs/runbook.md", canary: false },
       allowedOrigins: [],
       prospectShape: 2,
+      rollout: "at-once",
       serverTiming: false,
     });
   });

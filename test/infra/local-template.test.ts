@@ -1,6 +1,7 @@
 /** Tests that the local runtime refuses a template with an unsupported setting, and names the setting in the error. */
 import { describe, expect, test } from "vitest";
 import { describeStack } from "../../infra/local/control.ts";
+import { nameOfArn } from "../../infra/local/names.ts";
 import { readStack } from "../../infra/local/stack.ts";
 import { fixtureTemplate } from "./local-fixture.ts";
 import { at, isFields, ownIdentity, synthesized } from "./template.ts";
@@ -160,6 +161,40 @@ describe("among several templates", () => {
   test("two resources cannot have the same logical id", () => {
     const same = { Resources: { Table: data.Resources.Store } };
     expect(() => readStack([same, fixtureTemplate()], endpoint, "/assembly")).toThrow("Table: two templates");
+  });
+});
+
+describe("aliases", () => {
+  const alias = (properties: object) => ({
+    Type: "AWS::Lambda::Alias",
+    Properties: { FunctionName: { Ref: "Echo" }, FunctionVersion: "1", Name: "live", ...properties },
+  });
+  const callsAlias = (name: string) => (resources: Template["Resources"]) => {
+    resources.LiveEcho = alias({});
+    set("OfQueue", "FunctionName", { "Fn::Join": [":", [{ "Fn::GetAtt": ["Echo", "Arn"] }, name]] })(resources);
+  };
+
+  test("stand for their functions in the production templates", async () => {
+    const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"], rollout: "canary" } as const;
+    const { stacks } = await synthesized({ ...ownIdentity, ...identity });
+    const stack = readStack([stacks.data, stacks.service], endpoint, "/assembly");
+    const publish = stack.functions.find(({ file }) => file === "events/publish");
+    const names = stack.eventSources.map(({ FunctionName }) => FunctionName);
+    expect(names).toContain(`arn:aws:lambda:us-east-1:000000000000:function:${publish?.name}:live`);
+    const functions = new Set(stack.functions.map(({ name }) => name));
+    expect(names.map(nameOfArn).filter((name) => !functions.has(name))).toEqual([]);
+  });
+
+  test("are called only by their names", () => {
+    expect(changed(callsAlias("live"))).not.toThrow();
+    expect(changed(callsAlias("other"))).toThrow("Echo:other: the templates have no such alias");
+  });
+
+  test("do not divide calls between two versions", () => {
+    const divided = changed((resources) => {
+      resources.Two = alias({ RoutingConfig: { AdditionalVersionWeights: [] } });
+    });
+    expect(divided).toThrow("Two.RoutingConfig");
   });
 });
 

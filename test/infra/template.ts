@@ -16,6 +16,7 @@ export const ownIdentity: DeployConfig = {
   retention: standardRetention,
   alarmEmail: "operator@example.com",
   prospectShape: 2,
+  rollout: "at-once",
   serverTiming: false,
   watch: { runbook: "docs/runbook.md", canary: true },
   allowedOrigins: ["https://app.example.com"],
