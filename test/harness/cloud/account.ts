@@ -101,6 +101,8 @@ const references: Readonly<Record<string, (made: Made) => string>> = {
   "AWS::SQS::Queue": ({ id }) => `https://sqs.${REGION}.amazonaws.com/${ACCOUNT}/${id}`,
   "AWS::SNS::Topic": ({ id }) => arn("sns", id),
   "AWS::ApiGateway::Stage": ({ properties }) => String(properties.StageName),
+  "AWS::Lambda::Alias": ({ properties }) => arn("lambda", `function:${properties.FunctionName}:${properties.Name}`),
+  "AWS::Lambda::Version": ({ properties }) => arn("lambda", `function:${properties.FunctionName}:1`),
 };
 
 export const referenceTo = (made: Made): string => references[made.type]?.(made) ?? made.id;
@@ -112,6 +114,7 @@ const attributes: Readonly<Record<string, (made: Made) => string>> = {
   "AWS::Cognito::UserPool.Arn": ({ id }) => arn("cognito-idp", `userpool/${id}`),
   "AWS::KMS::Key.Arn": ({ id }) => arn("kms", `key/${id}`),
   "AWS::IAM::Role.Arn": ({ id }) => `arn:${PARTITION}:iam::${ACCOUNT}:role/${id}`,
+  "AWS::Lambda::Version.Version": () => "1",
   "AWS::Lambda::Function.Arn": ({ id }) => arn("lambda", `function:${id}`),
   "AWS::Logs::LogGroup.Arn": ({ id }) => arn("logs", `log-group:${id}:*`),
   "AWS::S3::Bucket.Arn": ({ id }) => `arn:${PARTITION}:s3:::${id}`,

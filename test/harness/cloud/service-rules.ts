@@ -1,6 +1,15 @@
 /** The rules by which AWS services refuse to create, change or delete a resource for CloudFormation. */
 import { at, type Fields, listed } from "../../infra/template.ts";
-import { type Account, find, type Made, nameOfArn, notifiedQueues, REGION, ServiceError } from "./account.ts";
+import {
+  type Account,
+  find,
+  type Made,
+  nameOfArn,
+  notifiedQueues,
+  REGION,
+  referenceTo,
+  ServiceError,
+} from "./account.ts";
 
 interface Rules {
   /** @param made the existing resource, if its settings change */
@@ -46,7 +55,8 @@ export const serviceRules: Readonly<Record<string, Rules>> = {
   },
   "AWS::Lambda::EventSourceMapping": {
     create(account, { FunctionName }) {
-      required(account, "AWS::Lambda::Function", nameOfArn(FunctionName), "FunctionName");
+      const isAlias = of(account, "AWS::Lambda::Alias").some((alias) => referenceTo(alias) === FunctionName);
+      if (!isAlias) required(account, "AWS::Lambda::Function", nameOfArn(FunctionName), "FunctionName");
     },
   },
   "AWS::S3::Bucket": {

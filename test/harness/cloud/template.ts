@@ -14,6 +14,11 @@ const Resource = z.strictObject({
   Metadata: z.optional(z.unknown()),
   DeletionPolicy: Policy,
   UpdateReplacePolicy: Policy,
+  UpdatePolicy: z.optional(
+    z.strictObject({
+      CodeDeployLambdaAliasUpdate: z.strictObject({ ApplicationName: z.unknown(), DeploymentGroupName: z.unknown() }),
+    }),
+  ),
 });
 export type Resource = z.infer<typeof Resource>;
 
@@ -141,8 +146,8 @@ function checkReferences({ Resources, Parameters, Conditions, Outputs, Rules }: 
 
 /** Returns the other resources that a resource needs. CloudFormation creates them before it. */
 export function neededBy(Resources: Template["Resources"], id: string): Set<string> {
-  const { Properties, DependsOn } = Resources[id] ?? { Properties: {}, DependsOn: [] };
-  const needed = [...references(Properties).map(({ to }) => to), ...listed(DependsOn).map(String)];
+  const { Properties, DependsOn, UpdatePolicy } = Resources[id] ?? { Properties: {}, DependsOn: [] };
+  const needed = [...references([Properties, UpdatePolicy]).map(({ to }) => to), ...listed(DependsOn).map(String)];
   return new Set(needed.filter((other) => other in Resources && other !== id));
 }
 
