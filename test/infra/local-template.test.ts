@@ -176,7 +176,7 @@ describe("aliases", () => {
 
   test("stand for their functions in the production templates", async () => {
     const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"], rollout: "canary" } as const;
-    const { stacks } = await synthesized({ ...ownIdentity, ...identity });
+    const { stacks } = await synthesized({ ...ownIdentity, ...identity, webAcl: false });
     const stack = readStack([stacks.data, stacks.service], endpoint, "/assembly");
     const publish = stack.functions.find(({ file }) => file === "events/publish");
     const names = stack.eventSources.map(({ FunctionName }) => FunctionName);
@@ -200,7 +200,7 @@ describe("aliases", () => {
 
 test("the outputs name the queue of deliveries and the queues that no function reads", async () => {
   const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"] };
-  const { stacks } = await synthesized({ ...ownIdentity, ...identity });
+  const { stacks } = await synthesized({ ...ownIdentity, ...identity, webAcl: false });
   const stack = readStack([stacks.data, stacks.service], endpoint, "/assembly");
   const endpoints = {
     apiUrl: "",
