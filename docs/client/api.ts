@@ -3548,7 +3548,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "role": "admin"
+                 *       "lastName": "Rivera"
                  *     }
                  */
                 "application/json": components["schemas"]["UserPatch"];

@@ -3,6 +3,7 @@
  * messages and invocations, and they empty the authorizer's cache.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { isIP } from "node:net";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { eventFunctions } from "../routes/routes.ts";
@@ -35,11 +36,26 @@ export async function serveControl(
     control.identity.handle(request, response);
     return;
   }
+  if (!isLocalHost(request.headers.host)) {
+    plain(response, 403, "paths below /local/ need an IP address or localhost in the URL");
+    return;
+  }
   try {
     await answer(control, `${request.method} ${url}`, request, response);
   } catch {
     plain(response, 400, "the request cannot be read");
   }
+}
+
+/**
+ * Only an IP address or localhost may name the service here. Otherwise a web page could point a domain of its own to this machine, and its
+ * scripts could fetch tokens (DNS rebinding).
+ */
+function isLocalHost(host = ""): boolean {
+  const url = `http://${host}`;
+  if (!URL.canParse(url)) return false;
+  const { hostname } = new URL(url);
+  return isIP(hostname.replace(/^\[|\]$/g, "")) !== 0 || hostname === "localhost" || hostname.endsWith(".localhost");
 }
 
 async function answer(

@@ -5,7 +5,7 @@ import { openTable } from "#shared/db/table.ts";
 import { documentsAt } from "./clients.ts";
 import { CONTROL_PREFIX, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, openLog, temporaryDir } from "./data-dir.ts";
-import { ensureStream, serverBinary } from "./dynamodb.ts";
+import { connectDynamoDb, ensureStream, serverBinary } from "./dynamodb.ts";
 import { writeWorker } from "./environment.ts";
 import { LocalError, messageOf } from "./error.ts";
 import type { RunningSource } from "./event-source.ts";
@@ -66,6 +66,7 @@ const DRAIN_MS = 3_000;
 async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void>): Promise<LocalService> {
   // A missing server program is reported here, before the functions are built. Building them takes seconds.
   if (options.dynamoDbEndpoint === undefined) serverBinary();
+  else await connectDynamoDb(options.dynamoDbEndpoint);
   const listener = await bind(options.port, options.host ?? "127.0.0.1");
   undo.push(() => listener.stop());
   const { dataDir, fresh = false } = options;

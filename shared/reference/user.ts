@@ -87,7 +87,7 @@ export type UserPatch = z.output<typeof UserPatch>;
     isActive:
       "True enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired.",
   },
-  example: { role: "admin" },
+  example: { lastName: "Rivera" },
 }));
 
 /** The claim on an e-mail address in the whole service. If an invited user has not signed in until `invitedUntil`, the claim ends. */

@@ -258,6 +258,19 @@ describe("the gateway", () => {
 });
 
 test.each([
+  ["127.0.0.1:3000", 200],
+  ["[::1]:3000", 200],
+  ["localhost", 200],
+  ["evil.example:3000", 403],
+  ["localhost.evil.example", 403],
+  ["127.0.0.1.evil.example", 403],
+  ["not a host", 403],
+])("with the header Host %s, the paths of the local service answer %i", async (host, status) => {
+  const answer = await raw(`GET /local/outputs HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  expect(answer.slice(0, 12)).toBe(`HTTP/1.1 ${status}`);
+});
+
+test.each([
   ["/local/queues", 200],
   ["/local/invocations", 200],
   ["/local/nowhere", 404],
