@@ -5,6 +5,7 @@ import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { eraseCompany, erasureOf, QUIET_MS, remainsOf } from "../../infra/cli/company/erasure.ts";
+import { removeRows } from "../../infra/cli/company/rows.ts";
 import { markedCompany, resume, suspend } from "../../infra/cli/company/suspension.ts";
 import { Killed } from "../harness/killable.ts";
 import { killPoints } from "../harness/kills.ts";
@@ -64,6 +65,20 @@ describe("an erasure", () => {
     expect([...users.keys()].filter((email) => email.endsWith(`@${name}.test`))).toEqual([]);
     expect([...users.keys()].filter((email) => email.endsWith(`@${other.name}.test`))).toHaveLength(2);
     expect((await remainsOf(context, other.companyId)).files).toBe(4);
+  });
+
+  test("removes the rows of many pages in one pass", async () => {
+    const { context } = scene.get();
+    const text = "x".repeat(30_000);
+    const rows = Array.from({ length: 300 }, (_, i) => ({
+      pk: `C#7777777#P#${i % 9}`,
+      sk: `P#${i}`,
+      type: "test",
+      text,
+    }));
+    await context.rows.table.batchPut(rows);
+    expect(await removeRows(context.rows, 7_777_777, () => false)).toBe(300);
+    expect(await remainsOf(context, 7_777_777)).toEqual({ rows: {}, files: 0 });
   });
 
   test("never frees an id: the next company has a higher one", async () => {

@@ -61,9 +61,13 @@ const ofCompany = (companyId: number) => ({
   },
 });
 
-/** Yields the company's rows in one scan segment. Each page comes from at most one megabyte of the table. */
+/**
+ * Yields the company's rows in one scan segment. Each page comes from at most one megabyte of the table. The next page is read before a page
+ * is yielded, so that the caller may remove its rows: the local table engine continues only behind a row that still exists.
+ */
 export async function* companyPages(store: RowStore, companyId: number, scan: Scan): AsyncGenerator<Page> {
   let from = scan.from;
+  let page: Page | undefined;
   do {
     const command = new ScanCommand({
       TableName: store.tableName,
@@ -83,8 +87,10 @@ export async function* companyPages(store: RowStore, companyId: number, scan: Sc
       return { result, units: result.ConsumedCapacity?.CapacityUnits ?? 0 };
     });
     from = LastEvaluatedKey;
-    yield { rows: Items, next: from };
+    if (page !== undefined) yield page;
+    page = { rows: Items, next: from };
   } while (from !== undefined);
+  yield page;
 }
 
 /** Calls `work` with the keys of each page of the company's rows. The segments are read concurrently. Returns the number of rows. */
