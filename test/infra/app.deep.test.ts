@@ -25,7 +25,16 @@ const { PATH, NODE_COMPILE_CACHE } = process.env;
 const settings = { PATH, NODE_COMPILE_CACHE };
 
 const identities = [
-  { identity: "its own user pool", context: { preset: "production", alarmEmail: "operator@example.com" } },
+  {
+    identity: "its own user pool",
+    context: {
+      preset: "production",
+      alarmEmail: "operator@example.com",
+      stage: "test",
+      domain: "api.example.com",
+      certificate: "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab",
+    },
+  },
   { identity: "another issuer", context: { issuer: "https://id.example.com", audience: "web,mobile" } },
   {
     identity: "what another deployment left",
