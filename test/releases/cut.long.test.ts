@@ -18,7 +18,7 @@ const read = (file: string): string => readFileSync(join(clone, file), "utf8");
 const Version = z.object({ version: z.string() });
 const Shapes = z.object({ schemas: z.record(z.string(), z.object({ shape: z.number(), schema: z.unknown() })) });
 
-test("a release is recorded with its commit, contract and rows, and the changelog and the version go on", () => {
+test("a release is recorded with its commit, contract and rows; the changelog and the version are those of the next release", () => {
   const version = packageVersion();
   execFileSync("git", ["clone", "-q", root, clone]);
   for (const folder of ["node_modules", "docs/client/node_modules"])

@@ -234,18 +234,19 @@ test("an unreadable row fails its own message only", async () => {
 
 const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");
 
-test("an unreadable stream record becomes a poison record, and the other records of its batch are published", async () => {
+test("an unreadable stream record, or one of a later release, becomes a poison record, and the other records of its batch are published", async () => {
   const at = await newPipeline(db);
   const parked: unknown[] = [];
   const context = { ...at.context, park: async (record: unknown) => void parked.push(record) };
   const record = (SequenceNumber: string, row: object): DynamoDBRecord =>
     z.parse(StreamRecord, { dynamodb: { SequenceNumber, NewImage: marshall(row) } });
   const broken = record("2", { type: "prospect", companyId: at.companyId });
+  const newer = record("3", { ...createdProspect(at.companyId, 3), shape: 99 });
   const [one, two] = [1, 2].map((id) => record(String(id), createdProspect(at.companyId, id)));
   if (one === undefined || two === undefined) throw new Error("no records");
-  const { batchItemFailures } = await publishStream(() => context)({ Records: [one, broken, two] });
+  const { batchItemFailures } = await publishStream(() => context)({ Records: [one, broken, newer, two] });
   expect(batchItemFailures).toEqual([]);
-  expect(parked).toEqual([broken]);
+  expect(parked).toEqual([broken, newer]);
   await drainBatches(at);
   expect(timesPosted(at.posts)).toEqual([1, 1]);
 });
