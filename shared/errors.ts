@@ -5,17 +5,25 @@ export class ApiError extends Error {
   readonly code: ProblemCode;
   readonly faults: readonly Fault[];
   readonly headers: Readonly<Record<string, string>>;
+  /** True if an answer with a 5xx status shows the detail. Otherwise only the log contains it. */
+  readonly showsDetail: boolean;
 
   constructor(
     code: ProblemCode,
     detail: string,
-    options: { faults?: readonly Fault[]; headers?: Record<string, string>; cause?: unknown } = {},
+    options: {
+      faults?: readonly Fault[];
+      headers?: Record<string, string>;
+      showsDetail?: boolean;
+      cause?: unknown;
+    } = {},
   ) {
     super(detail, { cause: options.cause });
     this.name = "ApiError";
     this.code = code;
     this.faults = options.faults ?? [];
     this.headers = options.headers ?? {};
+    this.showsDetail = options.showsDetail ?? false;
   }
 }
 
@@ -56,6 +64,11 @@ export class TableBusy extends Error {
   override readonly name = "TableBusy";
 }
 
+/** The work was stopped at its deadline. A call that was under way may still take effect. */
+export class DeadlinePassed extends Error {
+  override readonly name = "DeadlinePassed";
+}
+
 /** A later release has written a row in a shape (version of its fields) that this release does not know. The row is not changed. */
 export class NewerShape extends Error {
   override readonly name = "NewerShape";
@@ -78,7 +91,7 @@ export class FileGone extends Error {
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof TableBusy || error instanceof BucketUnavailable) return true;
-  if (error instanceof NewerShape) return true;
+  if (error instanceof NewerShape || error instanceof DeadlinePassed) return true;
   if (
     /Throttl|Timeout|RequestLimitExceeded|ProvisionedThroughput|TransactionInProgress|InternalServer|ServiceUnavailable/.test(
       error.name,

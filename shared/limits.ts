@@ -95,10 +95,11 @@ export const importBytes = 4_000_000;
  */
 export const importUpdates = 1_000;
 /**
- * Maximum number of blocks of 128 ids that a company's prospects may have, if an import within one request matches rows by source id or
- * e-mail address. Such an import reads all of them, which takes about 3 ms of CPU time for each block.
+ * Maximum number of prospects, and of blocks of 128 ids, that an import within one request reads in order to match rows. By source id or
+ * e-mail address it reads all prospects of the company. The limits keep the time of these reads at about a second.
  */
-export const importBlocks = 1_000;
+export const importMatchProspects = 10_000;
+export const importMatchBlocks = 300;
 /** Maximum rows and bytes of a file that an import job reads. */
 export const jobRows = 1_000_000;
 export const jobBytes = 200_000_000;

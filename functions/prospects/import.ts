@@ -2,7 +2,7 @@
 import { openObjects } from "#shared/aws/s3.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { UploadedFile, uploadedFile } from "#shared/http/request-body.ts";
-import { importFile } from "#shared/jobs/import/import.ts";
+import { importFile, UNKNOWN_OUTCOME } from "#shared/jobs/import/import.ts";
 import { FileQuery, FileResult } from "#shared/jobs/import/schema.ts";
 import * as limits from "#shared/limits.ts";
 
@@ -11,7 +11,7 @@ const objects = openObjects();
 export const handler = endpoint(
   {
     summary: "Import prospects from CSV",
-    description: `Accepts one file of at most ${limits.importRows} data rows and ${limits.importBytes} bytes, in UTF-8, UTF-16 or Windows-1252, with cells separated by commas, semicolons or tabs. A first line \`sep=;\` names the separator. With semicolons or tabs a decimal comma is read too. The first row names the columns, in upper or lower case: \`name\`, \`phone\`, \`email\`, \`lat\`, \`lng\`, \`address1\`, \`address2\`, \`city\`, \`state\`, \`zip\`, \`status\` (its value), \`assignedTo\` (an e-mail address), \`tags\` (separated by semicolons), \`notes\`. The file may have every column of an export; \`id\`, \`createdBy\` and \`createdAt\` are ignored. \`ignoredColumns\` names the columns that were not read. A file whose rows have no name, phone, e-mail, address or coordinates is refused. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in \`errors\`, of at most ${limits.rowFault} characters: the first faults of the row and the number of the others. All prospects become visible at once. With \`dryRun=true\` the file is only checked. Send an \`Idempotency-Key\` to repeat the request safely; \`GET /api/prospects/imports/{id}\` shows the result again.`,
+    description: `Accepts one file of at most ${limits.importRows} data rows and ${limits.importBytes} bytes, in UTF-8, UTF-16 or Windows-1252, with cells separated by commas, semicolons or tabs. A first line \`sep=;\` names the separator. With semicolons or tabs a decimal comma is read too. The first row names the columns, in upper or lower case: \`name\`, \`phone\`, \`email\`, \`lat\`, \`lng\`, \`address1\`, \`address2\`, \`city\`, \`state\`, \`zip\`, \`status\` (its value), \`assignedTo\` (an e-mail address), \`tags\` (separated by semicolons), \`notes\`. The file may have every column of an export; \`id\`, \`createdBy\` and \`createdAt\` are ignored. \`ignoredColumns\` names the columns that were not read. A file whose rows have no name, phone, e-mail, address or coordinates is refused. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in \`errors\`, of at most ${limits.rowFault} characters: the first faults of the row and the number of the others. All prospects become visible at once. With \`matchBy=sourceId\` or \`matchBy=emailAddress\` the company may have at most ${limits.importMatchProspects} prospects in ${limits.importMatchBlocks} blocks of 128 ids; otherwise the answer is 413, and an import job can do it: \`POST /api/prospects/imports\`. If the answer is 503, no prospect becomes visible later, unless \`detail\` says that the outcome is unknown. With \`dryRun=true\` the file is only checked. Send an \`Idempotency-Key\` to repeat the request safely; \`GET /api/prospects/imports/{id}\` shows the result again.`,
     tag: "Prospects",
     allow: "canManageProspects",
     query: FileQuery,
@@ -22,6 +22,7 @@ export const handler = endpoint(
     }),
     status: 200,
     response: FileResult,
+    unknownOutcome: UNKNOWN_OUTCOME,
   },
   ({ context, caller, query, body }) => importFile({ ...context, objects }, caller, body.file, query),
 );

@@ -46,7 +46,9 @@ export async function batchGet(
     unlessThrottled(pending, async () => {
       const request = { Keys: [...pending], ConsistentRead: consistency === "strong", ...projection };
       const input = { RequestItems: { [tableName]: request }, ReturnConsumedCapacity: "TOTAL" } as const;
-      const { Responses, UnprocessedKeys } = await count("read", () => client.send(new BatchGetCommand(input)));
+      const { Responses, UnprocessedKeys } = await count("read", (options) =>
+        client.send(new BatchGetCommand(input), options),
+      );
       for (const item of Responses?.[tableName] ?? []) items.push(readable(item));
       return UnprocessedKeys?.[tableName]?.Keys ?? [];
     }),
@@ -99,7 +101,9 @@ export async function batchInsert<T extends Item>(
     unlessThrottled(pending, async () => {
       const Statements = pending.map((item) => insertStatement(tableName, item));
       const input = { Statements, ReturnConsumedCapacity: "TOTAL" } as const;
-      const { Responses } = await count("write", () => client.send(new BatchExecuteStatementCommand(input)));
+      const { Responses } = await count("write", (options) =>
+        client.send(new BatchExecuteStatementCommand(input), options),
+      );
       return pending.filter((item, i) => {
         const { Code, Message } = Responses?.[i]?.Error ?? {};
         if (Code === "DuplicateItem") taken.push(item);
@@ -127,7 +131,9 @@ function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly
     unlessThrottled(pending, async () => {
       const RequestItems = { [tableName]: [...pending] };
       const input = { RequestItems, ReturnConsumedCapacity: "TOTAL" } as const;
-      const { UnprocessedItems } = await count("write", () => client.send(new BatchWriteCommand(input)));
+      const { UnprocessedItems } = await count("write", (options) =>
+        client.send(new BatchWriteCommand(input), options),
+      );
       return UnprocessedItems?.[tableName] ?? [];
     }),
   );

@@ -1,5 +1,7 @@
 /** Counts the DynamoDB usage of some work: requests, capacity units, and rounds (requests that wait for each other). */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { stopSignal } from "#shared/deadline.ts";
+import { DeadlinePassed } from "#shared/errors.ts";
 
 export interface Usage {
   requests: number;
@@ -23,17 +25,29 @@ export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; u
 
 export const usageSoFar = (): Usage | undefined => current.getStore();
 
-/** Sends one request and adds its usage to that of the current `metered` call. `kind` says whether the units are read or write units. */
+/**
+ * Sends one request and adds its usage to that of the current `metered` call. `kind` says whether the units are read or write units.
+ * Throws DeadlinePassed if the current work is stopped at its deadline, before or during the request.
+ */
 export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined }>(
   kind: "read" | "write",
-  send: () => Promise<T>,
+  send: (options: { readonly abortSignal?: AbortSignal }) => Promise<T>,
 ): Promise<T> {
+  const abortSignal = stopSignal();
+  const sent = async (): Promise<T> => {
+    if (abortSignal === undefined) return send({});
+    try {
+      return await send({ abortSignal });
+    } catch (error) {
+      throw abortSignal.aborted ? new DeadlinePassed("a call of the table was stopped", { cause: error }) : error;
+    }
+  };
   const usage = current.getStore();
-  if (usage === undefined) return send();
+  if (usage === undefined) return sent();
   const round = usage.rounds + 1;
   usage.requests++;
   try {
-    const answer = await send();
+    const answer = await sent();
     const consumed = answer.ConsumedCapacity ?? [];
     for (const part of Array.isArray(consumed) ? consumed : [consumed]) {
       if (kind === "read") usage.readUnits += part.CapacityUnits ?? 0;

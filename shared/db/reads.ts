@@ -49,7 +49,7 @@ export function openReads(
 
   async function get(key: Key): Promise<Item | undefined> {
     const command = new GetCommand({ ...asked, Key: keyOf(key), ConsistentRead: true });
-    const { Item: item } = await count("read", () => client.send(command));
+    const { Item: item } = await count("read", (options) => client.send(command, options));
     return item && readable(item);
   }
 
@@ -84,7 +84,7 @@ export function openReads(
         Limit: left === undefined ? spec.pageItems : Math.min(left, spec.pageItems ?? left),
         ExclusiveStartKey: from,
       });
-      const answer = await count("read", () => client.send(command));
+      const answer = await count("read", (options) => client.send(command, options));
       yield* (answer.Items ?? []).map(readable);
       from = answer.LastEvaluatedKey;
       if (left !== undefined) left -= answer.Items?.length ?? 0;

@@ -57,7 +57,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
         ...condition,
         ...placeholders.attributes(),
       });
-      return count("write", () => client.send(command));
+      return count("write", (options) => client.send(command, options));
     }
     const change = { ...entry.change, set: { ...entry.change.set, writeId } };
     const command = new UpdateCommand({
@@ -68,7 +68,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
       ...placeholders.attributes(),
       ReturnValues: "ALL_NEW",
     });
-    return count("write", () => client.send(command));
+    return count("write", (options) => client.send(command, options));
   }
 
   /** The request token makes the transaction idempotent, for retries of the SDK and of this function. */
@@ -78,7 +78,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
       ClientRequestToken: randomUUID(),
       ReturnConsumedCapacity: "TOTAL" as const,
     };
-    const send = () => count("write", () => client.send(new TransactWriteCommand(input)));
+    const send = () => count("write", (options) => client.send(new TransactWriteCommand(input), options));
     await throughConflicts(send).catch((error: unknown) => {
       const failed = failedConditions(error);
       throw failed.length > 0 ? new ConditionFailed(failed) : error;

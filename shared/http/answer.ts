@@ -2,7 +2,7 @@
 import type { APIGatewayProxyResult } from "aws-lambda";
 import type { ApiContext } from "#shared/context.ts";
 import { usageSoFar } from "#shared/db/meter.ts";
-import { ApiError, ConditionFailed, isTransient, TableBusy } from "#shared/errors.ts";
+import { ApiError, ConditionFailed, DeadlinePassed, isTransient, TableBusy } from "#shared/errors.ts";
 import { problemBody, problems } from "#shared/http/problem.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
@@ -22,14 +22,14 @@ export function answer(
 }
 
 /**
- * Converts any error to an answer with a problem body (RFC 9457). An answer with a 5xx status has a constant text, and only the log
- * contains the cause.
+ * Converts any error to an answer with a problem body (RFC 9457). An answer with a 5xx status has a constant text, unless the
+ * error's detail is for the client. The log contains the cause.
  */
 export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
   const problem = asApiError(error);
   const { status } = problems[problem.code];
   if (status >= 500) log.error("request failed", { code: problem.code, ...errorFields(problem.cause ?? error) });
-  const detail = status >= 500 ? problems[problem.code].title : problem.message;
+  const detail = status >= 500 && !problem.showsDetail ? problems[problem.code].title : problem.message;
   return answer(request, status, problemBody(problem.code, `${detail}`, request.requestId, problem.faults), {
     "Content-Type": "application/problem+json",
     ...(problem.code === "unavailable" && { "Retry-After": "1" }),
@@ -37,8 +37,14 @@ export function problemAnswer(request: Request, error: unknown): APIGatewayProxy
   });
 }
 
+/** The detail of the answer to a request that was stopped at its deadline. */
+export const TOOK_TOO_LONG = "The request took too long.";
+
 function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
+  if (error instanceof DeadlinePassed) {
+    return new ApiError("unavailable", TOOK_TOO_LONG, { showsDetail: true, cause: error });
+  }
   if (error instanceof ConditionFailed || error instanceof TableBusy) {
     return new ApiError("unavailable", "Other requests keep changing the record.", { cause: error });
   }

@@ -7,7 +7,7 @@ import { CallerContext } from "#shared/auth/caller-context.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
-import { problemAnswer } from "#shared/http/answer.ts";
+import { problemAnswer, TOOK_TOO_LONG } from "#shared/http/answer.ts";
 import type { Allow, Contract } from "#shared/http/contract.ts";
 import { type ApiEvent, type Request, readRequest } from "#shared/http/request.ts";
 import { type Part, validate } from "#shared/http/validate.ts";
@@ -48,7 +48,7 @@ export function requestChain<
   return middy<ApiEvent, Answer | APIGatewayProxyResult, Error, Context>({
     timeoutEarlyInMillis: reserveMs,
     timeoutEarlyResponse: () => {
-      throw new ApiError("unavailable", "The request took too long.");
+      throw new ApiError("unavailable", contract.unknownOutcome ?? TOOK_TOO_LONG, { showsDetail: true });
     },
   })
     .use(authorization(contract.allow))

@@ -38,6 +38,8 @@ export interface Contract<
   readonly revalidated?: true;
   /** Present if the answer is a text file (UTF-8) for download and not JSON. */
   readonly file?: { readonly mediaType: string; readonly name: string };
+  /** The detail of the problem if the request takes too long and its outcome is unknown. */
+  readonly unknownOutcome?: string;
   /**
    * The path of the collection to which a created record belongs, for example `/api/notes`. The header `Location` is this path with the
    * record's id at its end. The default is the path of the request.

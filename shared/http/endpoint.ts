@@ -4,7 +4,7 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-l
 import type * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
 import { apiContext } from "#shared/context.ts";
-import { withDeadline } from "#shared/deadline.ts";
+import { stoppedAt } from "#shared/deadline.ts";
 import { answer, assertAnswerFits, rejectingLargeAnswers } from "#shared/http/answer.ts";
 import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
 import type { Contract } from "#shared/http/contract.ts";
@@ -14,7 +14,7 @@ import { jsonBody } from "#shared/http/request-body.ts";
 
 /**
  * Milliseconds by which the endpoint answers before Lambda stops the function. The client then gets a problem body and not the gateway's
- * error.
+ * error. Work that is still running after the answer calls the table no more.
  */
 const DEADLINE_RESERVE_MS = 1_000;
 
@@ -52,8 +52,8 @@ export function endpoint<
   });
   const handle = (event: APIGatewayProxyEvent, context: Context): Promise<APIGatewayProxyResult> =>
     answering(event, (received) =>
-      withDeadline(
-        () => context.getRemainingTimeInMillis(),
+      stoppedAt(
+        () => context.getRemainingTimeInMillis() - DEADLINE_RESERVE_MS,
         () => chain(received, context),
       ),
     );

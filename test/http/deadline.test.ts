@@ -5,6 +5,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
+import { stoppedAt } from "#shared/deadline.ts";
+import { DeadlinePassed } from "#shared/errors.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { tableOn } from "../db/throttled-import.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -18,6 +20,34 @@ beforeAll(async () => {
 
 const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.unknown() } as const;
 const event = () => proxyEvent({ companyId: "1", userId: "2", rights: "sales" });
+
+test("after its answer, an endpoint writes nothing more", async () => {
+  const answered = Promise.withResolvers<void>();
+  let working: Promise<unknown> = Promise.resolve();
+  const handler = endpoint(contract, () => {
+    working = answered.promise.then(() => db.table.write({ put: { pk: "late", sk: "1" } }));
+    return working;
+  });
+  // The endpoint answers a second before Lambda stops the function.
+  const { statusCode, body } = await handler(event(), {
+    ...lambdaContext,
+    getRemainingTimeInMillis: () => 1_050,
+  });
+  expect([statusCode, JSON.parse(body)]).toMatchObject([503, { detail: "The request took too long." }]);
+  answered.resolve();
+  await expect(working).rejects.toThrow(DeadlinePassed);
+  expect(await db.direct.get({ pk: "late", sk: "1" })).toBeUndefined();
+});
+
+test("at the deadline, a running call of the table is aborted and its retries do not follow", async () => {
+  db.plan(() => ({ kind: "hang" }));
+  const reading = stoppedAt(
+    () => 50,
+    () => db.table.get({ pk: "x", sk: "1" }),
+  );
+  await expect(reading).rejects.toThrow(DeadlinePassed);
+  expect(db.calls.length).toBeLessThanOrEqual(1);
+});
 
 test("an endpoint gives up a throttled batch before it answers, and does not call the table afterwards", async () => {
   const throttled = await startThrottledDynamoDb(db.directEndpoint, 1, 0);

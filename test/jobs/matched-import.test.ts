@@ -8,7 +8,8 @@ import type { Caller } from "#shared/auth/caller.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { type ImportContext, type ImportOptions, importFile } from "#shared/jobs/import/import.ts";
-import { FileKeys } from "#shared/jobs/import/match.ts";
+import { FileKeys, findMatches } from "#shared/jobs/import/match.ts";
+import * as limits from "#shared/limits.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { createNote } from "#shared/prospects/notes.ts";
@@ -314,13 +315,28 @@ describe("cost", () => {
     expect(unchanged.writeUnits).toBeLessThanOrEqual(10);
   });
 
-  test("in a company with more than a thousand blocks of ids, an import within a request may match by id only", async () => {
+  test("an import within a request reads no more prospects than its limit, and then names the import job", async () => {
+    const { context, caller } = await seeded();
+    const keysByEmail = new FileKeys("emailAddress");
+    keysByEmail.add(2, "ann@x.test");
+    const looking = (prospects: number) =>
+      findMatches(context.table, caller, keysByEmail, { most: { prospects, blocks: 1 } });
+    expect((await looking(3)).of(2)).toMatchObject({ kind: "one" });
+    await expect(looking(2)).rejects.toThrow("POST /api/prospects/imports");
+    expect(limits.importMatchProspects).toBe(10_000);
+  });
+
+  test("in a company with more than 300 blocks of ids, an import within a request may match by id only", async () => {
     const { context, caller, rows } = await seeded();
     const { companyId } = caller;
-    const range = { type: "prospectRange", from: 9_000_001, to: 9_001_000 };
+    const range = { type: "prospectRange", from: 9_000_001, to: 9_000_300 };
     await context.table.batchPut([{ ...keys.prospectRange(companyId, range.from), ...range }]);
     const file = [{ id: String(idOf(rows, "Ann")), email: "ann@x.test", name: "x" }];
-    await expect(importing(context, caller, file, byEmail)).rejects.toMatchObject({ code: "payload_too_large" });
+    const { usage } = await metered(async () => {
+      await expect(importing(context, caller, file, byEmail)).rejects.toMatchObject({ code: "payload_too_large" });
+    });
+    // The import reads the names of the company and the id ranges, but no prospect.
+    expect(usage.requests).toBeLessThanOrEqual(4);
     expect(await importing(context, caller, file, update)).toMatchObject({ updated: 1 });
   });
 

@@ -10,12 +10,14 @@ import { addImported } from "#shared/company-index/write/publish.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { packed } from "#shared/db/packed.ts";
-import { ApiError } from "#shared/errors.ts";
+import { stoppedBefore } from "#shared/deadline.ts";
+import { ApiError, DeadlinePassed } from "#shared/errors.ts";
 import { changeProspects } from "#shared/jobs/import/changes.ts";
 import {
-  abandon,
   clearAbandoned,
+  clearFailed,
   completion,
+  failUnlessCompleted,
   opening,
   openingCompleted,
   pieceNames,
@@ -57,24 +59,88 @@ export interface ImportOptions {
   readonly onMatch?: OnMatch | undefined;
 }
 
-/** Imports the file. If it throws `payload_too_large` or `validation_failed`, nothing was written. */
+/** Milliseconds before the deadline of the request at which the import stops. They suffice to mark it as failed and to answer. */
+const FAIL_RESERVE_MS = 3_000;
+/** Milliseconds before the deadline at which a failed import stops to delete its rows. The company's next import deletes the others. */
+const CLEAR_RESERVE_MS = 1_000;
+
+/** The progress of an import, which decides what must happen if it fails. */
+interface Progress {
+  /** The row of the import. It is undefined before the import has new prospects to write. */
+  stored?: StoredImport;
+  result?: FileResult;
+  /** True if the transaction that makes the new prospects visible was sent. */
+  isCommitting: boolean;
+  /** True if the import may have changed prospects that its rows match. */
+  isChanging: boolean;
+}
+
+/**
+ * Imports the file. If it throws `payload_too_large` or `validation_failed`, nothing was written. It stops before the deadline of the
+ * request. After it has thrown, none of the new prospects becomes visible, unless the error says that the outcome is unknown.
+ */
 export async function importFile(
   context: ImportContext,
   caller: Caller,
   bytes: Uint8Array,
-  { mapping, dryRun = false, matchBy, onMatch = "create" }: ImportOptions = {},
+  options: ImportOptions = {},
+): Promise<FileResult> {
+  const progress: Progress = { isCommitting: false, isChanging: false };
+  try {
+    return await stoppedBefore(FAIL_RESERVE_MS, () => imported(context, caller, bytes, options, progress));
+  } catch (error) {
+    return resultAfter(error, context, progress);
+  }
+}
+
+/**
+ * Returns the result if the import is completed although its transaction seemed to fail. Otherwise marks the import as failed, deletes its
+ * rows as far as possible and throws. Rows that remain are invisible, and the next import deletes them.
+ */
+async function resultAfter(error: unknown, context: ImportContext, progress: Progress): Promise<FileResult> {
+  const { stored, result, isCommitting, isChanging } = progress;
+  if (stored !== undefined && result !== undefined) {
+    try {
+      if (await failUnlessCompleted(context, stored)) return result;
+      // After the deadline, a write that was under way may still reach the table. The next import or the sweeper deletes its rows later.
+      if (!(error instanceof DeadlinePassed)) {
+        await stoppedBefore(CLEAR_RESERVE_MS, () => clearFailed(context, stored)).catch(() => undefined);
+      }
+    } catch {
+      if (isCommitting) throw late(UNKNOWN_OUTCOME, error);
+    }
+  }
+  throw error instanceof DeadlinePassed ? late(isChanging ? PARTLY_CHANGED : NOTHING_CREATED, error) : error;
+}
+
+const late = (detail: string, cause: unknown): ApiError =>
+  new ApiError("unavailable", detail, { showsDetail: true, cause });
+
+const AS_JOB = "A file that takes too long can be imported by a job: POST /api/prospects/imports.";
+const NOTHING_CREATED = `The request took too long. Nothing was imported, so you can repeat the request. ${AS_JOB}`;
+const PARTLY_CHANGED = `The request took too long. It created no prospect, but may have changed some of the prospects that rows match. If you repeat the request, it changes the others. ${AS_JOB}`;
+/** The detail of the problem if the service does not know whether an import has taken effect. */
+export const UNKNOWN_OUTCOME =
+  "The request took too long, and it is unknown whether the file was imported. Repeat it with the same Idempotency-Key, which never imports the file twice. If you sent no key, look for the import in GET /api/prospects/imports before you repeat the request.";
+
+async function imported(
+  context: ImportContext,
+  caller: Caller,
+  bytes: Uint8Array,
+  { mapping, dryRun = false, matchBy, onMatch = "create" }: ImportOptions,
+  progress: Progress,
 ): Promise<FileResult> {
   const dictionary = await freshDictionary(context, caller.companyId);
   const match = async (encoding: Encoding): Promise<Matching | undefined> => {
     if (matchBy === undefined || onMatch === "create") return undefined;
     const reading = { encoding, mapping, by: matchBy, rowLimit: limits.importRows };
     const fileKeys = await keysOfFile([bytes], reading);
-    const blockLimit = limits.importBlocks;
-    return { by: matchBy, onMatch, matches: await findMatches(context.table, caller, fileKeys, { blockLimit }) };
+    const most = { prospects: limits.importMatchProspects, blocks: limits.importMatchBlocks };
+    return { by: matchBy, onMatch, matches: await findMatches(context.table, caller, fileKeys, { most }) };
   };
   const file = await readFile(bytes, dictionary, { mapping, match });
   if (dryRun) return resultOf(null, file);
-  return writeFile(context, caller, bytes, dictionary, file, matchBy);
+  return writeFile(context, caller, bytes, dictionary, file, matchBy ?? "id", progress);
 }
 
 export interface ReadFile extends Findings {
@@ -148,7 +214,8 @@ async function writeFile(
   bytes: Uint8Array,
   dictionary: Dictionary,
   read: ReadFile,
-  by: MatchBy = "id",
+  by: MatchBy,
+  progress: Progress,
 ): Promise<FileResult> {
   const { companyId } = caller;
   await clearAbandoned(context, companyId);
@@ -157,8 +224,9 @@ async function writeFile(
   const names = importNames(dictionary, await ensureTags(context, companyId, read.newTags));
   // These changes need not be in the transaction of the new rows. A repeated request finds that the prospects are already changed and
   // does not change them again.
-  const late = await changeProspects(context, caller, { importId: String(id), by, ...names }, read.changes);
-  const file = withLateFaults(read, late);
+  progress.isChanging = read.changes.length > 0;
+  const lateFaults = await changeProspects(context, caller, { importId: String(id), by, ...names }, read.changes);
+  const file = withLateFaults(read, lateFaults);
   const total = plus(none, file);
   const { first, ...blocks } = await leaseImportIds(context.ids, companyId, id, total);
   const stored = newImport(context, caller, id, file, blocks);
@@ -168,18 +236,16 @@ async function writeFile(
     return result;
   }
   await context.table.transact(opening(stored, stored.runsUntil));
-  try {
-    const plan = { importId: id, names, now: stored.createdAt, first, total };
-    const { items, indexed } = rowsOf(caller, plan, none, file.drafts);
-    await context.table.batchPut(items);
-    const commit = (move: Write) => context.commit([move, ...completion(stored, {}, context.clock.now())], result);
-    await addImported(context, companyId, indexed, { newId: pieceNames(id), commit });
-  } catch (error) {
-    // The transaction may have succeeded although its answer was lost. If it has failed, the written rows are deleted as far as possible.
-    // Rows that remain are invisible, and the next import deletes them.
-    const isCompleted = await abandon(context, stored).catch(() => false);
-    if (!isCompleted) throw error;
-  }
+  progress.stored = stored;
+  progress.result = result;
+  const plan = { importId: id, names, now: stored.createdAt, first, total };
+  const { items, indexed } = rowsOf(caller, plan, none, file.drafts);
+  await context.table.batchPut(items);
+  const commit = (move: Write) => {
+    progress.isCommitting = true;
+    return context.commit([move, ...completion(stored, {}, context.clock.now())], result);
+  };
+  await addImported(context, companyId, indexed, { newId: pieceNames(id), commit });
   return result;
 }
 

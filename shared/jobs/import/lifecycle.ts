@@ -88,7 +88,17 @@ export async function clearAbandoned(source: Source, companyId: number): Promise
  * Marks the import as failed, so that it can no longer complete, and then deletes its rows. If the import is already completed, it
  * returns true and changes nothing. It may be killed at any point and repeated, because the remaining rows are invisible.
  */
-export async function abandon({ table, clock }: Source, stored: StoredImport): Promise<boolean> {
+export async function abandon(source: Source, stored: StoredImport): Promise<boolean> {
+  if (await failUnlessCompleted(source, stored)) return true;
+  await clearFailed(source, stored);
+  return false;
+}
+
+/**
+ * Marks the import as failed. A transaction that completes the import then fails, even if it was sent before. Returns true and changes
+ * nothing if the import is already completed.
+ */
+export async function failUnlessCompleted({ table, clock }: Source, stored: StoredImport): Promise<boolean> {
   const { companyId, id } = stored;
   const current = StoredImport.parse((await table.get(keys.import(companyId, id))) ?? stored);
   if (current.state === "completed") return true;
@@ -100,13 +110,18 @@ export async function abandon({ table, clock }: Source, stored: StoredImport): P
         when: equals("version", current.version),
       });
     } catch (error) {
-      if (error instanceof ConditionFailed) return abandon({ table, clock }, stored);
+      if (error instanceof ConditionFailed) return failUnlessCompleted({ table, clock }, stored);
       throw error;
     }
   }
-  await clear(table, stored);
-  await table.write({ update: keys.import(companyId, id), change: { remove: ["dueShard", "dueAt"] } });
   return false;
+}
+
+/** Deletes the rows of an import that is marked as failed. */
+export async function clearFailed({ table }: Pick<Source, "table">, stored: StoredImport): Promise<void> {
+  await clear(table, stored);
+  const change = { remove: ["dueShard", "dueAt"] };
+  await table.write({ update: keys.import(stored.companyId, stored.id), change });
 }
 
 const PARALLEL = 8;

@@ -155,19 +155,34 @@ function digestOf(key: string): [high: number, low: number] {
 interface Looking {
   /** Called after each group of reads, for example to renew the job's lease. */
   readonly onProgress?: () => Promise<void>;
-  readonly blockLimit?: number;
+  readonly most?: ReadLimits;
 }
+
+/** How much of a company may be read. */
+export interface ReadLimits {
+  readonly prospects: number;
+  /** Blocks of 128 ids. One block needs at least one call of the table. */
+  readonly blocks: number;
+}
+
+const unlimited: ReadLimits = { prospects: Number.POSITIVE_INFINITY, blocks: Number.POSITIVE_INFINITY };
+
+const tooMany = (): ApiError =>
+  new ApiError(
+    "payload_too_large",
+    "The company has too many prospects to match these rows within one request. Make an import job, which has no such limit: POST /api/prospects/imports.",
+  );
 
 /**
  * Finds the matching prospects among those that the caller may see. If rows are matched by id, only prospects near the ids in the file
- * are read. For the other keys the table has no index, so all prospects of the company are read. In this case it throws
- * `payload_too_large` if the company has more than `blockLimit` blocks of 128 ids.
+ * are read. For the other keys the table has no index, so all prospects of the company are read. Throws `payload_too_large` if `most` does
+ * not allow the necessary reads.
  */
 export async function findMatches(
   table: Table,
   caller: Caller,
   fileKeys: FileKeys,
-  { onProgress = async () => undefined, blockLimit = Number.POSITIVE_INFINITY }: Looking = {},
+  { onProgress = async () => undefined, most = unlimited }: Looking = {},
 ): Promise<Matches> {
   const { companyId } = caller;
   const published = new Map<string, Promise<boolean>>();
@@ -178,8 +193,12 @@ export async function findMatches(
     return known;
   }
   const { by } = fileKeys;
-  const reads = by === "id" ? readsOfIds(table, companyId, fileKeys.ids) : readsOfCompany(table, companyId, blockLimit);
+  const reads =
+    by === "id" ? readsOfIds(table, companyId, fileKeys.ids) : readsOfCompany(table, companyId, most.blocks);
+  let read = 0;
   for await (const items of reads) {
+    read += items.length;
+    if (read > most.prospects) throw tooMany();
     for (const item of items) {
       const candidate = sampledProspect(item);
       const key = keyOf(by, candidate);
@@ -234,12 +253,7 @@ async function* readsOfCompany(table: Table, companyId: number, blockLimit: numb
     // Prospects of an unfinished import are not visible.
     if (importId === undefined) for (let block = from; block <= to; block++) blocks.push(block);
   }
-  if (blocks.length > blockLimit) {
-    throw new ApiError(
-      "payload_too_large",
-      "The company has too many prospects to match rows by this key within one request. Make an import job: POST /api/prospects/imports.",
-    );
-  }
+  if (blocks.length > blockLimit) throw tooMany();
   yield* inTurns(blocks, (block) => {
     const first = block * IDS_PER_PARTITION;
     return prospectsBetween(table, companyId, first, first + IDS_PER_PARTITION - 1);
