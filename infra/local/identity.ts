@@ -18,7 +18,7 @@ export interface Identity {
   readonly issuer: string;
   /** The issuer's private key as JWK (JSON Web Key). Tests forge tokens with it. */
   readonly signingKey: SigningKey;
-  /** Serves the discovery document and the public keys. The paths of the requests must not begin with the issuer's path. */
+  /** Serves the discovery document and the public keys. The caller must first remove the path of the issuer's URL from the path of a request. */
   readonly handle: RequestListener;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
 }

@@ -37,8 +37,8 @@ export const CACHED_RECORDS = 10_000;
 const CACHED_ENTRIES = 100_000;
 
 /**
- * Caches pages by their iterator. The server of the npm package returns the same iterator for the same position. With other servers the
- * pages are correct too, but the cache saves no calls.
+ * Caches pages by their iterator. The bundled DynamoDB server returns the same iterator for the same position. With another server, which
+ * `DYNAMODB_ENDPOINT` names, the pages are correct too, but the cache may save no calls.
  */
 export class StreamPages {
   readonly #getRecords: GetRecords;

@@ -1,6 +1,6 @@
 /**
- * The lease with which one invocation owns a job (an import or export). It is stored in the job's row. Also contains the sweep, which
- * sends lost messages of jobs again.
+ * The lease with which one invocation owns a job (an import or export). The lease is stored in the job's row. This file also
+ * contains the sweep, which sends lost messages of jobs again.
  */
 import * as z from "zod/mini";
 import { type Clock, iso } from "#shared/clock.ts";

@@ -176,7 +176,7 @@ describe("a post", () => {
     const port = new URL(receiver.url).port;
     server.answer = () => ({ addresses: ["127.0.0.1"] });
     expect(await send(`http://a.test:${port}/`, resolver())).toMatchObject({ status: 200 });
-    // This post uses the resolver of the deployed service. The others use a test's resolver.
+    // The next two posts use the resolver of the deployed service. The other posts of this file use a resolver of the test.
     expect(await send(`http://localhost:${port}/`)).toMatchObject({ status: 200 });
     await send(`http://nothing.invalid:${port}/`);
     expect(threads - before).toBe(0);

@@ -102,7 +102,7 @@ describe("killed at each call, before and after it takes effect", () => {
     await run(calm, drain);
     const first = calm.calls.indexOf("post") + 1;
     for (const number of killPointsOf(calm.calls.length, turn)) {
-      // A kill at an earlier call comes before any post, so it cannot cause a second post.
+      // A kill before the first post cannot cause a second post.
       const cutOff = number > first || (number === first && when === "after") ? 1 : 0;
       await struck({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
     }

@@ -45,7 +45,10 @@ const Progress = z.object({
   row: z.int(),
   /** Number of ids that the valid rows up to `row` need, for each kind of record. */
   done: Counts,
-  /** Number of faulty rows up to `row`, counted by the step `check`. Rows that an older version has stored do not have this attribute. */
+  /**
+   * Number of faulty rows of the file up to `row`, counted by the step `check`. A job that an older release has stored does not have this
+   * attribute.
+   */
   skipped: z._default(z.int(), 0),
   /** Number of chunks with sorted index rows in the bucket. */
   stretches: z.int(),

@@ -1,6 +1,6 @@
 /** The format of exported and imported CSV files: the columns, and the protection against formulas. */
 
-/** The whole file cannot be imported. The message gives the reason. */
+/** Thrown if no row of a file can be imported. The message gives the reason. */
 export class BadFile extends Error {
   override readonly name = "BadFile";
 }

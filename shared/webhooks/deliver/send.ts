@@ -140,8 +140,8 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   const concluded = made.map((one) => ({ one, ...conclude(context, one) }));
   const updates = concluded.map(({ one, change }) => ({ ...whilePending(one.delivery, change), one }));
   const refused = await updateEach(context.table, updates);
-  // If the condition of an update fails, the delivery has changed meanwhile. Its attempt is then stored in a separate row, because it
-  // would be lost otherwise.
+  // If the condition of an update fails, the delivery has changed meanwhile. Only this update would store a short success, so store it in a
+  // separate row. The rows of all other attempts are written already.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   await enqueue(
     context,
