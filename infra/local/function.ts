@@ -5,7 +5,6 @@
 import { randomUUID } from "node:crypto";
 import { totalmem } from "node:os";
 import path from "node:path";
-import { systemLogLevels } from "./console.ts";
 import { Environment, InvocationError, type ResponseSink } from "./environment.ts";
 import { messageOf } from "./error.ts";
 import { functionArn, REGION } from "./names.ts";
@@ -57,7 +56,7 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
       const report = (end: InvocationEnd): void =>
         writeReport(spec, { requestId, durationMs: Date.now() - started, ...end }, write);
       let failed = true;
-      writeStart(spec, requestId, write);
+      writeStart(requestId, write);
       try {
         const deadline = started + timeoutMs;
         const call = { type: "invoke", event: text, requestId, deadline, streamed: sink !== undefined } as const;
@@ -265,8 +264,6 @@ export class WarmEnvironments {
   }
 }
 
-type SystemLogLevel = (typeof systemLogLevels)[number];
-
 /**
  * The result of an invocation. `error` means that the handler has thrown an error. `failure` means that the runtime has failed, for
  * example by a crash.
@@ -287,8 +284,8 @@ function endOf(error: unknown): InvocationEnd {
 
 type Write = (line: string) => void;
 
-function writeStart(spec: FunctionSpec, requestId: string, write: Write): void {
-  system(spec, "INFO", "platform.start", { requestId, version: "$LATEST" }, write);
+function writeStart(requestId: string, write: Write): void {
+  system("platform.start", { requestId, version: "$LATEST" }, write);
 }
 
 interface Report extends InvocationEnd {
@@ -298,11 +295,10 @@ interface Report extends InvocationEnd {
 
 function writeReport(spec: FunctionSpec, { durationMs, ...report }: Report, write: Write): void {
   const metrics = { durationMs, billedDurationMs: durationMs, memorySizeMB: spec.MemorySize };
-  system(spec, report.status === "success" ? "INFO" : "WARN", "platform.report", { ...report, metrics }, write);
+  system("platform.report", { ...report, metrics }, write);
 }
 
-function system({ LoggingConfig }: FunctionSpec, level: SystemLogLevel, type: string, record: object, write: Write) {
-  const least = LoggingConfig.SystemLogLevel;
-  if (systemLogLevels.indexOf(level) < systemLogLevels.indexOf(least)) return;
+/** Writes the line at any system log level, so that developers see each invocation. A deployment writes only failed ones. */
+function system(type: string, record: object, write: Write): void {
   write(JSON.stringify({ time: new Date().toISOString(), type, record }));
 }

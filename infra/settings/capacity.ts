@@ -15,6 +15,15 @@ export interface Throttle {
   readonly burst: number;
 }
 
+/** The default memory. It also determines the processor share: Lambda gives one processor at 1 769 MB, and proportionally less below. */
+export const MEMORY_MB = 1024;
+
+/**
+ * Lambda collects the stream's records for this time before it starts the index flush, so that many writes start it once. Reads stay exact
+ * meanwhile.
+ */
+export const FLUSH_WINDOW_SECONDS = 10;
+
 export interface Capacity {
   readonly accountConcurrency: number;
   /** The throttle of all requests together. Above it, API Gateway answers 429 without calling a function. */
@@ -31,6 +40,8 @@ export interface Capacity {
    */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
+  /** The number of environments that Lambda keeps ready, by file. */
+  readonly provisioned: Readonly<Partial<Record<string, number>>>;
 }
 
 interface Plan {
@@ -86,12 +97,17 @@ export function companyThrottle({ perSecond, burst }: Throttle, companyRate = pe
   return { perSecond: companyRate, burst: Math.ceil((companyRate * burst) / perSecond) };
 }
 
+/** The functions of which a lone rep finds no environment most often (`npm run simulate`). The map and changes of a status are used each minute. */
+export const PROVISIONED = ["prospects/list", "prospects/get", "prospects/create"] as const;
+
 export interface CapacityChoice {
   readonly preset: Preset;
   readonly accountConcurrency?: number | undefined;
   readonly deliverySenders?: number | undefined;
   /** Requests per second that one company may send. */
   readonly companyRate?: number | undefined;
+  /** Environments that Lambda keeps ready, of each function in PROVISIONED. */
+  readonly warmEnvironments?: number | undefined;
 }
 
 /** Throws an error that names the context key, if Lambda would refuse the reservations or if the senders would use all concurrency. */
@@ -103,7 +119,12 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   // reservation were smaller.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
-  const sum = Object.values(reserved).reduce<number>((total, one = 0) => total + one, 0);
+  const { warmEnvironments = 0 } = given;
+  const provisioned: Capacity["provisioned"] =
+    warmEnvironments === 0 ? {} : Object.fromEntries(PROVISIONED.map((file) => [file, warmEnvironments]));
+  // Provisioned environments also belong to the reserved part of the account's concurrency.
+  const kept = [...Object.values(reserved), ...Object.values(provisioned)];
+  const sum = kept.reduce<number>((total, one = 0) => total + one, 0);
   if (sum > 0 && sum + UNRESERVED > accountConcurrency) {
     throw new Error(
       `context key accountConcurrency: preset ${preset} reserves ${sum} of ${accountConcurrency}, and Lambda requires ${UNRESERVED} ` +
@@ -123,5 +144,5 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
     );
   }
   const company = companyThrottle(requests, given.companyRate);
-  return { accountConcurrency, requests, company, deliverySenders, jobs, reserved, memoryMb };
+  return { accountConcurrency, requests, company, deliverySenders, jobs, reserved, memoryMb, provisioned };
 }

@@ -115,6 +115,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     preset,
     accountConcurrency,
     deliverySenders,
+    warmEnvironments,
     companyRate,
     webAcl = preset === "production",
     alarmEmail,
@@ -136,7 +137,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
   const adopted = adoptedOf({ table, bucket, secretsKey }, userPool, userPoolClient);
   const config: DeployConfig = {
     ...rest,
-    capacity: capacityOf({ preset, accountConcurrency, deliverySenders, companyRate }),
+    capacity: capacityOf({ preset, accountConcurrency, deliverySenders, companyRate, warmEnvironments }),
     ...(webAcl && { webAcl }),
     ...(stage !== undefined && { stage }),
     retention: { logDays, importFileDays, recoveryDays },

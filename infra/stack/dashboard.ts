@@ -18,10 +18,11 @@ import { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration, Fn, Stack } from "aws-cdk-lib/core";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { eventFunctions } from "../routes/routes.ts";
+import { MEMORY_MB } from "../settings/capacity.ts";
 import { PRICES_DATE, PRICES_REGION } from "../settings/prices.ts";
 import { ExplainedAlarm } from "./alarms.ts";
 import { dollarsPerDay } from "./dollars.ts";
-import { MEMORY_MB, type Platform } from "./function.ts";
+import type { Platform } from "./function.ts";
 import { type LogQuery, logQueries } from "./queries.ts";
 
 /**

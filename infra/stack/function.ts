@@ -4,6 +4,7 @@ import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aw
 import {
   ApplicationLogLevel,
   Architecture,
+  CfnAlias,
   CfnFunction,
   Code,
   Function as LambdaFunction,
@@ -16,14 +17,11 @@ import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Duration, RemovalPolicy, Tags } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import type { Access, Setting } from "../routes/route.ts";
-import type { Capacity } from "../settings/capacity.ts";
+import { type Capacity, MEMORY_MB } from "../settings/capacity.ts";
 import { countUnreadable } from "./alarms.ts";
 import { allow, folderFindings, type Resources, SECRETS_TAG, statements } from "./rights.ts";
-import type { Rollout } from "./rollout.ts";
+import type { ReadyEnvironments, Rollout } from "./rollout.ts";
 import { accept } from "./rules.ts";
-
-/** The default memory. It also determines the processor share: Lambda gives one processor at 1 769 MB, and proportionally less below. */
-export const MEMORY_MB = 1024;
 
 export interface Platform extends Resources {
   readonly bundles: string;
@@ -53,6 +51,8 @@ export interface FunctionSpec {
    * function. Otherwise Lambda would stop the chain of invocations after 16.
    */
   readonly recursion?: string;
+  /** Whether Lambda logs the begin, the duration and the used memory of each invocation. It always logs failed ones. */
+  readonly logsEachInvocation?: true;
   /** The log group. By default the function gets a separate one. */
   readonly logGroup?: LogGroup;
 }
@@ -87,7 +87,8 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     // In the text format, a line begins with time, id and level. A metric filter for JSON could not read it.
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
-    systemLogLevelV2: SystemLogLevel.INFO,
+    // At the level INFO Lambda writes two lines for each invocation, which are half of the bytes of all logs. Their figures are also metrics.
+    systemLogLevelV2: spec.logsEachInvocation ? SystemLogLevel.INFO : SystemLogLevel.WARN,
     ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
     ...(spec.recursion !== undefined && { recursiveLoop: RecursiveLoop.ALLOW }),
     role: createRole(home, platform, spec, logGroup),
@@ -106,11 +107,25 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
-/** A function with the name that its callers use: an alias if the function is replaced step by step. Call this once for a function. */
-export function called(deployed: LambdaFunction, file: string, { rollout }: Platform) {
-  const alias = rollout?.aliasOf(deployed, file);
+/**
+ * A function with the name that its callers use: an alias if the function is replaced step by step, or if Lambda keeps environments of it
+ * ready, which needs a published version. Call this once for a function.
+ */
+export function called(deployed: LambdaFunction, file: string, { rollout, capacity }: Platform) {
+  const count = capacity.provisioned[file];
+  const ready = count === undefined ? {} : { provisionedConcurrencyConfig: { provisionedConcurrentExecutions: count } };
+  const alias =
+    rollout?.aliasOf(deployed, file, ready) ?? (count === undefined ? undefined : readyAlias(deployed, ready));
   return { functionArn: alias ?? deployed.functionArn, functionName: alias ?? deployed.functionName };
 }
+
+const readyAlias = (deployed: LambdaFunction, ready: ReadyEnvironments): string =>
+  new CfnAlias(deployed, "Ready", {
+    name: "ready",
+    functionName: deployed.functionName,
+    functionVersion: deployed.currentVersion.version,
+    ...ready,
+  }).ref;
 
 function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { logGroupArn }: LogGroup): Role {
   const { access } = spec;

@@ -5,7 +5,7 @@
 import { Alarm } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnApplication, CfnDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
 import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import { CfnAlias, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import { CfnAlias, type CfnAliasProps, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import { accept } from "./rules.ts";
 
@@ -24,6 +24,9 @@ const gradual = /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:pr
 /** The ids of the alarms on errors of the API and of single functions. CodeDeploy accepts ten alarms. */
 const errorAlarms: ReadonlySet<string> = new Set(["ServerErrors", "Errors"]);
 
+/** The environments that Lambda keeps ready of an alias. */
+export type ReadyEnvironments = Pick<CfnAliasProps, "provisionedConcurrencyConfig">;
+
 export class Rollout {
   readonly #home: Construct;
   readonly #aliases: CfnAlias[] = [];
@@ -33,12 +36,13 @@ export class Rollout {
   }
 
   /** Returns the ARN of the function's alias, or undefined if the function is replaced at once. */
-  aliasOf(deployed: LambdaFunction, file: string): string | undefined {
+  aliasOf(deployed: LambdaFunction, file: string, ready: ReadyEnvironments = {}): string | undefined {
     if (!gradual.test(file)) return undefined;
     const alias = new CfnAlias(deployed, "Live", {
       functionName: deployed.functionName,
       functionVersion: deployed.currentVersion.version,
       name: ALIAS,
+      ...ready,
     });
     this.#aliases.push(alias);
     return alias.ref;

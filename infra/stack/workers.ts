@@ -11,6 +11,7 @@ import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import type { EventFunction } from "../routes/route.ts";
 import { eventFunctions } from "../routes/routes.ts";
+import { FLUSH_WINDOW_SECONDS } from "../settings/capacity.ts";
 import { alarm, errorAlarm, lagAlarm, logMetric, stoppedAlarm, throttleAlarm } from "./alarms.ts";
 import { called, createFunction, type Platform } from "./function.ts";
 import { createDeadLetterQueue } from "./queues.ts";
@@ -87,6 +88,7 @@ function createFlusher(scope: Construct, platform: Platform): void {
     ...streamSource(platform.table, destination),
     functionName: called(flush, eventFunctions.flush.file, platform).functionName,
     batchSize: 500,
+    maximumBatchingWindowInSeconds: FLUSH_WINDOW_SECONDS,
     maximumRetryAttempts: FLUSH_RETRIES,
     functionResponseTypes: ["ReportBatchItemFailures"],
     filterCriteria: typeFilter([DELTA_TYPE]),
@@ -214,6 +216,7 @@ function createJob(home: Construct, platform: Platform, spec: EventFunction, que
     // The function may invoke itself through its queue. Each invocation continues where the last one ended, and the messages end when
     // the whole file is imported or exported.
     recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
+    logsEachInvocation: true,
     statements: [readsQueue(queue)],
   });
   readQueue(job, queue, {

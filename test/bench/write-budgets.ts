@@ -73,7 +73,7 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { writeUnits } = await flushedUnits(stage, creates);
   // Only a large number of creates leads to a merge of the largest part of the index, so the limit is higher then.
-  const limit = creates > 10_000 ? 1.45 : 1.3;
+  const limit = creates > 10_000 ? 1.6 : 1.35;
   const text = `create, write units in the background, mean of ${creates}`;
   return [{ number: 6, text, size: sizeOf(stage.company.count), limit, measured: writeUnits / creates }];
 }

@@ -68,7 +68,7 @@ const address = {
   zip: "80202",
 };
 
-test("fifteen entries with long texts trigger a flush, although fifteen short entries are too few", async () => {
+test("eight entries with long texts trigger a flush, although eight short entries are too few", async () => {
   const context = newFunction();
   const company = await newCompany(context);
   const { companyId } = company.caller;
@@ -84,10 +84,10 @@ test("fifteen entries with long texts trigger a flush, although fifteen short en
     await publish({ Records: JSON.parse(JSON.stringify(records)) });
   };
   await stream();
-  for (let i = 0; i < 12; i++) await createNote(context, company.caller, id, { body: long(`${i}`) });
+  for (let i = 0; i < 6; i++) await createNote(context, company.caller, id, { body: long(`${i}`) });
   await stream();
-  expect((await readUnflushed(context.table, companyId)).keys).toHaveLength(12);
-  for (let i = 0; i < 3; i++) await createNote(context, company.caller, id, { body: long(`${i}`) });
+  expect((await readUnflushed(context.table, companyId)).keys).toHaveLength(6);
+  for (let i = 0; i < 2; i++) await createNote(context, company.caller, id, { body: long(`${i}`) });
   await stream();
   expect((await readUnflushed(context.table, companyId)).keys).toHaveLength(0);
 });

@@ -22,7 +22,7 @@ import { errorFields, log, withLogContext } from "#shared/log.ts";
  * A flush starts when the unflushed entries have this total weight. An entry of up to 1 KB has the weight 1. Fewer entries are not worth
  * a flush: they add only a few kilobytes to each read, but a flush writes at least six items.
  */
-export const FLUSH_ENTRIES = 128;
+export const FLUSH_ENTRIES = 64;
 
 const TEXT_TRIES = 5;
 

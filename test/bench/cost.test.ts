@@ -1,0 +1,46 @@
+/** Tests the cost model: its page is current, and its simulated days are reproducible and plausible. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { designOf } from "./cost/design.ts";
+import { readMeasured } from "./cost/measured.ts";
+import { costLines, costOf } from "./cost/model.ts";
+import { report } from "./cost/report.ts";
+import { simulate } from "./cost/working-day.ts";
+
+const measured = readMeasured();
+const design = designOf("production");
+const few = { reps: 50, companies: 1, prospects: 100_000 };
+
+test("docs/cost.md is the output of `npm run cost -- --write`", () => {
+  expect(readFileSync(join(import.meta.dirname, "../../docs/cost.md"), "utf8")).toBe(report(measured));
+});
+
+test("a simulated day depends only on its seed", () => {
+  const [first, again, other] = [1, 1, 2].map((seed) => simulate(few, design, measured, seed).latencies.get("list"));
+  expect(again).toEqual(first);
+  expect(other).not.toEqual(first);
+});
+
+test("a larger cache loads no more, and provisioned environments leave no starts of one rep's lists", () => {
+  const several = { reps: 50, companies: 20, prospects: 1_000_000 };
+  const loadsAt = (memoryMb: number): number =>
+    simulate(several, { ...design, memoryMb: () => memoryMb }, measured).loadUnits;
+  expect(loadsAt(5_120)).toBeLessThanOrEqual(loadsAt(1_024));
+  const one = { reps: 1, companies: 1, prospects: 100_000 };
+  const startsWith = (count: number): number | undefined =>
+    simulate(one, { ...design, provisioned: { "prospects/list": count } }, measured).functions.get("prospects/list")
+      ?.starts;
+  expect(startsWith(0)).toBeGreaterThan(0);
+  expect(startsWith(1)).toBe(0);
+});
+
+test("ETags save dollars of small companies and cost none of large ones", () => {
+  for (const companies of [1, 50]) {
+    const scenario = { ...few, companies };
+    const without = costOf(scenario, { ...design, revalidates: false }, measured);
+    const cost = costOf(scenario, design, measured);
+    expect(cost.lines["data out"]).toBeLessThan(without.lines["data out"]);
+    expect(costLines.reduce((sum, line) => sum + cost.lines[line], 0)).toBeCloseTo(cost.total);
+  }
+});

@@ -1,0 +1,69 @@
+/** Runs as a process that loads one bundled function and calls it, and prints the processor time of the load and of the calls. */
+import { Writable } from "node:stream";
+import * as z from "zod/mini";
+import { lambdaContext } from "../../harness/proxy-event.ts";
+
+export const Job = z.object({ bundle: z.string(), events: z.array(z.unknown()), warmUp: z.int(), calls: z.int() });
+
+export interface HandlerTimes {
+  readonly loadCpuMs: number;
+  readonly firstCallCpuMs: number;
+  readonly warmCpuMs: number;
+}
+
+type Handler = (event: unknown, ...rest: unknown[]) => Promise<unknown>;
+
+const cpuMs = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+};
+
+/** The global object of Lambda's runtime. The stream discards the answer, because sending it is not the function's work. */
+const awslambda = {
+  streamifyResponse:
+    (handler: (event: unknown, stream: Writable, context: unknown) => Promise<unknown>): Handler =>
+    async (event, context) => {
+      const stream = new Writable({ write: (_chunk, _encoding, done) => done() });
+      const ended = new Promise((resolve) => stream.once("finish", resolve));
+      await handler(event, stream, context);
+      await ended;
+    },
+  HttpResponseStream: {
+    from(stream: Writable, metadata: unknown): Writable {
+      assertSuccess(metadata);
+      return stream;
+    },
+  },
+};
+
+const Answer = z.object({ statusCode: z.optional(z.number().check(z.maximum(304))) });
+
+/** A refused request would cost less than a successful one, so the measurement would be wrong. */
+const assertSuccess = (answer: unknown): void => {
+  if (!Answer.safeParse(answer ?? {}).success) throw new Error(`the function answered ${JSON.stringify(answer)}`);
+};
+
+async function run({ bundle, events, warmUp, calls }: z.infer<typeof Job>): Promise<HandlerTimes> {
+  Object.assign(globalThis, { awslambda });
+  const before = cpuMs();
+  const { handler }: { handler: Handler } = await import(bundle);
+  const loaded = cpuMs();
+  let next = 0;
+  const call = async (): Promise<void> =>
+    assertSuccess(
+      await handler(events[next++ % events.length], { ...lambdaContext, getRemainingTimeInMillis: () => 600_000 }),
+    );
+  await call();
+  const first = cpuMs();
+  for (let i = 0; i < warmUp; i++) await call();
+  const warm = cpuMs();
+  for (let i = 0; i < calls; i++) await call();
+  return {
+    loadCpuMs: loaded - before,
+    firstCallCpuMs: first - loaded,
+    warmCpuMs: (cpuMs() - warm) / calls,
+  };
+}
+
+const times = await run(Job.parse(JSON.parse(process.argv[2] ?? "")));
+process.stdout.write(`\n${JSON.stringify(times)}\n`, () => process.exit(0));

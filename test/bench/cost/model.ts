@@ -1,0 +1,143 @@
+/** Turns a simulated working day into dollars a month. */
+import { prices } from "../../../infra/settings/prices.ts";
+import { DAYS_A_MONTH, HOURS_A_DAY, HOURS_A_MONTH, PER_HOUR, POLLS_A_SECOND, WHOLE_CPU_MB } from "./assumptions.ts";
+import type { Design } from "./design.ts";
+import { functionOf, type Measured, type Operation, operations } from "./measured.ts";
+import { type Day, type Scenario, simulate } from "./working-day.ts";
+
+export const costLines = [
+  "API Gateway",
+  "table writes",
+  "table reads",
+  "Lambda",
+  "data out",
+  "logs",
+  "storage",
+  "alarms and keys",
+] as const;
+export type CostLine = (typeof costLines)[number];
+
+export interface Cost {
+  readonly scenario: Scenario;
+  readonly lines: Readonly<Record<CostLine, number>>;
+  readonly total: number;
+  readonly requests: number;
+  readonly day: Day;
+}
+
+const GB = 2 ** 30;
+/** CloudWatch adds this number of bytes to each line that it stores (https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html). */
+const LINE_OVERHEAD = 26;
+/** Milliseconds of one run of a background function at its memory, table calls included. */
+const PUBLISH_MS = 4;
+const FLUSH_MS = 60;
+const IDLE_FLUSH_MS = 2;
+/** The sweeper runs each minute and reads the due rows. */
+const SWEEPS_A_MONTH = HOURS_A_MONTH * 60;
+const SWEEP = { ms: 40, readUnits: 8, logBytes: 700 } as const;
+
+export function costOf(scenario: Scenario, design: Design, measured: Measured): Cost {
+  const day = simulate(scenario, design, measured);
+  const hours = scenario.reps * HOURS_A_DAY * DAYS_A_MONTH;
+  const authorizations = (day.functions.get("authorize")?.requests ?? 0) * DAYS_A_MONTH;
+  const countOf = (operation: Operation): number =>
+    operation === "authorize" ? authorizations : hours * PER_HOUR[operation];
+  const sum = (of: (operation: Operation) => number): number =>
+    operations.reduce((total, operation) => total + countOf(operation) * of(operation), 0);
+  const requests = sum((operation) => (operation === "authorize" ? 0 : 1));
+  const writes = countOf("patch") + countOf("create");
+  const { background, notModified } = measured;
+  const unchanged = day.notModified * DAYS_A_MONTH;
+  const pins = measured.operations.pins;
+  const stream = streamRuns(scenario, design, writes);
+  const writeUnits = sum((operation) => measured.operations[operation].writeUnits) + writes * background.writeUnits;
+  const readUnits =
+    sum((operation) => measured.operations[operation].readUnits) +
+    writes * background.readUnits +
+    day.loadUnits * DAYS_A_MONTH +
+    SWEEPS_A_MONTH * SWEEP.readUnits;
+  const sentBytes =
+    sum((operation) => (operation === "authorize" ? 0 : measured.operations[operation].sentBytes)) -
+    unchanged * (pins.sentBytes - notModified.sentBytes);
+  const logged =
+    sum((operation) => {
+      const { logBytes, logLines, accessLogBytes } = measured.operations[operation];
+      const access = operation === "authorize" ? 0 : accessLogBytes + LINE_OVERHEAD;
+      return logBytes + logLines * LINE_OVERHEAD + access;
+    }) +
+    stream.publishes * (background.publishBytes + background.publishLines * LINE_OVERHEAD) +
+    stream.flushes * (background.flushBytes + background.flushLines * LINE_OVERHEAD) +
+    SWEEPS_A_MONTH * SWEEP.logBytes;
+  const stored = (scenario.companies * scenario.prospects * measured.storedBytes) / GB;
+  const lines: Record<CostLine, number> = {
+    "API Gateway": requests * prices.apiGateway.request,
+    "table writes": writeUnits * prices.dynamoDb.writeUnit,
+    "table reads": readUnits * prices.dynamoDb.readUnit,
+    Lambda: lambdaDollars(day, design, stream) - savedDollars(unchanged, design, measured),
+    "data out": (sentBytes / GB) * prices.dataTransfer.outGb,
+    logs: (logged / GB) * (prices.cloudWatch.logGb + prices.cloudWatch.logGbMonth * KEPT_SHARE),
+    storage: stored * (prices.dynamoDb.gbMonth + prices.dynamoDb.pointInTimeGbMonth),
+    "alarms and keys":
+      measured.resources.alarms * prices.cloudWatch.alarmMonth +
+      measured.resources.metrics * prices.cloudWatch.metricMonth +
+      measured.resources.dashboards * prices.cloudWatch.dashboardMonth +
+      measured.resources.keys * prices.kms.keyMonth,
+  };
+  const total = costLines.reduce((dollars, line) => dollars + lines[line], 0);
+  return { scenario, lines, total, requests, day };
+}
+
+/** Logs are kept for three months, compressed to about a seventh. */
+const KEPT_SHARE = 3 / 7;
+
+interface StreamRuns {
+  readonly publishes: number;
+  /** All runs of `index/flush`, and those of them that flush an index. */
+  readonly flushes: number;
+  readonly flushed: number;
+}
+
+/**
+ * The stream starts `publish` at once and `flush` after its batching window, so that many writes share one run. Both run at most
+ * POLLS_A_SECOND times a second.
+ */
+function streamRuns({ reps }: Scenario, { flushEntries, flushWindowSeconds }: Design, writes: number): StreamRuns {
+  const perSecond = (reps * (PER_HOUR.patch + PER_HOUR.create)) / 3_600;
+  // Writes arrive independently of each other, so a poll finds at least one with this probability.
+  const runsIn = (seconds: number): number => (1 - Math.exp(-perSecond * seconds)) / (perSecond * seconds);
+  return {
+    publishes: writes * runsIn(1 / POLLS_A_SECOND),
+    flushes: writes * runsIn(Math.max(1 / POLLS_A_SECOND, flushWindowSeconds)),
+    flushed: writes / flushEntries,
+  };
+}
+
+function lambdaDollars({ functions }: Day, design: Design, { publishes, flushes, flushed }: StreamRuns): number {
+  const { lambda } = prices;
+  let dollars = 0;
+  for (const { requests, gbSeconds, provisionedGbSeconds } of functions.values()) {
+    dollars +=
+      DAYS_A_MONTH *
+      (requests * lambda.request + gbSeconds * lambda.gbSecond + provisionedGbSeconds * lambda.gbSecondOnProvisioned);
+  }
+  for (const [file, count = 0] of Object.entries(design.provisioned)) {
+    const gb = design.memoryMb(file) / 1_024;
+    dollars += count * gb * HOURS_A_MONTH * 3_600 * lambda.provisionedGbSecond;
+  }
+  const run = (file: string, count: number, ms: number): number =>
+    count * (lambda.request + (ms / 1_000) * (design.memoryMb(file) / 1_024) * lambda.gbSecond);
+  return (
+    dollars +
+    run("events/publish", publishes, PUBLISH_MS) +
+    run("index/flush", flushes, IDLE_FLUSH_MS) +
+    run("index/flush", flushed, FLUSH_MS) +
+    run("events/sweep", SWEEPS_A_MONTH, SWEEP.ms)
+  );
+}
+
+/** A 304 needs no text and no compression. */
+function savedDollars(unchanged: number, design: Design, { operations, notModified }: Measured): number {
+  const memoryMb = design.memoryMb(functionOf.pins);
+  const savedMs = (operations.pins.cpuMs - notModified.cpuMs) / Math.min(1, memoryMb / WHOLE_CPU_MB);
+  return unchanged * (savedMs / 1_000) * (memoryMb / 1_024) * prices.lambda.gbSecond;
+}

@@ -1,0 +1,181 @@
+/** Writes docs/cost.md from the model. */
+import { PROVISIONED } from "../../../infra/settings/capacity.ts";
+import { PRICE_PAGES, PRICES_DATE, PRICES_REGION, prices } from "../../../infra/settings/prices.ts";
+import { sizeOf } from "../budget.ts";
+import { DAYS_A_MONTH, HOURS_A_DAY, HOURS_A_MONTH, PER_HOUR } from "./assumptions.ts";
+import { designOf } from "./design.ts";
+import type { Measured } from "./measured.ts";
+import { type Cost, type CostLine, costLines, costOf } from "./model.ts";
+import type { Scenario } from "./working-day.ts";
+
+const REPS = [1, 50, 1_000] as const;
+const PROSPECTS = [10_000, 100_000, 1_000_000] as const;
+
+/** The deployments of several companies. */
+const SEVERAL: readonly Scenario[] = [
+  { reps: 1_000, companies: 200, prospects: 100_000 },
+  { reps: 1_000, companies: 20, prospects: 1_000_000 },
+];
+
+const presetOf = ({ reps }: Scenario) => (reps > 50 ? ("production" as const) : ("small" as const));
+
+export function report(measured: Measured): string {
+  const costAt = (scenario: Scenario): Cost => costOf(scenario, designOf(presetOf(scenario)), measured);
+  const grid = REPS.flatMap((reps) => PROSPECTS.map((prospects) => costAt({ reps, companies: 1, prospects })));
+  const several = SEVERAL.map(costAt);
+  const text = [
+    `# What a deployment costs`,
+    `\`npm run cost -- --write\` writes this page. The model multiplies measured units and bytes of each operation
+(\`npm run cost -- --measure\`, measured on ${measured.date}) by the prices of ${PRICES_REGION} of ${PRICES_DATE}
+([prices.ts](../infra/settings/prices.ts)). It contains no free tiers and no taxes.`,
+    `## Dollars a month`,
+    table(["reps", "companies", "prospects of each", ...costLines, "total"], [...grid, ...several].map(row)),
+    dominant([...grid, ...several]),
+    `## Beside other architectures`,
+    beside(several[0]),
+    `## Assumptions`,
+    assumptions(measured),
+    `## Measured operations`,
+    operationTable(measured),
+  ];
+  return `${text.join("\n\n")}\n`;
+}
+
+const dollars = (amount: number): string => (amount < 10 ? amount.toFixed(2) : amount.toFixed(0));
+
+const row = ({ scenario: { reps, companies, prospects }, lines, total }: Cost): string[] => [
+  String(reps),
+  String(companies),
+  sizeOf(prospects),
+  ...costLines.map((line) => dollars(lines[line])),
+  `**${dollars(total)}**`,
+];
+
+/** Says which lines make the largest part of the costs of a large deployment. */
+function dominant(costs: readonly Cost[]): string {
+  const shares = (cost: Cost): string => {
+    const largest = costLines.toSorted((a, b) => cost.lines[b] - cost.lines[a]).slice(0, 3);
+    const parts = largest.map((line: CostLine) => `${line} ${((100 * cost.lines[line]) / cost.total).toFixed(0)} %`);
+    return `${cost.scenario.reps} reps, ${cost.scenario.companies} x ${sizeOf(cost.scenario.prospects)}: ${parts.join(", ")}`;
+  };
+  const shown = costs.filter(({ scenario }) => scenario.companies > 1 || scenario.prospects === 100_000);
+  return `The largest parts:\n\n${shown.map((cost) => `- ${shares(cost)}`).join("\n")}`;
+}
+
+function beside(ours: Cost | undefined): string {
+  const { rds, fargate, loadBalancer, openSearch } = prices;
+  const containers = 2 * (fargate.vcpuHour + 2 * fargate.gbHour) * HOURS_A_MONTH;
+  const balancer = (loadBalancer.hour + loadBalancer.capacityUnitHour) * HOURS_A_MONTH;
+  const database = (hour: number, gb: number): number => hour * HOURS_A_MONTH + gb * rds.gbMonth;
+  const rows: [string, number][] = [
+    [
+      "RDS for PostgreSQL db.t4g.medium Multi-AZ with 50 GB, 2 containers of 1 vCPU and 2 GB, a load balancer",
+      database(rds.mediumMultiAzHour, 50) + containers + balancer,
+    ],
+    ["the same with db.m7g.large and 200 GB", database(rds.largeMultiAzHour, 200) + containers + balancer],
+    [
+      "OpenSearch Serverless for the search alone: 2 compute units, the least with redundancy",
+      2 * openSearch.computeUnitHour * HOURS_A_MONTH,
+    ],
+  ];
+  const total =
+    ours === undefined
+      ? ""
+      : `\n\nThis service with 1 000 reps in 200 companies of 100 k prospects: ${dollars(ours.total)} dollars. Its cost without requests is that of storage, alarms and keys.`;
+  return `${table(
+    ["architecture", "dollars a month, before requests, logs and data out"],
+    rows.map(([name, amount]) => [name, dollars(amount)]),
+  )}${total}`;
+}
+
+function assumptions({ pinsInView }: Measured): string {
+  const mix = Object.entries(PER_HOUR).map(([name, count]) => `${count} ${names[name] ?? name}`);
+  return [
+    `- A rep works ${HOURS_A_DAY} hours on ${DAYS_A_MONTH} days a month, and sends in an hour: ${mix.join(", ")}.`,
+    `- A map view shows ${pinsInView} pins.`,
+    `- 50 reps and fewer use the preset \`small\`, more reps the preset \`production\`.`,
+    `- The costs of starts and of loading indexes come from the [simulation](../test/bench/cost/working-day.ts), whose parameters are in
+  [assumptions.ts](../test/bench/cost/assumptions.ts).`,
+    `- Not included: webhook deliveries, imports, exports, backups, mail, and the canary of the preset \`production\`.`,
+    `- Also not included: the web ACL of the preset \`production\`. It costs ${waf.aclMonth} dollars, ${waf.ruleMonth} for each rule, and ${(waf.request * 1_000_000).toFixed(2)} for a million requests,
+  of which 1 000 reps send 15 in a month.`,
+    `- Nor \`warmEnvironments\`: one of each function costs ${dollars(warmDollars())} dollars in the preset \`production\`.`,
+    `- Prices: ${Object.values(PRICE_PAGES)
+      .map((page) => `<${page}>`)
+      .join(", ")}.`,
+  ].join("\n");
+}
+
+/** The price of one provisioned environment of each function that can have them. */
+function warmDollars(): number {
+  const { memoryMb } = designOf("production");
+  const gb = PROVISIONED.reduce((sum, file) => sum + memoryMb(file) / 1_024, 0);
+  return gb * HOURS_A_MONTH * 3_600 * prices.lambda.provisionedGbSecond;
+}
+
+const { waf } = prices;
+
+const names: Readonly<Record<string, string>> = {
+  pins: "map views",
+  patch: "changes of a status",
+  detail: "reads of one prospect",
+  list: "lists",
+  search: "search",
+  create: "creates",
+};
+
+function operationTable({ operations, background, notModified }: Measured): string {
+  const figure = (value: number): string => String(Number(value.toFixed(1)));
+  const rows = Object.entries(operations).map(([name, usage]) => [
+    names[name] ?? name,
+    ...[
+      usage.readUnits,
+      usage.writeUnits,
+      usage.rounds,
+      usage.sentBytes,
+      usage.logBytes,
+      usage.logLines,
+      usage.accessLogBytes,
+      usage.cpuMs,
+    ].map(figure),
+  ]);
+  const head = [
+    "operation",
+    "read units",
+    "write units",
+    "rounds",
+    "bytes sent",
+    "log bytes",
+    "log lines",
+    "access log bytes",
+    "CPU ms",
+  ];
+  const unchanged = [
+    "map view, answered with 304",
+    figure(notModified.readUnits),
+    "0",
+    figure(notModified.rounds),
+    figure(notModified.sentBytes),
+    "",
+    "",
+    "",
+    figure(notModified.cpuMs),
+  ];
+  const flush = [
+    "index flush, for each write",
+    figure(background.readUnits),
+    background.writeUnits.toFixed(2),
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+  ];
+  return table(head, [...rows, unchanged, flush]);
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}

@@ -1,0 +1,324 @@
+/**
+ * Simulates a working day of reps: their requests, the environments of the functions, and the indexes that each environment has in memory.
+ * The random numbers depend on a seed, so each run gives the same result.
+ */
+import { randomSequence } from "../../../infra/local/demo-data.ts";
+import {
+  ENVIRONMENT_MS,
+  GATEWAY_MS,
+  HOURS_A_DAY,
+  IDLE_SECONDS,
+  LIFE_SECONDS,
+  LOADED_BYTES_A_MS,
+  PER_HOUR,
+  SAME_VIEW,
+  TABLE_MS,
+  viewShare,
+  WHOLE_CPU_MB,
+} from "./assumptions.ts";
+import type { Design } from "./design.ts";
+import { functionOf, type Load, type Measured, type Operation } from "./measured.ts";
+
+export interface Scenario {
+  readonly reps: number;
+  readonly companies: number;
+  /** Prospects of each company. */
+  readonly prospects: number;
+}
+
+/** What one function did in the day. */
+export interface FunctionDay {
+  requests: number;
+  starts: number;
+  gbSeconds: number;
+  /** GB-seconds in environments with provisioned concurrency. */
+  provisionedGbSeconds: number;
+}
+
+export interface Day {
+  readonly functions: ReadonlyMap<string, FunctionDay>;
+  /** Latencies of the requests of each operation in milliseconds, sorted. */
+  readonly latencies: ReadonlyMap<Operation, Float64Array>;
+  /** Read units for loading indexes into memory. */
+  readonly loadUnits: number;
+  /** Requests that loaded an index. */
+  readonly loads: number;
+  /** Requests that were answered with 304. */
+  readonly notModified: number;
+}
+
+const SEED = 20_261_122;
+/** The loads are measured with this number of prospects. Their costs grow with the number of prospects. */
+const MEASURED_PROSPECTS = 100_000;
+/** Bytes of a read unit of an eventually consistent read. */
+const READ_UNIT_BYTES = 8_192;
+
+type Kind = keyof Measured["loads"];
+
+interface LoadedCompany {
+  bytes: number;
+  /** The parts in memory: `list`, `search`, and one for each map area. */
+  readonly parts: Set<string>;
+  /** The number of flushes of the index that the environment has followed. */
+  flushes: number;
+}
+
+interface LambdaEnvironment {
+  freeAt: number;
+  lastUsed: number;
+  readonly endsAt: number;
+  readonly isProvisioned: boolean;
+  readonly cache: Map<number, LoadedCompany>;
+  cachedBytes: number;
+}
+
+export function simulate(scenario: Scenario, design: Design, measured: Measured, seed = SEED): Day {
+  return new WorkingDay(scenario, design, measured, seed).run();
+}
+
+class WorkingDay {
+  readonly #scenario: Scenario;
+  readonly #design: Design;
+  readonly #measured: Measured;
+  readonly #random: () => number;
+  readonly #environments = new Map<string, LambdaEnvironment[]>();
+  readonly #functions = new Map<string, FunctionDay>();
+  readonly #latencies = new Map<Operation, number[]>();
+  readonly #authorizedUntil: Float64Array;
+  /** The time of each rep's last view of the map, and the writes to it since then. */
+  readonly #viewedAt: Float64Array;
+  readonly #writesOfRep: Float64Array;
+  readonly #writesAtView: Float64Array;
+  #loadUnits = 0;
+  #loads = 0;
+  #notModified = 0;
+
+  constructor(scenario: Scenario, design: Design, measured: Measured, seed: number) {
+    this.#scenario = scenario;
+    this.#design = design;
+    this.#measured = measured;
+    this.#random = randomSequence(seed);
+    this.#authorizedUntil = new Float64Array(scenario.reps);
+    this.#viewedAt = new Float64Array(scenario.reps).fill(Number.NEGATIVE_INFINITY);
+    this.#writesOfRep = new Float64Array(scenario.reps);
+    this.#writesAtView = new Float64Array(scenario.reps);
+  }
+
+  run(): Day {
+    const { reps } = this.#scenario;
+    const perHour = Object.entries(PER_HOUR);
+    const total = perHour.reduce((sum, [, count]) => sum + count, 0);
+    const secondsBetween = 3_600 / (reps * total);
+    const end = HOURS_A_DAY * 3_600;
+    for (let at = this.#pause(secondsBetween); at < end; at += this.#pause(secondsBetween)) {
+      const rep = Math.floor(this.#random() * reps);
+      this.#request(at, rep, this.#operation(total));
+    }
+    return {
+      functions: this.#functions,
+      latencies: new Map([...this.#latencies].map(([name, list]) => [name, Float64Array.from(list).sort()])),
+      loadUnits: this.#loadUnits,
+      loads: this.#loads,
+      notModified: this.#notModified,
+    };
+  }
+
+  /** Requests arrive independently of each other, so the pauses between them have an exponential distribution. */
+  #pause(meanSeconds: number): number {
+    return -Math.log(1 - this.#random()) * meanSeconds;
+  }
+
+  #operation(total: number): keyof typeof PER_HOUR {
+    let left = this.#random() * total;
+    for (const name of ["pins", "patch", "detail", "list", "search", "create"] as const) {
+      left -= PER_HOUR[name];
+      if (left < 0) return name;
+    }
+    return "pins";
+  }
+
+  #request(at: number, rep: number, operation: keyof typeof PER_HOUR): void {
+    let ms = GATEWAY_MS;
+    if (at >= (this.#authorizedUntil[rep] ?? 0)) {
+      ms += this.#invoke(at, "authorize", undefined, rep);
+      this.#authorizedUntil[rep] = at + 60;
+    }
+    const isWrite = operation === "patch" || operation === "create";
+    if (isWrite) this.#writesOfRep[rep] = (this.#writesOfRep[rep] ?? 0) + 1;
+    const kind = operation === "pins" || operation === "list" || operation === "search" ? operation : undefined;
+    ms += this.#invoke(at + ms / 1_000, operation, kind, rep);
+    const list = this.#latencies.get(operation) ?? [];
+    list.push(ms);
+    this.#latencies.set(operation, list);
+  }
+
+  /** Returns the milliseconds that the caller waits. */
+  #invoke(at: number, operation: Operation, kind: Kind | undefined, rep: number): number {
+    const file = functionOf[operation];
+    const memoryMb = this.#design.memoryMb(file);
+    const cpuShare = Math.min(1, memoryMb / WHOLE_CPU_MB);
+    const day = this.#functions.get(file) ?? { requests: 0, starts: 0, gbSeconds: 0, provisionedGbSeconds: 0 };
+    this.#functions.set(file, day);
+    const usage = this.#measured.operations[operation];
+    const { environment, isNew } = this.#environmentFor(file, at);
+    const { loadCpuMs = 0, firstCallCpuMs = 0 } = isNew ? (this.#measured.starts[file] ?? {}) : {};
+    let billedMs = (usage.cpuMs + loadCpuMs + firstCallCpuMs) / cpuShare;
+    const rounds = Math.round(usage.rounds);
+    for (let round = 0; round < rounds; round++)
+      billedMs += this.#tableMs(usage.writeUnits > 0 && round === rounds - 1);
+    if (kind !== undefined) billedMs += this.#loadMs(environment, kind, rep, at, memoryMb, cpuShare);
+    if (operation === "pins" && this.#isUnchanged(rep, at)) this.#notModified++;
+    const waitedMs = billedMs + (isNew ? ENVIRONMENT_MS : 0);
+    environment.freeAt = at + waitedMs / 1_000;
+    environment.lastUsed = environment.freeAt;
+    day.requests++;
+    if (isNew) day.starts++;
+    const gbSeconds = (billedMs / 1_000) * (memoryMb / 1_024);
+    if (environment.isProvisioned) day.provisionedGbSeconds += gbSeconds;
+    else day.gbSeconds += gbSeconds;
+    return waitedMs;
+  }
+
+  /** Lambda does not document which free environment it takes. The most recently used one is assumed, so that others end. */
+  #environmentFor(file: string, at: number): { environment: LambdaEnvironment; isNew: boolean } {
+    const known = this.#environments.get(file) ?? this.#provisioned(file);
+    const alive = known.filter(
+      ({ isProvisioned, freeAt, lastUsed, endsAt }) =>
+        isProvisioned || freeAt > at || (at - lastUsed < IDLE_SECONDS && at < endsAt),
+    );
+    const free = alive.filter(({ freeAt }) => freeAt <= at);
+    const found = free.reduce<LambdaEnvironment | undefined>(
+      (best, one) => (best === undefined || rank(one) > rank(best) ? one : best),
+      undefined,
+    );
+    if (found !== undefined) {
+      this.#environments.set(file, alive);
+      return { environment: found, isNew: false };
+    }
+    const environment: LambdaEnvironment = { ...fresh, endsAt: at + LIFE_SECONDS, cache: new Map() };
+    this.#environments.set(file, [...alive, environment]);
+    return { environment, isNew: true };
+  }
+
+  #provisioned(file: string): LambdaEnvironment[] {
+    const count = this.#design.provisioned[file] ?? 0;
+    return Array.from({ length: count }, () => ({ ...fresh, isProvisioned: true, cache: new Map() }));
+  }
+
+  #tableMs(isWrite: boolean): number {
+    const { median, p99 } = isWrite ? TABLE_MS.write : TABLE_MS.read;
+    // A log-normal distribution with this median and this 99th percentile, by the Box-Muller transform.
+    const normal = Math.sqrt(-2 * Math.log(1 - this.#random())) * Math.cos(2 * Math.PI * this.#random());
+    return median * Math.exp((Math.log(p99 / median) / 2.326) * normal);
+  }
+
+  /** Returns the milliseconds of loading the parts of the index that the environment lacks. */
+  #loadMs(
+    environment: LambdaEnvironment,
+    kind: Kind,
+    rep: number,
+    at: number,
+    memoryMb: number,
+    cpuShare: number,
+  ): number {
+    const { companies, prospects } = this.#scenario;
+    const company = rep % companies;
+    const share = kind === "pins" ? viewShare(prospects) : 1;
+    const areas = Math.round(1 / share);
+    const part = kind === "pins" ? `area ${Math.floor(rep / companies) % areas}` : kind;
+    const flushes = Math.floor((at / 3_600) * this.#flushesAnHour());
+    const found = environment.cache.get(company);
+    const load = this.#loadOf(kind);
+    const known = found ?? { bytes: 0, parts: new Set<string>(), flushes };
+    const wanted = kind === "search" && !known.parts.has("search") ? this.#beyondList(load, known) : load;
+    const isMissing = !known.parts.has(part);
+    let units = isMissing ? wanted.readUnits * share : 0;
+    const cpuMs = isMissing ? wanted.cpuMs * share : 0;
+    if (isMissing) {
+      this.#loads++;
+      known.bytes += wanted.bytes * share;
+      environment.cachedBytes += wanted.bytes * share;
+      known.parts.add(part);
+      if (kind === "search") known.parts.add("list");
+    } else if (flushes > known.flushes) {
+      const { background } = this.#measured;
+      const written = (background.writeUnits - 1) * this.#design.flushEntries * 1_024;
+      units += Math.min(
+        load.readUnits * share,
+        ((flushes - known.flushes) * Math.max(0, written)) / READ_UNIT_BYTES + 1,
+      );
+    }
+    known.flushes = flushes;
+    environment.cache.delete(company);
+    environment.cache.set(company, known);
+    this.#evict(environment, company, memoryMb);
+    this.#loadUnits += units;
+    if (units === 0) return 0;
+    return cpuMs / cpuShare + (isMissing ? this.#tableMs(false) : 0) + (units * READ_UNIT_BYTES) / LOADED_BYTES_A_MS;
+  }
+
+  #loadOf(kind: Kind): Load {
+    const scale = this.#scenario.prospects / MEASURED_PROSPECTS;
+    const { readUnits, cpuMs, bytes, pieces } = this.#measured.loads[kind];
+    return { readUnits: readUnits * scale, cpuMs: cpuMs * scale, bytes: bytes * scale, pieces: pieces * scale };
+  }
+
+  /** A search in an environment that has the columns of lists loads only the texts. */
+  #beyondList(search: Load, { parts }: LoadedCompany): Load {
+    if (!parts.has("list")) return search;
+    const list = this.#loadOf("list");
+    return {
+      readUnits: search.readUnits - list.readUnits,
+      cpuMs: search.cpuMs - list.cpuMs,
+      bytes: search.bytes - list.bytes,
+      pieces: search.pieces - list.pieces,
+    };
+  }
+
+  #evict(environment: LambdaEnvironment, used: number, memoryMb: number): void {
+    const room = this.#design.cacheBytes(memoryMb);
+    const texts = this.#loadOf("search").bytes - this.#loadOf("list").bytes;
+    for (const [company, { parts }] of environment.cache) {
+      if (environment.cachedBytes <= room) return;
+      const known = environment.cache.get(company);
+      if (company === used || known === undefined || !parts.has("search")) continue;
+      parts.delete("search");
+      known.bytes -= texts;
+      environment.cachedBytes -= texts;
+    }
+    for (const [company, { bytes }] of environment.cache) {
+      if (environment.cachedBytes <= room || company === used) return;
+      environment.cache.delete(company);
+      environment.cachedBytes -= bytes;
+    }
+  }
+
+  #flushesAnHour(): number {
+    const { reps, companies } = this.#scenario;
+    return ((reps / companies) * (PER_HOUR.patch + PER_HOUR.create)) / this.#design.flushEntries;
+  }
+
+  /** Whether a map view gets 304: the rep has the same view already, and nobody has changed one of its prospects since. */
+  #isUnchanged(rep: number, at: number): boolean {
+    const viewedAt = this.#viewedAt[rep] ?? Number.NEGATIVE_INFINITY;
+    const ownWrites = (this.#writesOfRep[rep] ?? 0) - (this.#writesAtView[rep] ?? 0);
+    this.#viewedAt[rep] = at;
+    this.#writesAtView[rep] = this.#writesOfRep[rep] ?? 0;
+    if (!this.#design.revalidates || viewedAt === Number.NEGATIVE_INFINITY || this.#random() >= SAME_VIEW) return false;
+    const { reps, companies, prospects } = this.#scenario;
+    const others =
+      (reps / companies - 1) * (PER_HOUR.patch + PER_HOUR.create) * Math.min(1, this.#measured.pinsInView / prospects);
+    const noneOfOthers = Math.exp((-others * (at - viewedAt)) / 3_600);
+    return ownWrites === 0 && this.#random() < noneOfOthers;
+  }
+}
+
+const fresh = { freeAt: 0, lastUsed: 0, endsAt: 0, isProvisioned: false, cachedBytes: 0 };
+
+/** Environments with provisioned concurrency come first. */
+const rank = ({ isProvisioned, lastUsed }: LambdaEnvironment): number =>
+  lastUsed + (isProvisioned ? Number.MAX_SAFE_INTEGER / 2 : 0);
+
+/** @param part from 0 to 1 */
+export const quantile = (sorted: Float64Array, part: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
