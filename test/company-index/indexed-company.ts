@@ -1,4 +1,7 @@
-/** A company whose prospects and notes are written as the service writes them. Its lists can be compared with its rows. */
+/**
+ * A company for tests. Its prospects and notes are written as the service writes them, so a test can compare what the company index finds
+ * with the rows in the table.
+ */
 import { expect } from "vitest";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";

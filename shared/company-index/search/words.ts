@@ -1,9 +1,9 @@
 /**
  * The word index of a segment (up to 4 096 rows): each different word, and the numbers of the texts that contain it.
  *
- * Words that occur in only one text are mostly numbers and e-mail addresses, but users mostly search for words of letters. For the words
- * of only one text, such a search uses a second index, which contains only their letter sequences. The second index is small, because
- * there are few different letter sequences.
+ * Most words that occur in only one text are numbers or e-mail addresses, but most searches are for words made of letters. A search for
+ * letters therefore does not read all those words. It uses a second, small index of the letter sequences in them, because there are few
+ * different letter sequences.
  */
 import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 

@@ -111,7 +111,7 @@ export const StoredImport = z.object({
   ...importCounts,
   /** Number of changed prospects. Rows that an older version has stored do not have this attribute. */
   updated: z._default(z.int(), 0),
-  /** The faults of rows, in compressed form. */
+  /** The errors in rows of the uploaded file, compressed. */
   errors: z.instanceof(Uint8Array),
   /** The reserved blocks of ids, with which the rows of a failed import are found and deleted. Null if the file needs no such ids. */
   prospectBlocks: z.nullable(Blocks),
