@@ -24,7 +24,7 @@ export async function changeProspects(
 ): Promise<RowFault[]> {
   const faults: RowFault[] = [];
   for (let at = 0; at < rows.length; at += ROWS_TOGETHER) {
-    await onProgress(at);
+    await onProgress(at - faults.length);
     await mapConcurrently(rows.slice(at, at + ROWS_TOGETHER), PARALLEL, async ({ row, change }) => {
       const message = await changeByRow(context, caller, ofImport, change);
       if (message !== undefined) faults.push({ row, message });

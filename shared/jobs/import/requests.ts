@@ -196,19 +196,33 @@ export function summaryOf(stored: StoredImport): ImportSummary {
   const { id, state, processed, skipped, failure = null, createdAt, updatedAt } = stored;
   const dryRun = stored.dryRun === true;
   const imported = state === "completed" ? stored.imported : 0;
-  const updated = dryRun || state === "completed" ? stored.updated : (stored.job?.progress.updated ?? 0);
+  const updated = dryRun ? stored.updated : updatedRows(stored);
   const written = dryRun ? 0 : writtenRows(stored);
   return { id, state, dryRun, processed, written, imported, updated, skipped, failure, createdAt, updatedAt };
 }
 
 /**
- * Returns the number of rows that are written or that have changed their prospect. Clients see it as progress. New prospects may still be
- * invisible.
+ * Returns the number of rows that have changed their prospect or found it unchanged. Users see these changes before the import is
+ * completed. They remain if it fails or is cancelled. It may then have changed some more rows than this number.
  */
-function writtenRows({ state, imported, updated, written = 0, job }: StoredImport): number {
+function updatedRows({ state, updated, written = 0, job }: StoredImport): number {
+  if (state === "completed" || job === undefined) return updated;
+  const { step, updated: stored } = job.progress;
+  // The step `check` counts the rows that will change a prospect. During the step `update`, `written` is newer than the checkpoint.
+  if (step === "check") return 0;
+  return step === "update" ? Math.max(written, stored) : stored;
+}
+
+/**
+ * Returns the number of rows that are written or that have changed their prospect. Clients see it as progress. New prospects may still be
+ * invisible. If the import fails or is cancelled, only the changes remain.
+ */
+function writtenRows(stored: StoredImport): number {
+  const { state, imported, written = 0, job } = stored;
+  const updated = updatedRows(stored);
   if (state === "completed") return imported + updated;
-  if (state !== "running" || job === undefined || job.progress.step === "check") return 0;
-  return Math.max(written, job.progress.updated + job.progress.done.prospect);
+  if (state !== "running" || job === undefined || job.progress.step === "check") return updated;
+  return Math.max(written, updated + job.progress.done.prospect);
 }
 
 const Entry = z.object({ id: Id });

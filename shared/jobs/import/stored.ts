@@ -52,7 +52,7 @@ const Progress = z.object({
   skipped: z._default(z.int(), 0),
   /** Number of chunks with sorted index rows in the bucket. */
   stretches: z.int(),
-  /** Number of existing prospects that the rows up to `row` change. */
+  /** Number of rows up to `row` that change an existing prospect. The steps after `update` keep the number of the whole file. */
   updated: z._default(z.int(), 0),
   /** The error report: its uploaded parts, and the S3 key of a file with the lines after these parts. Null before the first error. */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),

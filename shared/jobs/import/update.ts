@@ -40,14 +40,16 @@ export async function updateRows(
   const shown = row === 0 ? [] : unpacked(z.array(RowFault), lease.stored.errors);
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
   const reading = { ...file, tags: new NewTags(file.dictionary, job.progress.newTags), after: row };
+  // After a crash, rows are handled again. The progress that clients see must not fall meanwhile.
+  const shownUpdates = (count: number): number => Math.max(lease.stored.written ?? 0, count);
   const checkpoint = async (): Promise<void> => {
     const progress = { ...job.progress, row, updated, skipped, report: await report.checkpoint(row) };
-    await lease.save({ errors: packed(shown), written: updated, job: { ...job, runs: 0, progress } });
+    await lease.save({ errors: packed(shown), written: shownUpdates(updated), job: { ...job, runs: 0, progress } });
   };
   let stored = row;
   for await (const batch of batchesOf(readRows(bytes, reading))) {
     const late = await changeProspects(context, caller, ofImport, batch.changes, (changed) =>
-      lease.heartbeat({ written: updated + changed }),
+      lease.heartbeat({ written: shownUpdates(updated + changed) }),
     );
     const faults = [...batch.faults, ...late].sort((a, b) => a.row - b.row);
     shown.push(...faults.slice(0, limits.jobErrors - shown.length));

@@ -14,8 +14,9 @@ import type { ImportLease } from "#shared/jobs/import/lease.ts";
 import { addTags, type ImportNames } from "#shared/jobs/import/names.ts";
 import { batchesOf, type FileReading, NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
 import { type ImportPlan, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
-import type { Progress } from "#shared/jobs/import/stored.ts";
+import type { Counts, Progress } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
+import { BadFile } from "#shared/prospects/csv/format.ts";
 
 /**
  * Number of items between two checks whether the lease must be renewed. A throttled table may accept only four items per second, so
@@ -71,6 +72,8 @@ export async function writeRows(
   };
   try {
     for await (const batch of batchesOf(readRows(bytes, reading))) {
+      const next = plus(done, batch);
+      if (exceeds(next, plan.total)) throw new BadFile(CHANGED_READING);
       const { items, indexed } = rowsOf({ companyId, userId, ...job.caller }, plan, done, batch.drafts);
       await writing;
       const written = Math.max(lease.stored.written ?? 0, job.progress.updated + done.prospect);
@@ -81,7 +84,7 @@ export async function writeRows(
       });
       // This handler prevents an unhandled rejection. The next `await writing` throws the error.
       writing.catch(() => undefined);
-      done = plus(done, batch);
+      done = next;
       row = batch.row;
       chunk.add(indexed);
       if (!chunk.isFull && !lease.isLate(longestMs)) continue;
@@ -97,6 +100,17 @@ export async function writeRows(
     await writing.catch(() => undefined);
   }
 }
+
+/**
+ * The reserved ids are not enough. This happens if a new release of the service accepts rows that the release that checked the file has
+ * refused. Further rows would get ids that are not reserved for them.
+ */
+const CHANGED_READING = "The service was updated while it imported the file. Import the file again.";
+const exceeds = (done: Counts, total: Counts): boolean =>
+  done.prospect > total.prospect ||
+  done.address > total.address ||
+  done.note > total.note ||
+  done.change > total.change;
 
 /** Writes the items of a batch and renews the lease meanwhile, because a throttled table makes the writes slow. */
 async function writeItems(

@@ -1,0 +1,114 @@
+/** Tests which counts an import job shows while it runs, and after it was cancelled or has met an older release's checkpoint. */
+import { beforeEach, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import type { JobContext } from "#shared/context.ts";
+import type { Item } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { importFile } from "#shared/jobs/import/import.ts";
+import { cancelImport, findImport, summaryOf } from "#shared/jobs/import/requests.ts";
+import type { ImportSummary } from "#shared/jobs/import/schema.ts";
+import { StoredImport } from "#shared/jobs/import/stored.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { newCompany } from "../harness/warm-function.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+let ms = Date.parse("2030-01-01T00:00:00.000Z");
+/** A clock that advances each time it is read, so that a job reports its progress after every group of rows. */
+const now = {
+  get ms() {
+    ms += 40;
+    return ms;
+  },
+  set ms(time: number) {
+    ms = time;
+  },
+};
+let harness: FaultyJobs;
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+const UPDATED = 200;
+const CREATED = 3;
+const update = { matchBy: "sourceId", onMatch: "update" } as const;
+const fileOf = (word: string, count: number): Buffer =>
+  Buffer.from(`sourceId,name,lat,lng\n${Array.from({ length: count }, (_, i) => `S${i},${word}${i},1,2\n`).join("")}`);
+
+const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(harness.sound(), companyId, id));
+const named = async (caller: Caller, word: string): Promise<number> =>
+  (await listProspects(harness.sound(), caller, ListQuery.parse({ search: word, pageSize: "1" }))).total;
+
+/** Wraps a context so that `report` receives every state of the job that is written to the table. */
+function reporting(context: JobContext, report: (shown: ImportSummary) => Promise<void>): JobContext {
+  const { table } = context;
+  const write = async (entry: Parameters<typeof table.write>[0]): Promise<Item | undefined> => {
+    const item = await table.write(entry);
+    if (item?.type === "import") await report(summaryOf(StoredImport.parse(item)));
+    return item;
+  };
+  return { ...context, table: { ...table, write } };
+}
+
+async function seeded() {
+  const { caller } = await newCompany(harness.sound());
+  await importFile(harness.sound(), caller, fileOf("old", UPDATED));
+  const job = await harness.uploaded(caller, fileOf("new", UPDATED + CREATED), update);
+  return { caller, job };
+}
+
+test("`updated` and `written` grow with the visible updates, and `imported` is shown at the end", async () => {
+  const { caller, job } = await seeded();
+  const seen: { updated: number; written: number; imported: number; visible: number }[] = [];
+  const context = reporting(harness.sound(), async ({ updated, written, imported }) => {
+    seen.push({ updated, written, imported, visible: await named(caller, "new") });
+  });
+  expect(await harness.run(context, job)).toBe(true);
+  for (const { updated, written, imported, visible } of seen) {
+    expect(visible).toBe(updated);
+    expect(written).toBeGreaterThanOrEqual(updated);
+    expect(imported).toBe(0);
+  }
+  expect([...new Set(seen.map(({ updated }) => updated))]).toEqual([0, 96, 192, 200]);
+  const total = UPDATED + CREATED;
+  expect(await summary(job)).toMatchObject({ state: "completed", updated: UPDATED, imported: CREATED, written: total });
+  expect(await named(caller, "new")).toBe(total);
+});
+
+test("a job that has only checked its rows shows no updates", async () => {
+  const { job } = await seeded();
+  await harness.run(harness.sound(), job, () => 1_000);
+  expect(await summary(job)).toMatchObject({ state: "running", processed: UPDATED + CREATED, updated: 0, written: 0 });
+});
+
+test("a cancelled job keeps its updates, and shows those that it had reported", async () => {
+  const { caller, job } = await seeded();
+  const context = reporting(harness.sound(), async ({ state, updated }) => {
+    if (state === "running" && updated >= 96) await cancelImport(harness.sound(), job.companyId, job.id);
+  });
+  await harness.run(context, job);
+  await harness.settle();
+  expect(await summary(job)).toMatchObject({ state: "cancelled", updated: 96, written: 96, imported: 0 });
+  // The job has also changed the group of rows on which it worked during the cancel.
+  expect(await named(caller, "new")).toBe(192);
+});
+
+test("a job fails if this release accepts more rows than the release that has checked the file", async () => {
+  const { caller } = await newCompany(harness.sound());
+  const job = await harness.uploaded(caller, fileOf("new", 5));
+  await harness.run(harness.sound(), job, () => 1_000);
+  const { table } = harness.sound();
+  const stored = StoredImport.parse(await table.get(keys.import(job.companyId, job.id)));
+  const { job: checked = expect.fail("no job") } = stored;
+  const progress = { ...checked.progress, done: { ...checked.progress.done, prospect: 4 } };
+  await table.batchPut([{ ...keys.import(job.companyId, job.id), ...stored, job: { ...checked, progress } }]);
+  await harness.settle();
+  expect(await summary(job)).toMatchObject({
+    state: "failed",
+    failure: expect.stringContaining("Import the file again."),
+    imported: 0,
+  });
+  expect(await named(caller, "new")).toBe(0);
+});
