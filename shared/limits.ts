@@ -126,7 +126,7 @@ export const ignoredColumn = 100;
 /** Maximum characters of a row of a CSV file. It is ten times the maximum of all columns together. */
 export const csvRow = 1_000_000;
 /**
- * Maximum difference between the number of blank lines and the number of rows of a CSV file. A blank line is not a row, but takes as long
+ * Maximum difference between the number of blank rows and the number of other rows of a CSV file. A blank row is not imported, but takes as long
  * to read.
  */
 export const csvBlankLines = 100_000;

@@ -389,7 +389,7 @@ export interface paths {
         put?: never;
         /**
          * Import prospects from CSV
-         * @description Accepts one file of at most 10000 data rows and 4000000 bytes, in UTF-8, UTF-16 or Windows-1252, with cells separated by commas, semicolons or tabs. A first line `sep=;` names the separator. With semicolons or tabs a decimal comma is read too. The first row names the columns, in upper or lower case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` (an e-mail address), `tags` (separated by semicolons), `notes`. The file may have every column of an export; `id`, `createdBy` and `createdAt` are ignored. `ignoredColumns` names the columns that were not read. A file whose rows have no name, phone, e-mail, address or coordinates is refused. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in `errors`, of at most 250 characters: the first faults of the row and the number of the others. All prospects become visible at once. With `matchBy=sourceId` or `matchBy=emailAddress` the company may have at most 10000 prospects in 300 blocks of 128 ids; otherwise the answer is 413, and an import job can do it: `POST /api/prospects/imports`. If the answer is 503, no prospect becomes visible later, unless `detail` says that the outcome is unknown. With `dryRun=true` the file is only checked. Send an `Idempotency-Key` to repeat the request safely; `GET /api/prospects/imports/{id}` shows the result again.
+         * @description Accepts one file of at most 10000 data rows and 4000000 bytes, in UTF-8, UTF-16 or Windows-1252, with cells separated by commas, semicolons or tabs. A first line `sep=;` names the separator. With semicolons or tabs a decimal comma is read too. The first row names the columns, in upper or lower case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` or `assignedToEmail` (the e-mail address of a user; `assignedToEmail` takes precedence), `tags` (separated by semicolons), `notes`, `source`, `sourceId`. The file may have every column of an export. `createdBy` and `createdAt` are ignored, and `id` is read only with `matchBy=id`. `ignoredColumns` names the columns that were not read. A file whose rows have no name, phone, e-mail, address or coordinates is refused. A row without a value is not a data row. Missing cells at the end of a row are empty. A row that creates a prospect needs a full address or both coordinates. Each data row creates one prospect, updates one (with `onMatch=update`) or has one entry in `errors`, of at most 250 characters: the first faults of the row and the number of the others. Updates are visible immediately. After them, all created prospects become visible together. With `matchBy=sourceId` or `matchBy=emailAddress` the company may have at most 10000 prospects in 300 blocks of 128 ids; otherwise the answer is 413, and an import job can do it: `POST /api/prospects/imports`. If the answer is 503, no prospect becomes visible later, unless `detail` says that the outcome is unknown. With `dryRun=true` the file is only checked. Send an `Idempotency-Key` to repeat the request safely; `GET /api/prospects/imports/{id}` shows the result again.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -409,7 +409,7 @@ export interface paths {
         };
         /**
          * Get a template for imports
-         * @description A CSV file with one row: the names of the columns that an import reads. Fill in rows, save the file as CSV UTF-8, and import it. A column that is not needed may be removed.
+         * @description A CSV file with one row: the names of the columns that an import reads. The column `id`, which `matchBy=id` needs, is missing, because an export has it with the ids of the prospects. Fill in rows, save the file as CSV UTF-8, and import it. A column that is not needed may be removed.
          *
          *     For every signed-in user.
          */
@@ -439,7 +439,7 @@ export interface paths {
         put?: never;
         /**
          * Begin an import
-         * @description For files of up to 1000000 rows and 200000000 bytes, in the format of `POST /api/prospects/import`. Send the file to `upload` with its method and exactly its headers before `upload.expiresAt`. The link accepts one upload. The import then starts automatically, and `GET /api/prospects/imports/{id}` shows its progress. It checks the whole file before it writes anything, and all prospects become visible at once. With `bytes` or `sha256`, the bucket refuses any other file. A dry run checks the file, reports the result and writes nothing.
+         * @description For files of up to 1000000 rows and 200000000 bytes, in the format of `POST /api/prospects/import`. Send the file to `upload` with its method and exactly its headers before `upload.expiresAt`. The link accepts one upload. The import then starts automatically, and `GET /api/prospects/imports/{id}` shows its progress. It checks the whole file before it writes anything. Updates (with `onMatch=update`) are visible immediately, and all created prospects become visible together at the end. With `bytes` or `sha256`, the bucket refuses any other file. A dry run checks the file, reports the result and writes nothing.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -1664,16 +1664,16 @@ export interface components {
              * @description Null for a dry run, which the service does not keep.
              */
             id: number | null;
-            /** @description If true, the service only checks the file and creates nothing. */
+            /** @description If true, the service only checks the file and writes nothing. */
             dryRun: boolean;
             /**
              * Format: int64
-             * @description The number of created prospects.
+             * @description The number of created prospects. It is 0 until the import is completed.
              */
             imported: number;
             /**
              * Format: int64
-             * @description The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far.
+             * @description The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far, whose changes are visible. If it was cancelled or has failed, it may have changed some more. A dry run shows the number of rows that would update a prospect.
              */
             updated: number;
             /**
@@ -1698,7 +1698,7 @@ export interface components {
         };
         /** @description A page in HTML. */
         HtmlPage: string;
-        /** @description An import. All of its prospects become visible at once when it is completed. */
+        /** @description An import. The prospects that it creates become visible together when it is completed. Its updates are visible immediately. */
         ImportJob: {
             /**
              * Format: int64
@@ -1706,11 +1706,11 @@ export interface components {
              */
             id: number;
             /**
-             * @description The prospects of the import are visible once it is `completed`.
+             * @description The created prospects are visible once it is `completed`. Updates are visible immediately, and remain if the import fails or is cancelled.
              * @enum {string}
              */
             state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled";
-            /** @description If true, the service only checks the file and creates nothing. */
+            /** @description If true, the service only checks the file and writes nothing. */
             dryRun: boolean;
             /**
              * Format: int64
@@ -1719,17 +1719,17 @@ export interface components {
             processed: number;
             /**
              * Format: int64
-             * @description The number of rows in the table. None of them is visible before all are written.
+             * @description The number of rows that are written: updates, which are visible immediately, and created prospects, which are visible once the import is completed. If it fails or is cancelled, only the updates remain.
              */
             written: number;
             /**
              * Format: int64
-             * @description The number of created prospects.
+             * @description The number of created prospects. It is 0 until the import is completed.
              */
             imported: number;
             /**
              * Format: int64
-             * @description The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far.
+             * @description The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far, whose changes are visible. If it was cancelled or has failed, it may have changed some more. A dry run shows the number of rows that would update a prospect.
              */
             updated: number;
             /**
@@ -1778,11 +1778,11 @@ export interface components {
              */
             id: number;
             /**
-             * @description The prospects of the import are visible once it is `completed`.
+             * @description The created prospects are visible once it is `completed`. Updates are visible immediately, and remain if the import fails or is cancelled.
              * @enum {string}
              */
             state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled";
-            /** @description If true, the service only checks the file and creates nothing. */
+            /** @description If true, the service only checks the file and writes nothing. */
             dryRun: boolean;
             /**
              * Format: int64
@@ -1791,17 +1791,17 @@ export interface components {
             processed: number;
             /**
              * Format: int64
-             * @description The number of rows in the table. None of them is visible before all are written.
+             * @description The number of rows that are written: updates, which are visible immediately, and created prospects, which are visible once the import is completed. If it fails or is cancelled, only the updates remain.
              */
             written: number;
             /**
              * Format: int64
-             * @description The number of created prospects.
+             * @description The number of created prospects. It is 0 until the import is completed.
              */
             imported: number;
             /**
              * Format: int64
-             * @description The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far.
+             * @description The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far, whose changes are visible. If it was cancelled or has failed, it may have changed some more. A dry run shows the number of rows that would update a prospect.
              */
             updated: number;
             /**
@@ -1913,7 +1913,7 @@ export interface components {
             bytes?: number;
             /** @description SHA-256 digest of the file in base64. The bucket then refuses any other bytes. */
             sha256?: string;
-            /** @description If true, the service only checks the file and creates nothing. */
+            /** @description If true, the service only checks the file and writes nothing. */
             dryRun?: boolean;
             /** @description header in the file -> column of the import, or null to ignore the column. Headers are compared without case. */
             mapping?: {
@@ -4474,7 +4474,7 @@ export interface operations {
     prospectsImport: {
         parameters: {
             query?: {
-                /** @description If true, the service only checks the file and creates nothing. Example: `true`. */
+                /** @description If true, the service only checks the file and writes nothing. Example: `true`. */
                 dryRun?: "true" | "false";
                 /** @description JSON: header in the file -> column of the import, or null to ignore the column. Headers are compared without case. Example: `{"Full name":"name"}`. */
                 mapping?: string;

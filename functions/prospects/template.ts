@@ -8,7 +8,7 @@ export const handler = streamFile(
   {
     summary: "Get a template for imports",
     description:
-      "A CSV file with one row: the names of the columns that an import reads. Fill in rows, save the file as CSV UTF-8, and import it. A column that is not needed may be removed.",
+      "A CSV file with one row: the names of the columns that an import reads. The column `id`, which `matchBy=id` needs, is missing, because an export has it with the ids of the prospects. Fill in rows, save the file as CSV UTF-8, and import it. A column that is not needed may be removed.",
     tag: "Prospects",
     allow: "everyone",
     status: 200,

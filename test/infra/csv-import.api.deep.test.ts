@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { at, baseUrl } from "../harness/client.ts";
+import { at, baseUrl, send, tokenOf } from "../harness/client.ts";
 import { csv, startCsv } from "../harness/csv-command.ts";
 import { startFaultyProxy } from "../harness/faulty-proxy.ts";
 import { dataOf, uniqueName } from "../harness/shapes.ts";
@@ -87,6 +87,15 @@ test("a dry run writes nothing; a mapping renames columns; --errors saves more e
     stdout: expect.stringMatching(/: 40 imported, 0 skipped\n {2}not read: city\n$/),
   });
   expect(await present(other.city)).toBe(ROWS);
+});
+
+test("rows without their last empty cells and rows of separators alone are no errors", async () => {
+  const { file, city } = newFile({ rows: 2 });
+  writeFileSync(file, `${readFileSync(file, "utf8")},,,\r\nBo,1,2\r\n,,\r\n`);
+  const stdout = expect.stringMatching(/: 3 (?:would be )?imported, 0 skipped\n$/);
+  expect(await run(file, "--dry-run")).toMatchObject({ code: 0, stdout });
+  expect(await run(file)).toMatchObject({ code: 0, stdout });
+  expect(await present(city)).toBe(2);
 });
 
 test("a broken upload and a lost answer of the bucket lead to one import", async () => {
@@ -268,6 +277,7 @@ test("wrong options are explained in sentences, and --help prints the options an
   const { file } = newFile();
   for (const [wrong, sentence] of [
     [["--mapping", "Who=nam"], "--mapping: there is no column nam. The columns are id, name, phone"],
+    [["--mapping", "__proto__=notes"], "--mapping: the header __proto__ cannot be mapped"],
     [["--mapping", "Who"], '--mapping: write "HEADER=COLUMN" and not "Who"'],
     [["--mapping", '{"a":"nam"}'], "is no JSON object of headers and columns"],
     [["--match-by", "id"], "--match-by and --on-match belong together"],
@@ -277,6 +287,10 @@ test("wrong options are explained in sentences, and --help prints the options an
   }
   const help = await csv("--help");
   expect(help).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("sourceId") });
+  const [, columns = ""] = /The columns of a file, in any order: (.+)\.\n/.exec(help.stdout) ?? [];
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  const template = await send("GET", "/api/prospects/import/template.csv", { headers });
+  expect(columns.replaceAll(", ", ",")).toBe(template.text.trimEnd());
 });
 
 test("the command says when the service is away and when it is back", async () => {

@@ -94,7 +94,7 @@ test("each row is imported or has one error, with its number in a spreadsheet", 
     "",
     `${name} 2,nobody,91,x,Nope`,
     `${name} 3,,1,,`,
-    `${name} 4,,1,2,,`,
+    `${name} 4,,1,2,,x`,
     `"${name}\n5",,3,4,`,
     `${name} 6`,
   ];

@@ -85,7 +85,7 @@ test("the most varied faults of the maximum number of rows fit into an answer an
   };
   const rows = Array.from({ length: limits.importRows }, () =>
     next() < 0.1
-      ? ",".repeat(Math.floor(next() * 1_000))
+      ? `${",".repeat(Math.floor(next() * 1_000))}x`
       : importColumns.map((column) => (next() < 0.6 ? quoted(pick(bad[column] ?? [""])) : "")).join(","),
   );
   // Blank lines make the row numbers longer and irregular. The stored errors then compress as badly as in the worst case.

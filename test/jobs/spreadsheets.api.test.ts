@@ -77,6 +77,21 @@ test.each(spreadsheetFiles)("$saved: imported within the request and by upload",
   await expectImported(second, await byUpload(bytes(rowsOf(second))), encoding);
 });
 
+test("rows of the template without their last empty cells are imported, and rows of separators alone are blank", async () => {
+  const name = uniqueName();
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  const template = (await send("GET", "/api/prospects/import/template.csv", { headers })).text.trimEnd();
+  const file = [template, `${name} 1,,,1,2`, ",,,,,", `${name} 2,,,1,2,,,,,,,,,,,,,,,`, ",".repeat(99)].join("\r\n");
+  const result = { imported: 2, skipped: 0, errors: [], ignoredColumns: [] };
+  expect(bodyOf(await post(file, "?dryRun=true"), 200, Result)).toMatchObject(result);
+  expect(await inRequest(file)).toMatchObject(result);
+  expect(await byUpload(file.replaceAll(",", ";"))).toMatchObject({ ...result, processed: 2, state: "completed" });
+  // The source id is one of the missing cells, so the rows have no key and create prospects.
+  expect(bodyOf(await post(file, "?matchBy=sourceId&onMatch=update"), 200, Result)).toMatchObject(result);
+  const { total } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
+  expect(total).toBe(6);
+});
+
 test("an xlsx file is refused with the advice to save it as CSV UTF-8", async () => {
   const answer = await post(xlsxBytes);
   problemOf(answer, 400, "validation_failed");
@@ -117,7 +132,7 @@ test("the template has the columns of an import and no row, so its import create
   expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
   expect(answer.headers.get("content-disposition")).toBe('attachment; filename="prospects-template.csv"');
   const columns =
-    "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,tags,notes,source,sourceId";
+    "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,source,sourceId";
   expect(answer.text).toBe(`${columns}\r\n`);
   expect(await inRequest(answer.text)).toMatchObject({ imported: 0, skipped: 0, ignoredColumns: [], errors: [] });
   problemOf(await send("GET", "/api/prospects/import/template.csv"), 401, "unauthenticated");

@@ -2,7 +2,7 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { type Column, knownColumns } from "#shared/prospects/csv/format.ts";
-import { type Mapping, MappingText } from "#shared/prospects/csv/header.ts";
+import { importColumns, type Mapping, MappingText, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
 import { serviceUrl } from "../../local/address.ts";
 import { Failed, messageOf } from "./fault.ts";
@@ -21,8 +21,9 @@ npm run csv -- export FILE [options]
                      matches rows with prospects by id, sourceId or emailAddress, then update, skip or create
     --errors FILE    saves the errors of skipped rows as CSV
     --again          imports a file again that was imported before
-    The columns of a file, in any order: ${knownColumns.join(", ")}.
-    GET /api/prospects/import/template.csv is an empty file with these columns.
+    The columns of a file, in any order: ${importColumns.join(", ")}.
+    GET /api/prospects/import/template.csv is an empty file with these columns. A file may also have the other
+    columns of an export: id, which is read with --match-by id, and createdBy and createdAt, which are not read.
   export, with the filters of the list; write --bbox=-105,39.7,-104.9,39.8 with the equals sign:
     --bbox --date-from --date-to --status --assigned-to-user-id --rep --tag-id --city --search
 exit code 0: done, 1: done but rows were skipped, 2: failed, and the same command would fail again,
@@ -111,6 +112,7 @@ function mappingOf(values: readonly string[]): Mapping {
     const at = value.lastIndexOf("=");
     if (at < 1) throw new Error(`--mapping: write "HEADER=COLUMN" and not "${value}"`);
     const [header, name] = [value.slice(0, at), value.slice(at + 1).trim()];
+    if (header === UNMAPPABLE) throw new Error(`--mapping: the header ${UNMAPPABLE} cannot be mapped`);
     mapping[header] = name === "" ? null : columnOf(name);
   }
   return mapping;

@@ -15,6 +15,7 @@ import {
   fillsUnnamed,
   type Header,
   isFilled,
+  isTooLong,
   type Mapping,
   nothingFilled,
   readHeader,
@@ -102,7 +103,7 @@ function targetOf(
   { by, onMatch, matches }: Matching,
 ): Target | undefined {
   const column = keyColumns[by];
-  const key = cells.length === header.width ? keyIn(by, cellsOf(cells, header)(column)) : undefined;
+  const key = isTooLong(cells, header) ? undefined : keyIn(by, cellsOf(cells, header)(column));
   if (key === undefined) return undefined;
   const match = matches.of(row);
   if (match.kind === "repeated") return { fault: `${column}: row ${match.row} has the same value` };
@@ -155,7 +156,7 @@ export async function keysOfFile(
     if (header === undefined) header = readHeader(cells, { mapping, delimiter, keyColumn });
     // The rest of the file is not read here. The check of the file comes later and reports that there are too many rows.
     else if (++count > rowLimit) break;
-    else if (cells.length === header.width) {
+    else if (!isTooLong(cells, header)) {
       const key = keyIn(by, cellsOf(cells, header)(keyColumn));
       if (key !== undefined && (by !== "id" || isId(key))) fileKeys.add(row, key);
     }

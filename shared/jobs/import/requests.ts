@@ -48,7 +48,7 @@ export type NewImport = z.infer<typeof NewImport>;
   fields: {
     bytes: `Length of the file, at most ${limits.jobBytes}. The bucket then refuses any other length.`,
     sha256: "SHA-256 digest of the file in base64. The bucket then refuses any other bytes.",
-    dryRun: "If true, the service only checks the file and creates nothing.",
+    dryRun: "If true, the service only checks the file and writes nothing.",
     mapping: MAPPING_TEXT,
     matchBy: MATCH_BY_TEXT,
     onMatch: ON_MATCH_TEXT,

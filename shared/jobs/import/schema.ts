@@ -84,20 +84,22 @@ export const Import = named(
     errorReport: z.nullable(FileLink),
     upload: z.nullable(Upload),
   }),
-  "An import. All of its prospects become visible at once when it is completed.",
+  "An import. The prospects that it creates become visible together when it is completed. Its updates are visible immediately.",
 );
 export type Import = z.infer<typeof Import>;
 
 /* @__PURE__ */ explain([ImportResult, FileResult, ImportSummary, Import], () => ({
   fields: {
-    state: "The prospects of the import are visible once it is `completed`.",
-    dryRun: "If true, the service only checks the file and creates nothing.",
-    imported: "The number of created prospects.",
+    state:
+      "The created prospects are visible once it is `completed`. Updates are visible immediately, and remain if the import fails or is cancelled.",
+    dryRun: "If true, the service only checks the file and writes nothing.",
+    imported: "The number of created prospects. It is 0 until the import is completed.",
     updated:
-      "The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far.",
+      "The number of rows that matched a prospect and changed it, or found it as they wanted it. It is 0 without `onMatch=update`. An import by upload that has not completed shows the rows so far, whose changes are visible. If it was cancelled or has failed, it may have changed some more. A dry run shows the number of rows that would update a prospect.",
     skipped: "The number of rows with an error.",
     processed: "The number of data rows that were read.",
-    written: "The number of rows in the table. None of them is visible before all are written.",
+    written:
+      "The number of rows that are written: updates, which are visible immediately, and created prospects, which are visible once the import is completed. If it fails or is cancelled, only the updates remain.",
     encoding:
       "The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read.",
     ignoredColumns: `The headers of columns that the import did not read, at most ${limits.ignoredColumns}, cut at ${limits.ignoredColumn} characters. An empty text stands for filled columns without a header.`,
@@ -162,7 +164,7 @@ export const FileQuery = z
 
 /* @__PURE__ */ explain([FileQuery], () => ({
   fields: {
-    dryRun: { description: "If true, the service only checks the file and creates nothing.", example: "true" },
+    dryRun: { description: "If true, the service only checks the file and writes nothing.", example: "true" },
     mapping: { description: `JSON: ${MAPPING_TEXT}`, example: '{"Full name":"name"}' },
     matchBy: { description: MATCH_BY_TEXT, example: "sourceId" },
     onMatch: { description: ON_MATCH_TEXT, example: "update" },

@@ -7,7 +7,7 @@ import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
 import { AddressPatch, NewAddress } from "#shared/prospects/address-input.ts";
 import { type Column, TAG_SEPARATOR, unguarded } from "#shared/prospects/csv/format.ts";
-import type { Header } from "#shared/prospects/csv/header.ts";
+import { type Header, isTooLong } from "#shared/prospects/csv/header.ts";
 import { DisplayValue } from "#shared/reference/display-value.ts";
 import { degrees, Email, Id, text } from "#shared/schema.ts";
 
@@ -71,7 +71,7 @@ export const filledCellsOf = (cells: readonly string[], header: Header, names: N
 
 type Cell = (column: Column) => string;
 
-/** Returns a function that reads the cells of the row by column. A missing column is read as an empty cell. */
+/** Returns a function that reads the cells of the row by column. A missing column or cell is read as an empty cell. */
 export const cellsOf =
   (cells: readonly string[], { positions }: Header): Cell =>
   (column) =>
@@ -83,8 +83,8 @@ function read<S extends z.ZodMiniType>(
   schema: S,
   inputOf: (cell: Cell, faults: string[]) => z.input<S>,
 ): z.output<S> | Fault {
-  if (cells.length !== header.width) {
-    return { fault: `must have ${header.width} cells like the header, but has ${cells.length}` };
+  if (isTooLong(cells, header)) {
+    return { fault: `must have at most ${header.width} cells like the header, but has ${cells.length}` };
   }
   const faults: string[] = [];
   const parsed = z.safeParse(schema, inputOf(cellsOf(cells, header), faults));

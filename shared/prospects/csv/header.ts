@@ -18,14 +18,22 @@ export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(knownC
 );
 export type Mapping = z.infer<typeof Mapping>;
 
+/** A header that a mapping cannot contain, because a JavaScript object loses a property of this name. */
+export const UNMAPPABLE = "__proto__";
+
 export const MappingText = z.pipe(
   z.pipe(
     z.string().check(z.maxLength(limits.queryParameter)),
     z.transform((value, context) => {
+      let message = "must be JSON";
       try {
-        return JSON.parse(value);
+        return JSON.parse(value, (key, item) => {
+          if (key !== UNMAPPABLE) return item;
+          message = `must not name the header ${UNMAPPABLE}`;
+          throw new TypeError(message);
+        });
       } catch {
-        context.issues.push({ code: "custom", message: "must be JSON", input: value });
+        context.issues.push({ code: "custom", message, input: value });
         return z.NEVER;
       }
     }),
@@ -52,7 +60,7 @@ const essential = [
 
 /** What the header row of an imported file says about the cells of the other rows. */
 export interface Header {
-  /** Number of cells that every row must have. */
+  /** Number of cells of the header row. A row may have fewer cells, because spreadsheet programs leave out empty cells at its end. */
   readonly width: number;
   readonly positions: Readonly<Partial<Record<Column, number>>>;
   /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are shortened. */
@@ -80,13 +88,13 @@ export function readHeader(
   cells: readonly string[],
   { mapping = {}, delimiter = ",", keyColumn }: Reading = {},
 ): Header {
-  const mapped = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), column]));
+  const mapped = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), { header, column }]));
   const positions: Partial<Record<Column, number>> = {};
   const ignored = new Set<string>();
   const unnamed: number[] = [];
   for (const [position, cell] of cells.entries()) {
     const given = mapped.get(folded(cell));
-    const column = given === undefined ? columnNamed(cell) : given;
+    const column = given === undefined ? columnNamed(cell) : given.column;
     mapped.delete(folded(cell));
     if (cell.trim() === "") unnamed.push(position);
     else if ((column == null || (unread.has(column) && column !== keyColumn)) && ignored.size < limits.ignoredColumns) {
@@ -96,8 +104,10 @@ export function readHeader(
     if (positions[column] !== undefined) throw new BadFile(`The header names the column ${column} twice.`);
     positions[column] = position;
   }
-  const [missing] = mapped.keys();
-  if (missing !== undefined) throw new BadFile(`The mapping names the header "${missing}", which the first row lacks.`);
+  const [missing] = mapped.values();
+  if (missing !== undefined) {
+    throw new BadFile(`The mapping names the header "${missing.header}", which the first row lacks.`);
+  }
   if (importColumns.every((column) => positions[column] === undefined)) {
     throw new BadFile(`The first row must name at least one of the columns ${importColumns.join(", ")}.`);
   }
@@ -111,12 +121,16 @@ export function readHeader(
 export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
   unnamed.some((position) => (cells[position] ?? "").trim() !== "");
 
+/** Returns true if the row has a value after the last column of the header. Its cells are then probably in the wrong columns. */
+export const isTooLong = (cells: readonly string[], { width }: Header): boolean =>
+  cells.length > width && cells.slice(width).some((cell) => cell.trim() !== "");
+
 /**
- * Returns true if the row has a value in one of the `essential` columns. A row with a wrong number of cells counts too, because its cells
- * may be in the wrong columns.
+ * Returns true if the row has a value in one of the `essential` columns. A row that is too long counts too, because its cells may be in
+ * the wrong columns.
  */
-export const isFilled = (cells: readonly string[], { width, positions }: Header): boolean =>
-  cells.length !== width || essential.some((column) => (cells[positions[column] ?? -1] ?? "").trim() !== "");
+export const isFilled = (cells: readonly string[], header: Header): boolean =>
+  isTooLong(cells, header) || essential.some((column) => (cells[header.positions[column] ?? -1] ?? "").trim() !== "");
 
 /** Returns the error for a file whose rows have no value in the `essential` columns. */
 export const nothingFilled = (): BadFile =>

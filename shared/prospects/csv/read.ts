@@ -7,7 +7,7 @@ import { BadFile } from "#shared/prospects/csv/format.ts";
 
 export interface CsvRow {
   /**
-   * Number of the row as a spreadsheet shows it, from 1. Blank lines count. Line breaks inside a cell and a first line such as `sep=;` do
+   * Number of the row as a spreadsheet shows it, from 1. Blank rows count. Line breaks inside a cell and a first line such as `sep=;` do
    * not count.
    */
   readonly row: number;
@@ -18,7 +18,7 @@ const delimiters = [",", ";", "\t"] as const;
 
 export interface Csv {
   readonly delimiter: string;
-  /** The header row and all other rows except blank lines. Throws BadFile if a quoted cell does not end or a row is too long. */
+  /** The header row and all other rows except blank ones. Throws BadFile if a quoted cell does not end or a row is too long. */
   readonly rows: AsyncGenerator<CsvRow>;
 }
 
@@ -34,14 +34,18 @@ export async function openCsv(text: AsyncIterable<string>): Promise<Csv> {
   return { delimiter, rows: filledRows(parsed(beginning.slice(line.length), pieces, delimiter)) };
 }
 
+/**
+ * Yields the rows that have a filled cell. The others are blank lines, or lines of separators alone, which a spreadsheet program writes
+ * for rows that were once used.
+ */
 async function* filledRows(rows: AsyncIterable<string[]>): AsyncGenerator<CsvRow> {
   let row = 0;
   let blank = 0;
   for await (const cells of rows) {
     row++;
-    if (cells.length > 1 || cells[0]?.trim() !== "") yield { row, cells };
+    if (cells.some((cell) => cell.trim() !== "")) yield { row, cells };
     else if (2 * ++blank - row > limits.csvBlankLines) {
-      throw new BadFile(`The file has over ${limits.csvBlankLines} blank lines more than rows.`);
+      throw new BadFile(`The file has over ${limits.csvBlankLines} blank rows more than rows with a value.`);
     }
   }
 }
@@ -50,7 +54,7 @@ const options: Options = {
   bom: false,
   // The rows of one file may have different line endings.
   record_delimiter: ["\r\n", "\n", "\r"],
-  // Rows with a wrong number of cells are accepted here, because `draftOf` reports them.
+  // Spreadsheet programs leave out empty cells at the end of a row. `draftOf` reports rows with too many cells.
   relax_column_count: true,
   // A quotation mark inside an unquoted cell is text, for example in `6" pipe`.
   relax_quotes: true,
