@@ -137,6 +137,10 @@ test("files have at most 400 lines", () => {
   expect(all.filter((file) => read(file).split("\n").length > 401)).toEqual([]);
 });
 
+test("the README has at most 120 lines", () => {
+  expect(read("README.md").trimEnd().split("\n").length).toBeLessThanOrEqual(120);
+});
+
 const documents = [
   "README.md",
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map((file) => join("docs", file)),

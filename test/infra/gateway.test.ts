@@ -388,9 +388,12 @@ describe("the throttle of each company", () => {
 
 it("every throttle of the stage is in the README", () => {
   const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-  const shown = [...readme.matchAll(/^\| (?:`(GET|POST) (\S+)`|all others together) \| (\d+) \| (\d+) \|$/gm)].map(
-    ([, method = "*", path = "/*", rate, burst]) => `${method} ${path} ${rate} ${burst}`,
-  );
+  const shown = [
+    ...readme.matchAll(/^\| ((?:`(?:GET|POST) \S+`(?:, )?)+|all others together) \| (\d+) \| (\d+) \|$/gm),
+  ].flatMap(([, requests = "", rate, burst]) => {
+    const paths = [...requests.matchAll(/`(\w+ \S+)`/g)].map(([, path]) => path);
+    return (paths.length === 0 ? ["* /*"] : paths).map((path) => `${path} ${rate} ${burst}`);
+  });
   const [stage] = template.all("AWS::ApiGateway::Stage");
   const set = listed(at(stage?.properties, "MethodSettings")).map((setting) => {
     const path = String(at(setting, "ResourcePath"))
