@@ -17,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Makes a checkout whose `node_modules` contains links to all packages except the table engine. */
 beforeAll(() => {
-  for (const name of ["infra", "functions", "shared", "docs", "package.json", "cdk.json"]) {
+  for (const name of ["infra", "functions", "shared", "docs", "package.json", "package-lock.json", "cdk.json"]) {
     cpSync(join(root, name), join(folder, name), { recursive: true });
   }
   mkdirSync(join(folder, "node_modules"));
