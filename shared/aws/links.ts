@@ -1,4 +1,4 @@
-/** Presigned URLs of files in the bucket. Whoever has a URL can read or write one file without a token, until the URL expires. */
+/** Presigned URLs of files in the bucket. A client with a URL can read or write one file without a token, until the URL expires. */
 import { GetObjectCommand, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { s3Client } from "#shared/aws/s3.ts";
