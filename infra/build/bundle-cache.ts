@@ -11,7 +11,7 @@ import type { LocalSignIn } from "./docs-page.ts";
 /** The cache is below `node_modules`, which is not part of the repository. `npm ci` empties it. */
 const CACHE = join(root, "node_modules/.cache/canvassing/bundles");
 
-/** The files that determine the content of the bundles. The lock file stands for the installed packages. */
+/** The files that determine the content of the bundles. The lock file names the installed packages. */
 const SOURCES = ["package-lock.json", "docs/openapi.json", "docs/openapi-3.0.json", "shared", "functions", "infra"];
 
 /** Number of cached sets of bundles. A set has about 30 MB. Four sets are enough for switching between a few branches. */

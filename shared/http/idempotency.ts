@@ -181,7 +181,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts the answer with AES-256-GCM and a secret that is derived from the idempotency key. Whoever can read the table and guesses the
+ * Encrypts the answer with AES-256-GCM and a secret that is derived from the idempotency key. A person who can read the table and guesses the
  * key can decrypt the answer. Do not use this function for an answer with a secret: set `holdsSecret` in its contract.
  */
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {

@@ -51,7 +51,7 @@ export interface Reading {
 /** The options that are the same each time a job reads its file. */
 export type FileReading = Pick<Reading, "encoding" | "dictionary" | "mapping" | "matching">;
 
-/** What is known about the file after all its rows were read. */
+/** The facts about the file that are known after all its rows were read. */
 export interface Findings {
   /** The headers of the columns that the import does not read. An empty text means columns that have values but no header. */
   ignoredColumns: readonly string[];
