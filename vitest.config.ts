@@ -19,7 +19,7 @@ const shared = {
 const direct = { env: { LOG_LEVEL: "error" }, setupFiles: "test/harness/kms-setup.ts" };
 /** These tests send HTTP requests to a local service, which the global setup starts. */
 const api = { globalSetup: "test/harness/local-service.ts" };
-/** The API tests again, through a proxy that validates requests and answers by the OpenAPI document. */
+/** API tests through a proxy that validates requests and answers by the OpenAPI document. */
 const prism = { globalSetup: ["test/harness/local-service.ts", "test/harness/validating-proxy.ts"] };
 /** Prism parses each body, so it cannot carry forms, gzip, damaged requests and numbers that JavaScript cannot represent. */
 const throughPrism = [
@@ -58,14 +58,16 @@ function isRunning(pid: number): boolean {
 
 export default defineConfig({
   test: {
-    // CI has two processors. A third worker uses the time in which others wait for the service or for a child process.
-    maxWorkers: 3,
+    // CI has two processors. Two more workers use the time in which others wait for the service or for a child process.
+    maxWorkers: 4,
     tags: [{ name: "sized", description: "runs at the size of the project: short or wide" }],
     projects: [
       {
         test: { name: "direct", include: all(".test.ts"), ...none(".api*.test.ts", DEEP, LONG), ...direct, ...short },
       },
       { test: { name: "api", include: all(".api.test.ts"), ...api, ...short } },
+      // CI runs each API test once. The files that Prism can carry run in `deep-prism`, and the others here.
+      { test: { name: "ci-api", include: all(".api.test.ts"), exclude: throughPrism, ...api, ...short } },
       { test: { name: "deep", include: all(DEEP), ...none(`.api${DEEP}`), ...direct, ...short } },
       { test: { name: "deep-api", include: all(`.api${DEEP}`), ...api, ...short } },
       { test: { name: "deep-prism", include: throughPrism, ...prism, ...short } },

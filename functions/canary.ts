@@ -1,4 +1,4 @@
-/** Runs on a schedule. Checks the main steps of the deployment over HTTP, as a client does (smoke test). */
+/** The scheduled smoke test. It checks the main steps of the deployment over HTTP, as a client does. */
 import { canary } from "#shared/smoke/canary.ts";
 
 export const handler = canary;

@@ -30,7 +30,7 @@ export const CloudFormationTemplate = z.looseObject({
 });
 export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
 
-/** The CDK's feature flags: the recommended values, with two changes. The command `cdk` uses the same ones. */
+/** The CDK's feature flags: the recommended values, with two changes. The command `cdk` uses the same flags. */
 const featureFlags = {
   ...recommendedFlags,
   "aws:cdk:enable-asset-metadata": true,
@@ -45,8 +45,8 @@ export interface Templates {
 }
 
 /**
- * Writes the synthesized stacks (the CDK's cloud assembly) into `outDir` and returns the parsed templates. An earlier assembly is
- * replaced. @param build makes the bundles; a test that reads only the templates needs none
+ * Writes the synthesized stacks (the CDK's cloud assembly) into `outDir` and returns the parsed templates. An earlier assembly is replaced.
+ * @param build makes the bundles; a test that reads only the templates needs none
  */
 export async function synthesize(
   config: DeployConfig,
@@ -61,12 +61,12 @@ export async function synthesize(
     outdir: outDir,
     treeMetadata: false,
     analyticsReporting: false,
-    // Loading CloudFormation's own rules takes 1.5 s. The command `cdk` and a test apply them.
+    // Validation by CloudFormation's own rules takes 1.5 s. It is off here, because the command `cdk` and a test apply these rules.
     builtinCloudFormationValidation: false,
     // The CDK would copy the bundles for an upload, but this process uploads nothing.
     context: {
       "aws:cdk:disable-asset-staging": true,
-      // This report contains warnings about deployments, which do not concern a local start.
+      // The report contains warnings about deployments. It is off, because they do not concern a local start.
       "@aws-cdk/core:annotationsInValidationReport": false,
     },
   });

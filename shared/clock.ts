@@ -1,4 +1,4 @@
-/** The clock is a parameter of the code that needs the time, so that tests control the time. */
+/** The clock. Code that needs the time gets the clock as a parameter, so that tests control the time. */
 
 export interface Clock {
   /** Returns milliseconds since 1970 (UTC). */

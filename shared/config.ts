@@ -11,10 +11,10 @@ const List = z.pipe(
   ),
 );
 
-/** `z.url()` is not used, because it would add 2 KB to every bundle. */
+/** A URL. `z.url()` is not used, because it would add 2 KB to every bundle. */
 const Url = z.string().check(z.refine((value) => URL.canParse(value)));
 
-/** The schemas of all settings. Each function reads only the settings that it needs, so the others may be missing. */
+/** The schemas of all settings. Each function reads only the settings that it needs, so all other settings may be missing. */
 const settings = {
   TABLE_NAME: z.string().check(z.minLength(1)),
   BUCKET_NAME: z.string().check(z.minLength(1)),
@@ -22,6 +22,7 @@ const settings = {
   PARKED_RECORDS_URL: Url,
   IMPORT_QUEUE_URL: Url,
   EXPORT_QUEUE_URL: Url,
+  BULK_QUEUE_URL: Url,
   /** The URL of the OpenID Connect issuer. It must equal the `iss` claim of the tokens. */
   ISSUER: Url,
   /**
@@ -31,6 +32,10 @@ const settings = {
   JWKS_URI: z.optional(Url),
   /** The client ids or audiences that an access token may have. */
   AUDIENCE: List.check(z.minLength(1)),
+  /** The name of the SSM parameter with the secret of the console's client. It is not set for a client without a secret. */
+  CONSOLE_SECRET_PARAMETER: z.optional(z.string().check(z.minLength(1))),
+  /** The scopes, beside `openid`, that the console requests at the issuer. They are separated by blanks. */
+  CONSOLE_SCOPE: z.optional(z.string()),
   /** The first characters of the API keys under which API Gateway counts and limits the requests of companies. */
   THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
   /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */

@@ -15,7 +15,7 @@ import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 
-/** All services. Each function opens only those that it needs, because each service makes the function's bundle larger. */
+/** All services. Each function opens only the services that it needs, because each service makes the function's bundle larger. */
 export interface AppContext {
   readonly table: Table;
   readonly clock: Clock;
@@ -23,10 +23,13 @@ export interface AppContext {
   readonly ids: Ids;
   readonly secrets: Secrets;
   /**
-   * Commits the writes of a POST, and in the same transaction stores the answer with the request's idempotency key. A repeated request
-   * therefore finds either no effect or the complete answer.
+   * Commits the writes of a POST. The same transaction stores the answer with the request's idempotency key. A repeated request therefore
+   * finds either no effect or the complete answer. `written` is the record that the writes create or change. If the request is an operation
+   * of a device, its receipt contains the id and version of `written`. If there are no writes, only the answer or the receipt is stored.
    */
-  readonly commit: (writes: readonly Write[], answer: unknown) => Promise<void>;
+  readonly commit: (writes: readonly Write[], answer: unknown, written?: Written) => Promise<void>;
+  /** Identifies the request in all its executions. Undefined if the request has no idempotency key. */
+  readonly requestKey?: string | undefined;
   readonly objects: Objects;
   readonly jobs: JobQueue;
   readonly queue: DeliveryQueue;
@@ -42,7 +45,13 @@ export interface AppContext {
   readonly senders: number;
 }
 
-export type ApiContext = Pick<AppContext, "table" | "ids" | "clock" | "secrets" | "commit">;
+/** The record that a transaction has written. The version grows with each write of the record. */
+export interface Written {
+  readonly id: number;
+  readonly version: number;
+}
+
+export type ApiContext = Pick<AppContext, "table" | "ids" | "clock" | "secrets" | "commit" | "requestKey">;
 
 /** The services of endpoints that only read. */
 export interface ReadContext extends Pick<AppContext, "clock"> {
@@ -65,8 +74,13 @@ export const contextOn = (
   ids: leaseIds(table),
   clock,
   secrets,
-  commit: (writes) => table.transact(writes),
+  commit: (writes) => transactAny(table, writes),
 });
+
+/** Makes the writes in one transaction. Does nothing if there are no writes, because DynamoDB rejects an empty transaction. */
+export const transactAny = async (table: Pick<Table, "transact">, writes: readonly Write[]): Promise<void> => {
+  if (writes.length > 0) await table.transact(writes);
+};
 
 let opened: ApiContext | undefined;
 

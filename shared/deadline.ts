@@ -1,13 +1,13 @@
 /**
- * The deadline of the current work. Code that waits for a busy service reads here how long it may wait. Each call of the table asks here
- * whether it may still begin.
+ * The deadline of the current work. Code that waits for a busy service reads here how long it may wait. Each call of the table first checks
+ * here whether it may still begin.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { DeadlinePassed } from "#shared/errors.ts";
 
 interface Deadline {
   readonly remainingMs: () => number;
-  /** Aborts the calls that run when the time is over. Work without a signal is never stopped. */
+  /** Aborts the running calls when the deadline is reached. Work without a signal is never stopped. */
   readonly signal?: AbortSignal;
 }
 
@@ -19,12 +19,12 @@ export const withDeadline = <T>(remainingMs: () => number, work: () => Promise<T
 
 export const msUntilDeadline = (): number | undefined => current.getStore()?.remainingMs();
 
-/** Timers of Node accept no longer time. */
+/** Maximum milliseconds of a Node.js timer. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Runs `work` with a deadline, and stops it there: running calls of the table are aborted and no other call begins. The same happens to
- * work that is still running when the promise of `work` has settled, for example because the client already has an answer.
+ * Runs `work` with a deadline, and stops it at the deadline: running calls of the table are aborted and no further call begins. It also
+ * stops work that is still running after the promise of `work` has settled, for example because the client already has an answer.
  */
 export async function stoppedAt<T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> {
   const outer = current.getStore()?.signal;
@@ -40,13 +40,13 @@ export async function stoppedAt<T>(remainingMs: () => number, work: () => Promis
   }
 }
 
-/** Runs `work` and stops it `reserveMs` before the current deadline. If there is none, `work` is not stopped. */
+/** Runs `work` and stops it `reserveMs` before the current deadline. If there is no deadline, `work` is not stopped. */
 export function stoppedBefore<T>(reserveMs: number, work: () => Promise<T>): Promise<T> {
   const remainingMs = current.getStore()?.remainingMs;
   return remainingMs === undefined ? work() : stoppedAt(() => remainingMs() - reserveMs, work);
 }
 
-/** Returns true if work with the current deadline may begin no call any more. */
+/** Returns true if the current work has reached its deadline, so that it must not begin another call. */
 export function isStopped(): boolean {
   const { signal, remainingMs } = current.getStore() ?? {};
   return signal !== undefined && (signal.aborted || (remainingMs?.() ?? 0) <= 0);

@@ -21,8 +21,8 @@ type FieldOf<S> = S extends z.ZodMiniType ? Extract<keyof z.input<S>, string> : 
 const texts = /* @__PURE__ */ z.registry<{ readonly read: () => SchemaText }>();
 
 /**
- * Adds texts to the schemas. Write the call as a statement beside the schema and mark it `@__PURE__`. Nothing uses the result, so esbuild
- * removes the call and its texts from the bundles of the functions.
+ * Adds texts to the schemas. Write the call as a statement beside the schema, and mark it `@__PURE__`. esbuild then removes the call and
+ * its texts from the bundles of the functions, because nothing uses the result.
  */
 export function explain<const S extends readonly z.ZodMiniType[]>(
   schemas: S,

@@ -1,12 +1,16 @@
 /** The errors of the service: the error codes of the API, and the failures of the table and the bucket. */
-import type { Fault, ProblemCode } from "#shared/problem.ts";
+import type { Fault, ProblemCode, ProblemMembers } from "#shared/problem.ts";
 
 export class ApiError extends Error {
   readonly code: ProblemCode;
   readonly faults: readonly Fault[];
   readonly headers: Readonly<Record<string, string>>;
+  /** Additional members of the problem body. */
+  readonly members: ProblemMembers;
   /** True if an answer with a 5xx status shows the detail. Otherwise only the log contains it. */
   readonly showsDetail: boolean;
+  /** The path of the request that the client should make next, with its query. */
+  readonly location: string | undefined;
 
   constructor(
     code: ProblemCode,
@@ -14,7 +18,9 @@ export class ApiError extends Error {
     options: {
       faults?: readonly Fault[];
       headers?: Record<string, string>;
+      members?: ProblemMembers;
       showsDetail?: boolean;
+      location?: string;
       cause?: unknown;
     } = {},
   ) {
@@ -23,7 +29,9 @@ export class ApiError extends Error {
     this.code = code;
     this.faults = options.faults ?? [];
     this.headers = options.headers ?? {};
+    this.members = options.members ?? {};
     this.showsDetail = options.showsDetail ?? false;
+    this.location = options.location;
   }
 }
 
@@ -34,7 +42,7 @@ export const notFound = (what: string): ApiError => new ApiError("not_found", `T
  * because this would reveal records that the caller may not see.
  */
 export function badReference(
-  record: "an active status" | "an active user" | "an address" | "a tag",
+  record: "an active status" | "an active user" | "a user" | "an address" | "a tag",
   ...fields: readonly string[]
 ): ApiError {
   const message = `does not name ${record} of this company`;
@@ -44,7 +52,7 @@ export function badReference(
 }
 
 /**
- * The condition of a write has failed. `failed` has one entry for each failed write of the transaction: the index of the write, and the
+ * The condition of a write has failed. `failed` has one entry for each failed write of the transaction: the position of the write, and the
  * stored item with its key.
  */
 export class ConditionFailed extends Error {
@@ -59,12 +67,24 @@ export class ConditionFailed extends Error {
 export const failedAt = (error: unknown, at: number): ConditionFailed["failed"][number] | undefined =>
   error instanceof ConditionFailed ? error.failed.find(({ index }) => index === at) : undefined;
 
+/** A device has sent a change that is based on an outdated version of the record. `record` is the current record as the API shows it. */
+export class Outdated extends Error {
+  override readonly name = "Outdated";
+  readonly id: number;
+  readonly version: number;
+  readonly record: unknown;
+  constructor({ id, version }: { readonly id: number; readonly version: number }, record: unknown) {
+    super(`the record has version ${version}`);
+    [this.id, this.version, this.record] = [id, version, record];
+  }
+}
+
 /** DynamoDB still rejects a call after all retries, because of conflicts or throttling. */
 export class TableBusy extends Error {
   override readonly name = "TableBusy";
 }
 
-/** The work was stopped at its deadline. A call that was under way may still take effect. */
+/** The work was stopped at its deadline. A call that was already sent may still take effect. */
 export class DeadlinePassed extends Error {
   override readonly name = "DeadlinePassed";
 }
@@ -86,7 +106,7 @@ export class FileGone extends Error {
 
 /**
  * Returns true if a retry may succeed: after throttling, a 5xx status, a time-out or a broken connection. It is also true for a row of a
- * later release, because that release may make the retry.
+ * later release, because the retry may run in that release.
  */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -13,7 +13,7 @@ export const subject = 255;
 export const source = 100;
 export const sourceId = 255;
 export const note = 10_000;
-/** Maximum number of notes of a prospect. The note that an import creates does not count. */
+/** Maximum number of notes of a prospect. A note that an import creates together with the prospect does not count. */
 export const notesPerProspect = 5_000;
 /** Maximum number of status changes of a prospect. GET of a prospect returns all of them, and reading 5 000 costs about 500 read units. */
 export const statusChangesPerProspect = 5_000;
@@ -56,6 +56,13 @@ export const territoriesPerCompany = 5_000;
  * MB.
  */
 export const polygonBytesPerCompany = 180_000_000;
+/**
+ * Maximum number of features in an import of territories. About 42 transactions create so many, which takes some seconds. A request must
+ * end within 29 seconds.
+ */
+export const territoryFeatures = 2_000;
+/** Maximum characters of the text about a feature that cannot be imported. */
+export const featureFault = 200;
 export const eventName = 128;
 export const buttonText = 100;
 export const secretKey = 255;
@@ -77,8 +84,24 @@ export const queryParameter = 4_000;
 
 export const idempotencyKey = 255;
 export const idempotencyKeptMs = 24 * 3_600_000;
-/** A request with an idempotency key counts as killed if it runs longer than this. The time is longer than the time-out of a function. */
+/** Time after which a running request with an idempotency key counts as killed. It is longer than the time-out of a function. */
 export const idempotentRunMs = 30_000;
+/** Maximum number of operations that a device sends at once. */
+export const operationsAtOnce = 200;
+/** Maximum number of records whose operations are applied concurrently within one request. */
+export const recordsAtOnce = 8;
+export const deviceId = 100;
+/** Time for which the service recognises a repeated operation of a device. */
+export const receiptKeptMs = 90 * 24 * 3_600_000;
+/** Maximum age of a fact (status change, note or appointment) that a device sends with the time at which it occurred. */
+export const factAgeMs = 60 * 24 * 3_600_000;
+/** Maximum number of past assignments in the row of a prospect. Older assignments are removed. */
+export const pastAssignments = 10;
+/**
+ * Maximum bytes of the results of operations in one answer. JSON escapes make the answer longer, and it then still fits into a buffered
+ * answer.
+ */
+export const operationResultBytes = 4_000_000;
 /**
  * Maximum bytes of the JSON that a function returns without streaming. Lambda rejects a larger answer, and API Gateway then answers 502.
  */
@@ -104,17 +127,30 @@ export const importMatchBlocks = 300;
 export const jobRows = 1_000_000;
 export const jobBytes = 200_000_000;
 /**
- * Maximum characters of the message about a faulty row. An answer of 6 MB then has room for 10 000 messages, and a table row of 400 KB
- * has room for them in compressed form.
+ * Maximum characters of the message about a faulty row. An answer of 6 MB then has room for 10 000 messages, and so has a compressed value
+ * in a table row of 400 KB.
  */
 export const rowFault = 250;
+/** Maximum number of records of a bulk job. */
+export const bulkRecords = 1_000_000;
+/** Maximum number of ids in the body of a request for a bulk job. */
+export const bulkIds = 10_000;
+/** Number of prospects that a dry run of a bulk job returns. */
+export const bulkSamples = 20;
+/** Maximum number of a company's bulk jobs that wait or are paused. One more may run. */
+export const bulkWaiting = 20;
+/**
+ * Time after the end of a bulk job in which the job can be undone and its results can be read. A paused job is cancelled after the same
+ * time.
+ */
+export const bulkKeptMs = 30 * 24 * 3_600_000;
 /** Maximum number of a company's import jobs that have not ended. */
 export const openJobs = 100;
 /** Maximum number of faults in an answer about a job. The report file lists all of them. */
 export const jobErrors = 100;
 /** Seconds for which a presigned URL is valid. An upload must begin within this time. */
 export const fileLinkSeconds = 3_600;
-/** Time that an upload may take after its URL has expired, if it began before. */
+/** Time for which an upload may continue after its URL has expired, if it began before. */
 export const uploadMs = 3_600_000;
 export const exportKeptDays = 7;
 export const mappedColumns = 100;
@@ -126,8 +162,8 @@ export const ignoredColumn = 100;
 /** Maximum characters of a row of a CSV file. It is ten times the maximum of all columns together. */
 export const csvRow = 1_000_000;
 /**
- * Maximum difference between the number of blank rows and the number of other rows of a CSV file. A blank row is not imported, but takes as long
- * to read.
+ * Maximum difference between the number of blank rows and the number of other rows in a CSV file. Reading a blank row takes as long as
+ * reading any other row, although nothing is imported.
  */
 export const csvBlankLines = 100_000;
 export const exportBatch = 500;
@@ -137,7 +173,7 @@ export const exportBatch = 500;
  * stays limited.
  */
 export const invitationsPerDay = 200;
-/** An invitation expires if the user does not sign in within 30 days. The e-mail address can then be invited again. */
+/** Time after which an invitation expires if the user does not sign in. The e-mail address can then be invited again. */
 export const invitationMs = 30 * 24 * 3_600_000;
 
 /**
@@ -149,25 +185,25 @@ export const authorizationCacheSeconds = 60;
 export const dictionaryCacheMs = 60_000;
 
 /**
- * Maximum time for which a publisher (the function that makes events) caches a company's registrations. Normally a version number shows
- * when they have changed. This limit also covers a write that fails to raise that number.
+ * Maximum time for which a publisher (the function that makes events) caches a company's registrations. Normally, the publisher notices a
+ * change by a version number. This limit is for the case that a write fails to raise this number.
  */
 export const subscriptionsCacheMs = 60_000;
 /**
- * The publisher, which makes events from changed rows, does not cache registrations that it reads within this time after a change. Some
- * of these rows may be from before the change.
+ * Time after a change of registrations in which the publisher (the function that makes events from changed rows) does not cache
+ * registrations. Some of the rows that it reads may still be from before the change.
  */
 export const subscriptionsSettleMs = 5_000;
 export const webhooksPerCompany = 40;
 export const registrationsPerWebhook = 50;
-/** A webhook is paused if none of its attempts has succeeded for this time (five days). */
+/** Time without a successful attempt after which a webhook is paused (five days). */
 export const failingMs = 5 * 24 * 3_600_000;
 /**
  * Time for which deliveries are signed with both secrets after a rotation, so that receivers can change their secret without rejecting a
  * delivery.
  */
 export const secretOverlapMs = 24 * 3_600_000;
-/** If users trigger the same action for the same prospect again within this time, no second delivery is made. */
+/** Time in which a repeated trigger of the same action for the same prospect makes no second delivery. */
 export const doublePressMs = 10_000;
 /** Maximum minutes (30 days) by which a registration may delay its deliveries after the event. */
 export const delayMinutesMax = 43_200;
@@ -182,9 +218,9 @@ export const windowBodyBytes = 1_000_000;
  */
 export const inlineDataBytes = 4_096;
 /**
- * The publisher writes the deliveries of an event itself if at most `directMatches` subscriptions match the event. It writes at most
- * `directMatchesTogether` deliveries for the events of a company in one batch. The deliver function creates all others, so that one
- * company does not delay the stream.
+ * The publisher writes the deliveries of an event itself if at most `directMatches` subscriptions match the event. In one batch, it writes
+ * at most `directMatchesTogether` deliveries for one company. The deliver function creates all other deliveries, so that one company does
+ * not delay the stream.
  */
 export const directMatches = 100;
 export const directMatchesTogether = 200;
@@ -196,8 +232,8 @@ export const lookupMs = 3_000;
 /** Maximum number of DNS look-ups that one function runs concurrently. Five companies with the maximum number of webhooks (40) need 200. */
 export const lookupsAtOnce = 200;
 /**
- * The DNS cache: the maximum time for an address (less if its TTL is shorter), the maximum time for a failed look-up, and the maximum
- * number of names.
+ * Limits of the DNS cache: the maximum time for an address (a shorter TTL takes precedence), the maximum time for a failed look-up, and the
+ * maximum number of names.
  */
 export const nameKeptMs = 30_000;
 export const noNameKeptMs = 5_000;
@@ -205,11 +241,11 @@ export const namesKept = 1_000;
 /** Maximum duration of an exchange with a receiver: look-up, connection, request and answer. */
 export const exchangeMs = 10_000;
 /**
- * An idle connection to a receiver is closed after this time. Most servers close an idle connection after two seconds or more, so a
- * request rarely meets a closed connection.
+ * Time after which an idle connection to a receiver is closed. Most servers close an idle connection only after two seconds or more, so the
+ * service rarely sends a request on a connection that the server has closed.
  */
 export const connectionKeptMs = 1_000;
-/** A connection to a receiver that is older than this is closed, because the name may have another address by then. */
+/** Maximum age of a connection to a receiver. An older connection is closed, because the name may have another address by then. */
 export const connectionAgeMs = 60_000;
 export const answerBytes = 16 * 1024;
 /** Maximum bytes of a receiver's answer that are stored with the attempt. The service reads up to `answerBytes`. */
@@ -219,3 +255,29 @@ export const deliveryKeptMs = 30 * 24 * 3_600_000;
 export const replayedDeliveries = 100_000;
 /** Maximum delay of a message that SQS supports. */
 export const queueDelaySeconds = 900;
+
+/** Maximum number of days of an activity report. */
+export const activityDays = 366;
+/** Maximum stored bytes that an activity report reads. They are about four million facts. */
+export const activityBytes = 32_000_000;
+
+/** The default and the maximum number of items in an answer of `GET /api/changes`. */
+export const changesDefault = 500;
+export const changesMax = 1_000;
+/** Maximum bytes of the items in an answer of `GET /api/changes`. Further items come with the next page. */
+export const changesBytes = 4_000_000;
+/** Maximum characters of a cursor of `GET /api/changes`. */
+export const changesCursor = 512;
+
+/** Time after the sign-in at which a session of the console ends. */
+export const sessionMs = 8 * 3_600_000;
+/** Time within which a user must sign in on the pages of the identity provider. */
+export const signInMs = 10 * 60_000;
+/** Time for which the old id of a session works after a refresh. Requests that are already under way contain the old id. */
+export const sessionOverlapMs = 60_000;
+/** A session is refreshed only if its access token expires within this time. Otherwise every request for a refresh would call the issuer. */
+export const refreshBeforeMs = 5 * 60_000;
+/** Maximum time of a refresh. Afterwards another request may begin a refresh of the same session. */
+export const refreshMs = 15_000;
+/** Maximum characters of the path to which the console returns after a sign-in. */
+export const returnTo = 2_000;

@@ -15,6 +15,7 @@ export const ProblemCode = z.enum([
   "not_found",
   "method_not_allowed",
   "conflict",
+  "count_mismatch",
   "request_in_progress",
   "payload_too_large",
   "unsupported_media_type",
@@ -22,6 +23,7 @@ export const ProblemCode = z.enum([
   "rate_limited",
   "internal",
   "unavailable",
+  "sync_reset_required",
 ]);
 export type ProblemCode = z.infer<typeof ProblemCode>;
 
@@ -57,10 +59,15 @@ export const Problem = named(
     code: ProblemCode,
     requestId: z.string(),
     errors: z.array(Fault),
+    actualCount: z.optional(z.int()),
+    reason: z.optional(z.string()),
   }),
   "Every error of the service (RFC 9457).",
 );
 export type Problem = z.infer<typeof Problem>;
+
+/** The members of a problem that only some codes have. */
+export type ProblemMembers = Pick<Problem, "actualCount" | "reason">;
 
 /* @__PURE__ */ explain([Problem], () => ({
   fields: {
@@ -69,6 +76,8 @@ export type Problem = z.infer<typeof Problem>;
     detail: "What happened, for people.",
     code: "What happened, for programs. The list of codes is closed.",
     requestId: "The same as `X-Request-Id`.",
+    actualCount: "With the code `count_mismatch`: the number of records that the request would change.",
+    reason: "Only with `sync_reset_required`: why the client must begin anew.",
     errors: "Each fault: a JSON pointer into the body or the name of a parameter, a code and a message.",
   },
 }));

@@ -16,7 +16,10 @@ export interface Received<Message> {
 
 export type Ends = readonly PromiseSettledResult<unknown>[];
 
-/** Returns the seconds after which a failed message returns: 2, 4, 8 and so on. This wait replaces the queue's visibility timeout. */
+/**
+ * Returns the seconds after which a failed message becomes visible again: 2, 4, 8 and so on. This wait replaces the queue's visibility
+ * timeout.
+ */
 const returnSeconds = (receiveCount: number): number => Math.min(60, 2 ** receiveCount);
 
 /** `work` handles a batch. `returnIn` makes a failed message visible again after a number of seconds. */
@@ -30,7 +33,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
 
   async function returnMessage(record: SQSRecord, error: unknown): Promise<{ itemIdentifier: string }> {
     log.error("message failed", { messageId: record.messageId, ...errorFields(error) });
-    // An error is ignored here. The message then returns after the visibility timeout, which only takes longer.
+    // An error is ignored here. The message then becomes visible only after the visibility timeout, which is later but not wrong.
     await returnIn(record.receiptHandle, returnSeconds(receiveCount(record))).catch(() => undefined);
     return { itemIdentifier: record.messageId };
   }
@@ -40,7 +43,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     const readable: { record: SQSRecord; received: Received<z.output<S>> }[] = [];
     for (const record of Records) {
       const parsed = z.safeParse(schema, jsonOf(record.body));
-      // An invalid message fails each time, so SQS finally moves it to the dead-letter queue.
+      // An invalid message fails at each attempt, so SQS finally moves it to the dead-letter queue.
       if (!parsed.success) failed.push(returnMessage(record, parsed.error));
       else {
         const received = {

@@ -14,6 +14,12 @@ export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array
 /** A positive integer below 2^53. It is unique in the whole service. */
 export const Id = z.int().check(z.minimum(1));
 
+/** Replaces the schema's message for a wrong format. Other faults, such as a wrong type, keep their messages. */
+export const malformed =
+  (message: string) =>
+  ({ code }: { readonly code: string }): string | undefined =>
+    code === "invalid_format" ? message : undefined;
+
 /** An id in a path. Only digits are allowed, because `Number` would also accept `1e3`, `0x10` and ` 1`. */
 export const PathId = z.pipe(
   z.string().check(z.regex(/^[1-9][0-9]{0,15}$/, "must be a positive integer")),
@@ -41,7 +47,7 @@ export const Flag = z.pipe(
   z.transform((value) => value === "true"),
 );
 
-/** The id after which a page begins. The first page begins after 0. */
+/** The id after which a page begins. For the first page it is 0. */
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
 /**
@@ -62,12 +68,6 @@ export function codePoints(value: string): number {
   for (const _ of value) count++;
   return count;
 }
-
-/** Replaces the schema's message for a wrong format. Other faults, such as a wrong type, keep their messages. */
-export const malformed =
-  (message: string) =>
-  ({ code }: { readonly code: string }): string | undefined =>
-    code === "invalid_format" ? message : undefined;
 
 export const atMost = (max: number) => z.maxLength(max, `must have at most ${max} characters`);
 

@@ -23,12 +23,11 @@ const writings = (text: string): string[] => [
 
 test("every Unicode letter equals its upper case, lower case, NFC and NFD forms, also with a combining mark", () => {
   const marks = ["\u0300", "\u0308", "\u0327", "\u0323"];
-  // Letters with an iota subscript are left out: in upper case, the combining mark would follow the iota, and nobody writes such
-  // texts.
+  // Letters with an iota subscript are left out, because in upper case the combining mark follows the iota. Nobody writes such texts.
   const bases = letters.slice(0, 0x2000).filter((letter) => !letter.normalize("NFD").includes("\u0345"));
   const marked = bases.flatMap((letter) => marks.map((mark) => letter + mark));
   const wrong = [...letters, ...marked].filter((text) =>
-    // Most letters have only one form. The comparison `other !== text` skips them to save time.
+    // Most letters have only one form. `other !== text` skips these letters to save time.
     writings(text).some((other) => other !== text && caseless(other) !== caseless(text)),
   );
   expect(wrong).toEqual([]);

@@ -92,7 +92,7 @@ async function step(name: string, work: () => unknown): Promise<void> {
   console.log(`ok     ${name} (${((Date.now() - started) / 1_000).toFixed(1)} s)`);
 }
 
-/** Compares the JSON of a document with a real answer. */
+/** Compares the JSON of a document with a real answer. Returns true if they match. */
 function matches(shown: unknown, actual: unknown): boolean {
   if (shown === "…") return actual !== undefined;
   if (typeof shown !== "object" || shown === null) return shown === actual;

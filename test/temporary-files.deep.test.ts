@@ -11,12 +11,12 @@ import { afterAll, expect, test } from "vitest";
 const directory = mkdtempSync(join(tmpdir(), "canvassing-runs-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-const TEST = "test/infra/adopted.test.ts";
+const TEST = "test/infra/local-kms.test.ts";
 const root = resolve(import.meta.dirname, "..");
 
 /**
- * Runs a test file that makes temporary folders. The test runner is a direct child process. A killed grandchild could remain in the list
- * of processes and look as if it were running.
+ * Runs a test file that makes temporary folders. The test runner is a direct child process of this test. If it were a grandchild, it could
+ * remain in the list of processes after a kill, and would look as if it were still running.
  */
 const run = () =>
   spawn(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run", "--project", "direct", TEST], {

@@ -87,7 +87,7 @@ test.each([
   expect(z.safeParse(schema, value).error?.issues).toEqual([expect.objectContaining({ code, message })]);
 });
 
-/** The schemas that accept a time. */
+/** The schemas that accept a time or a day. */
 const takers = [InstantInput, dateBound("start"), dateBound("end")];
 
 test.each([

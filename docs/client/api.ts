@@ -86,6 +86,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/session/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sign in to the console
+         * @description Browsers open this address as a page. The answer redirects to the identity provider (authorization code flow with PKCE) and sets a short-lived cookie, without which the sign-in cannot be completed.
+         *
+         *     Needs no token.
+         */
+        get: operations["sessionLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Complete a sign-in to the console
+         * @description The identity provider sends the browser here. The service exchanges the code for tokens, which the browser never sees. It sets the cookie of a new session, which ends after 8 hours, and returns to the console.
+         *
+         *     Needs no token.
+         */
+        get: operations["sessionCallback"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refresh a session of the console
+         * @description Call it after a 401, and repeat the refused request after a 204. If the access token of the session has expired or expires within five minutes, the session gets new tokens and a new id. The end of the session does not change. Concurrent calls refresh the session once. Needs the cookie of the session and the header `X-Requested-With: canvassing-console`.
+         *
+         *     Needs no token.
+         */
+        post: operations["sessionRefresh"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign out of the console
+         * @description Deletes the session and its cookie. Requests with the id of the session are refused within 60 seconds, because API Gateway caches the authorizer's answer. Needs the header `X-Requested-With: canvassing-console`.
+         *
+         *     Needs no token.
+         */
+        post: operations["sessionLogout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/me": {
         parameters: {
             query?: never;
@@ -154,7 +242,7 @@ export interface paths {
         post?: never;
         /**
          * Disable a user
-         * @description Within a minute the service refuses every token of the user. Prospects and territories do not change. A pending invitation is withdrawn: the identity provider deletes the user, and the e-mail address can be invited again.
+         * @description Within a minute the service refuses every token of the user. The user's running job stops before the answer. Prospects and territories do not change. A pending invitation is withdrawn: the identity provider deletes the user, and the e-mail address can be invited again.
          *
          *     A user of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
@@ -165,7 +253,7 @@ export interface paths {
         head?: never;
         /**
          * Change a user
-         * @description Only sent fields change. New rights take effect within a minute. Only owners can change an owner. Users cannot lower their own role or disable themselves. `isActive` enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired.
+         * @description Only sent fields change. New rights take effect within a minute, and for the user's running job before the answer. Only owners can change an owner. Users cannot lower their own role or disable themselves. `isActive` enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired.
          *
          *     A user of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
@@ -334,6 +422,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/prospects/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search prospects
+         * @description The same list as `GET /api/prospects`, with the filters in the body. A body may also have a polygon. The request changes nothing.
+         *
+         *     For every signed-in user.
+         */
+        post: operations["prospectsSearch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/prospects/clusters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List clusters on the map
+         * @description Accepts the filters of the list. The clusters are the cells of a fixed grid, so moving the map changes none of them. Their counts are exact and add up to `total`.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["prospectsClusters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/prospects/tiles/{z}/{x}/{y}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a map tile of prospects
+         * @description A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the matching prospects that the caller may see. Accepts the filters of the list. Each prospect with coordinates is in exactly one tile of a zoom.
+         *
+         *     The layer `pins` has one point for each prospect, with `id` (also as the id of the feature), `status` (absent without a status) and `color`. If the tile has more than 5000 prospects, the layer `clusters` contains the cells of a grid of 16 by 16, and `pins` only prospects that are alone in their cell. A cluster is at the centre of its prospects. It has `key`, `count`, the value and the colour of its most frequent status (`status`, `color`), and the count of each status (`status_<id>`, `status_none`). The one feature of the layer `meta` has `total`: the number of pins and the counts of all clusters add up to it. A tile without prospects is 204.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["prospectsTile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/prospects/pins": {
         parameters: {
             query?: never;
@@ -365,7 +521,7 @@ export interface paths {
         };
         /**
          * Export prospects as CSV
-         * @description Accepts the filters of the list and streams every match in list order, gzipped if the client accepts it. Lines end in CRLF, and the first one is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. The export selects its prospects when it begins and then reads them in batches of 500. A prospect that changes meanwhile appears as it is when its batch is read. If an error occurs while streaming, the connection breaks, so a client can notice an incomplete file.
+         * @description Accepts the filters of the list and streams every match in list order, gzipped if the client accepts it. The first line is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. A prospect that changes during the export appears as it was before or after the change. If an error occurs, the connection breaks, so a client can notice an incomplete file.
          *
          *     For every signed-in user.
          */
@@ -666,72 +822,6 @@ export interface paths {
         patch: operations["addressesUpdate"];
         trace?: never;
     };
-    "/api/territories": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List territories
-         * @description All territories of the company, newest first.
-         *
-         *     For every signed-in user.
-         */
-        get: operations["territoriesList"];
-        put?: never;
-        /**
-         * Create a territory
-         * @description Every field is optional. A polygon has 3 to 5000 `[lng, lat]` points, open or closed, and is stored exactly as sent. Assigning a territory does not change prospects. A company may have 5000 territories and 180 MB of polygons. Above that the answer is 409.
-         *
-         *     For every signed-in user.
-         */
-        post: operations["territoriesCreate"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/territories/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get a territory
-         * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
-         *
-         *     For every signed-in user.
-         */
-        get: operations["territoriesGet"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete a territory
-         * @description No later request returns the territory. The service keeps its data.
-         *
-         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
-         *
-         *     For every signed-in user.
-         */
-        delete: operations["territoriesDelete"];
-        options?: never;
-        head?: never;
-        /**
-         * Change a territory
-         * @description Only sent fields change. A polygon is replaced as a whole. The `assignedToUserId` null unassigns the territory.
-         *
-         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
-         *
-         *     For every signed-in user.
-         */
-        patch: operations["territoriesUpdate"];
-        trace?: never;
-    };
     "/api/prospects/{id}/notes": {
         parameters: {
             query?: never;
@@ -932,6 +1022,512 @@ export interface paths {
          *     For every signed-in user.
          */
         patch: operations["appointmentsUpdate"];
+        trace?: never;
+    };
+    "/api/territories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List territories
+         * @description All territories of the company, newest first.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["territoriesList"];
+        put?: never;
+        /**
+         * Create a territory
+         * @description Every field is optional. A polygon has 3 to 5000 `[lng, lat]` points, open or closed, and is stored exactly as sent. Assigning a territory does not change prospects. A company may have 5000 territories and 180 MB of polygons. Above that the answer is 409.
+         *
+         *     For every signed-in user.
+         */
+        post: operations["territoriesCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/territories.geojson": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List territories in GeoJSON
+         * @description All territories of the company as a GeoJSON FeatureCollection (RFC 7946), newest first. Each polygon is one closed, counter-clockwise ring; `GET /api/territories` returns it as it was sent. A territory without a polygon has the geometry null. An edge is a straight line between two positions and never crosses the 180th meridian. An area on both sides of this meridian therefore needs two territories.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["territoriesGeojson"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/territories/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import territories from GeoJSON
+         * @description Accepts a FeatureCollection of at most 2000 features and 1000000 bytes, as `application/geo+json` or `application/json`. Each feature becomes one territory. Its polygon is the one ring of the Polygon, stored as sent but without heights. A MultiPolygon with one polygon is accepted; holes, several polygons and other geometries fail. A feature without a geometry becomes a territory without a polygon. The property `name` becomes the name; `totalProperties` and `assignedToUserId` are read too. A feature is skipped if the company, or an earlier feature, has the same name (in upper or lower case) and the same ring. So the same file can be sent again. A feature that fails does not stop the others. The features are created in groups of 48. Send an `Idempotency-Key` to repeat a request that was interrupted: what it has created is then not created again, even if users have changed it since.
+         *
+         *     For every signed-in user.
+         */
+        post: operations["territoriesImport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/territories/tiles/{z}/{x}/{y}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a map tile of territories
+         * @description A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the polygons of the company's territories. The layer `territories` has one polygon for each territory, cut 64 units beyond the edges of the tile, and simplified by at most 2 units. Its attributes are `id` (also as the id of the feature), `name`, `color` (one of twelve, chosen by the id, so it never changes) and `assignedToUserId` (absent if unassigned). A polygon of at most 2 units is left out. A tile without polygons is 204.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["territoriesTile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/territories/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a territory
+         * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["territoriesGet"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a territory
+         * @description No later request returns the territory. The service keeps its data.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For every signed-in user.
+         */
+        delete: operations["territoriesDelete"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a territory
+         * @description Only sent fields change. A polygon is replaced as a whole. The `assignedToUserId` null unassigns the territory.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For every signed-in user.
+         */
+        patch: operations["territoriesUpdate"];
+        trace?: never;
+    };
+    "/api/territories/{id}/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the prospects of a territory
+         * @description Exact counts of the prospects inside the polygon (even-odd rule, boundary included) that the caller may see, by status and by representative, and the days since the last change of the one that nobody has changed for the longest time.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["territoriesStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/territories/{id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Assign the prospects of a territory
+         * @description Creates a job over the prospects that are inside the polygon at this moment and that the caller may see. `assign` gives the unassigned ones to `toUserId`. `unassign` takes those of `fromUserId`, or of all users, away from them. `reassign` gives those of `fromUserId` to `toUserId`. A prospect that another user gets before the job writes it is skipped with `changed_since`. The job is shown, paused, cancelled and undone like any job. 409 if a run that has not ended has the same territory, or a territory with a prospect that is also inside this one; `detail` names the job and `Location` leads to it. Assigning prospects does not assign the territory.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        post: operations["territoriesRuns"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/prospects/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change many prospects
+         * @description Creates a job that changes up to 1000000 prospects. The job gets the prospects that the request names or that match its filter at this moment. It checks each prospect and the rights of the user again before each write. `GET /api/jobs/{id}` shows its progress, and `POST /api/jobs/{id}/undo` undoes it. A company's jobs run one after the other; 20 may wait or be paused.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        post: operations["prospectsBulk"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List jobs
+         * @description Newest first. Admins and owners get all jobs of the company, and other users get their own. `nextCursor` leads to the next page; it is null on the last one. A page may have fewer jobs than `limit`, or none.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        get: operations["jobsList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a job
+         * @description For the user who created it, and for admins and owners. The service removes a job 30 days after its end.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        get: operations["jobsGet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List results of a job
+         * @description One entry for each record of the job, also of those that it has not handled yet (`unprocessed`). `nextCursor` leads to the next page; it is null on the last one. The service keeps the results for 30 days after the end of the job. `results.ndjson` and `results.csv` return all results as one file.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        get: operations["jobsResults"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{id}/results.ndjson": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export results of a job as NDJSON
+         * @description All results of the job, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client can notice an incomplete file.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        get: operations["jobsResultsNdjson"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{id}/results.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export results of a job as CSV
+         * @description All results of the job, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client can notice an incomplete file.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        get: operations["jobsResultsCsv"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/prospects/imports/{id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo an import
+         * @description Creates a job that hides the prospects that the import has created and nobody has changed since. A prospect with a later change, note or appointment is skipped with the code `changed_since`. Changes that the import made to other prospects remain. A second undo skips the prospects that are hidden already. 409 if the import is not completed.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        post: operations["importsUndo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause a job
+         * @description The job stops after the records on which it works, at most 512, and the next job of the company runs. The request waits up to five seconds for this; the answer then may still show `running`. Pausing a paused job again changes nothing. 409 if the job has ended. A job that is paused for 30 days is cancelled.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        post: operations["jobsPause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a job
+         * @description The job joins the end of the company's queue. Resuming a job that is not paused changes nothing. 409 if the job has ended.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        post: operations["jobsResume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a job
+         * @description The job stops after the records on which it works, at most 512. What it has changed stays changed and can be undone. The request waits up to five seconds for this; the answer then may still show `running`. Cancelling a cancelled job again changes nothing. 409 if the job has completed or has failed.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        post: operations["jobsCancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo a job
+         * @description Creates a job that restores the fields that still are as the first job wrote them. A prospect whose fields were all changed since is skipped with the code `changed_since`. The undo of a deletion restores the prospects, for admins and owners. 409 if the job has not ended, is an undo itself, was undone before, or ended more than 30 days ago.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        post: operations["jobsUndo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/reports/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count what users have done
+         * @description Exact counts of status changes, notes, appointments and new prospects in a time range, by user, status, day or territory. Activity counts at the time when a user did it, also if a device sent it later. A user who sees only own prospects gets only what this user has done. 400 if the range has so much activity that the report would be too large.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["reportsActivity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sync/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Apply the changes of a device that was offline
+         * @description Each operation is applied once, however often it is sent within 90 days. It uses up its `opId` only when it is applied. Send it again after a lost answer, 401, 429, 5xx, and the outcome `retry`.
+         *
+         *     For every signed-in user.
+         */
+        post: operations["syncOperations"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what has changed
+         * @description For clients that keep a copy and are often offline. Without a cursor, the answer begins a snapshot of everything that the caller may see. The last page's cursor then returns what has changed since. A client applies each item whose `version` is not lower than that of its copy, in the order of the answers. No change is missing, but a change may be repeated. `hasMore: false` means that there is nothing else. A cursor belongs to one user and to its types, and is valid for 60 days. 410 means that the client must begin anew: `reason` says why, and `Location` is the first request.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["syncChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/webhooks": {
@@ -1302,6 +1898,78 @@ export interface components {
         };
         /** @description A list of `Action`. */
         ActionList: components["schemas"]["Action"][];
+        /** @description How often something was done in the time range. */
+        ActivityCounts: {
+            /**
+             * Format: int64
+             * @description Entries of the status history. A new prospect with a status has one.
+             */
+            statusChanges: number;
+            /**
+             * Format: int64
+             * @description New notes, also those that were deleted later.
+             */
+            notes: number;
+            /**
+             * Format: int64
+             * @description New appointments, also those that were cancelled or deleted later.
+             */
+            appointments: number;
+            /**
+             * Format: int64
+             * @description New prospects, also those that were deleted later.
+             */
+            creations: number;
+        };
+        /** @description The counts of one user, status, day or territory. */
+        ActivityGroup: {
+            /** @description Only with `groupBy=user`. The user who did it. */
+            user?: components["schemas"]["UserSummary"] | null;
+            /** @description Only with `groupBy=status`. Null for no status. */
+            status?: components["schemas"]["StatusSummary"] | null;
+            /** @description Only with `groupBy=day`. `YYYY-MM-DD` in `timezone`. */
+            day?: string;
+            /** @description Only with `groupBy=territory`. Null for prospects that are in no territory, are deleted, or that the caller may not see now. */
+            territory?: components["schemas"]["TerritorySummary"] | null;
+            /**
+             * Format: int64
+             * @description Entries of the status history. A new prospect with a status has one.
+             */
+            statusChanges: number;
+            /**
+             * Format: int64
+             * @description New notes, also those that were deleted later.
+             */
+            notes: number;
+            /**
+             * Format: int64
+             * @description New appointments, also those that were cancelled or deleted later.
+             */
+            appointments: number;
+            /**
+             * Format: int64
+             * @description New prospects, also those that were deleted later.
+             */
+            creations: number;
+        };
+        /** @description Exact counts of what users have done in a time range. */
+        ActivityReport: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            /** @enum {string} */
+            groupBy: "user" | "status" | "day" | "territory";
+            timezone: string;
+            /**
+             * Format: date-time
+             * @description Earlier activity is not or only partly counted, because an earlier release did not count it. Null if all activity of the company is counted.
+             */
+            countedSince: string | null;
+            totals: components["schemas"]["ActivityCounts"];
+            /** @description Only groups with any activity: days in order, all others by id, null last. */
+            items: components["schemas"]["ActivityGroup"][];
+        };
         /** @description A postal address. */
         Address: {
             /**
@@ -1369,6 +2037,11 @@ export interface components {
              * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
+            /**
+             * Format: date-time
+             * @description When the last change was made on a device that sent it later. Absent after every other change.
+             */
+            occurredAt?: string;
             assignedTo: components["schemas"]["UserSummary"] | null;
             createdBy: components["schemas"]["UserSummary"] | null;
         };
@@ -1398,6 +2071,12 @@ export interface components {
          * @enum {string}
          */
         AppointmentStatus: "scheduled" | "completed" | "cancelled" | "no_show";
+        /** @description The number of prospects of a representative; null means unassigned. */
+        AssigneeCount: {
+            user: components["schemas"]["UserSummary"] | null;
+            /** Format: int64 */
+            count: number;
+        };
         /** @description One attempt to deliver, with the receiver's answer. */
         Attempt: {
             /**
@@ -1424,6 +2103,350 @@ export interface components {
             error: string | null;
             /** @description The beginning of the answer's body, at most 4 KB. */
             answer: string;
+        };
+        /** @description What changes in each of the prospects. */
+        BulkAction: {
+            set?: components["schemas"]["BulkSet"];
+            /** @description Tags that each prospect gets in addition. */
+            addTagIds?: number[];
+            /** @description Tags that each prospect loses. */
+            removeTagIds?: number[];
+            /**
+             * @description Deletes the prospects. For admins and owners.
+             * @constant
+             */
+            delete?: true;
+        };
+        /** @description What a bulk change would change. */
+        BulkDryRun: {
+            /**
+             * Format: int64
+             * @description The number of prospects, or of different ids in the request.
+             */
+            count: number;
+            /** @description At most 20 of the prospects, as they are now. */
+            samples: components["schemas"]["Prospect"][];
+        };
+        /** @description The filters of a list, or all prospects. */
+        BulkFilter: {
+            /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. */
+            bbox?: string;
+            /** @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day. */
+            dateFrom?: string;
+            /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. */
+            dateTo?: string;
+            /** @description Changed at or after: an ISO 8601 time, or a date for the start of that UTC day. Each change of a prospect counts, its creation included: of its fields, address, status, assignee or tags. Its notes and appointments do not count. Deleted prospects are left out; `GET /api/changes` names them. */
+            updatedSince?: string;
+            /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
+            status?: string;
+            /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. */
+            assignedToUserId?: string;
+            /** @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users. */
+            rep?: string;
+            /** @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
+            tagId?: string;
+            /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
+            city?: string;
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. */
+            search?: string;
+            /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. */
+            territoryId?: string;
+            /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
+            near?: string;
+            /** @description The largest distance from `near` in metres. Needs `near`. */
+            maxMeters?: string;
+            /**
+             * @description Chooses all prospects that the caller may see.
+             * @constant
+             */
+            all?: true;
+        };
+        /** @description The new values of fields. */
+        BulkSet: {
+            /** Format: int64 */
+            currentStatusId?: number | null;
+            /** Format: int64 */
+            assignedToUserId?: number | null;
+        };
+        /** @description The change of one record. */
+        ChangeItem: components["schemas"]["ChangedProspect"] | components["schemas"]["ChangedNote"] | components["schemas"]["ChangedAppointment"] | components["schemas"]["ChangedTerritory"] | components["schemas"]["ChangedStatus"] | components["schemas"]["ChangedTag"] | components["schemas"]["ChangedUser"];
+        /** @description The change of one `Appointment`. */
+        ChangedAppointment: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "appointments";
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
+             */
+            version: number;
+            /**
+             * @description `upsert` has `data`, `remove` has `reason`.
+             * @enum {string}
+             */
+            op: "upsert" | "remove";
+            /**
+             * @description `hidden` if the record still exists, but the caller may no longer see it.
+             * @enum {string}
+             */
+            reason?: "deleted" | "hidden";
+            data?: components["schemas"]["Appointment"];
+        };
+        /** @description The change of one `Note`. */
+        ChangedNote: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "notes";
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
+             */
+            version: number;
+            /**
+             * @description `upsert` has `data`, `remove` has `reason`.
+             * @enum {string}
+             */
+            op: "upsert" | "remove";
+            /**
+             * @description `hidden` if the record still exists, but the caller may no longer see it.
+             * @enum {string}
+             */
+            reason?: "deleted" | "hidden";
+            data?: components["schemas"]["Note"];
+        };
+        /** @description The change of one `Prospect`. */
+        ChangedProspect: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "prospects";
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
+             */
+            version: number;
+            /**
+             * @description `upsert` has `data`, `remove` has `reason`.
+             * @enum {string}
+             */
+            op: "upsert" | "remove";
+            /**
+             * @description `hidden` if the record still exists, but the caller may no longer see it.
+             * @enum {string}
+             */
+            reason?: "deleted" | "hidden";
+            data?: components["schemas"]["Prospect"];
+        };
+        /** @description The change of one `Status`. */
+        ChangedStatus: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "statuses";
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
+             */
+            version: number;
+            /**
+             * @description `upsert` has `data`, `remove` has `reason`.
+             * @enum {string}
+             */
+            op: "upsert" | "remove";
+            /**
+             * @description `hidden` if the record still exists, but the caller may no longer see it.
+             * @enum {string}
+             */
+            reason?: "deleted" | "hidden";
+            data?: components["schemas"]["Status"];
+        };
+        /** @description The change of one `Tag`. */
+        ChangedTag: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tags";
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
+             */
+            version: number;
+            /**
+             * @description `upsert` has `data`, `remove` has `reason`.
+             * @enum {string}
+             */
+            op: "upsert" | "remove";
+            /**
+             * @description `hidden` if the record still exists, but the caller may no longer see it.
+             * @enum {string}
+             */
+            reason?: "deleted" | "hidden";
+            data?: components["schemas"]["Tag"];
+        };
+        /** @description The change of one `Territory`. */
+        ChangedTerritory: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "territories";
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
+             */
+            version: number;
+            /**
+             * @description `upsert` has `data`, `remove` has `reason`.
+             * @enum {string}
+             */
+            op: "upsert" | "remove";
+            /**
+             * @description `hidden` if the record still exists, but the caller may no longer see it.
+             * @enum {string}
+             */
+            reason?: "deleted" | "hidden";
+            data?: components["schemas"]["Territory"];
+        };
+        /** @description The change of one `User`. */
+        ChangedUser: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "users";
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
+             */
+            version: number;
+            /**
+             * @description `upsert` has `data`, `remove` has `reason`.
+             * @enum {string}
+             */
+            op: "upsert" | "remove";
+            /**
+             * @description `hidden` if the record still exists, but the caller may no longer see it.
+             * @enum {string}
+             */
+            reason?: "deleted" | "hidden";
+            data?: components["schemas"]["User"];
+        };
+        /** @description A page of changes. A client applies each item whose `version` is not lower than that of its copy. */
+        ChangesPage: {
+            /**
+             * @description `snapshot` while the answer lists what the caller may see, then `changes`.
+             * @enum {string}
+             */
+            phase: "snapshot" | "changes";
+            items: components["schemas"]["ChangeItem"][];
+            /** @description For the next request. Valid for 60 days. */
+            cursor: string;
+            /** @description False if, as of this answer, there is nothing else. */
+            hasMore: boolean;
+            /**
+             * Format: int64
+             * @description Only in a snapshot: the number of records at its beginning.
+             */
+            total?: number;
+        };
+        /** @description Several prospects in one cell of the grid, or the pin of a prospect that is alone in its cell. */
+        Cluster: {
+            /**
+             * @description `pin` if the prospect is alone in its cell.
+             * @enum {string}
+             */
+            type: "cluster" | "pin";
+            /** @description The cell of a cluster. A client can recognise the cluster by it after the map has moved. */
+            key?: string;
+            /**
+             * Format: int64
+             * @description The id of a pin's prospect.
+             */
+            id?: number;
+            /**
+             * Format: double
+             * @description Degrees, -90 to 90.
+             */
+            lat: number;
+            /**
+             * Format: double
+             * @description Degrees, -180 to 180.
+             */
+            lng: number;
+            /**
+             * Format: int64
+             * @description The number of prospects; 1 for a pin.
+             */
+            count: number;
+            /** @description The numbers of prospects of a cluster by status. */
+            byStatus?: components["schemas"]["ClusterStatusCount"][];
+            /** @description The smallest box that contains the prospects of a cluster: minLng, minLat, maxLng, maxLat. */
+            bbox?: number[];
+            /** @description Colour of the current status of a pin. */
+            statusColor?: string;
+        };
+        /** @description The number of prospects with a status. */
+        ClusterStatusCount: {
+            /** Format: int64 */
+            statusId: number | null;
+            /** Format: int64 */
+            count: number;
+        };
+        /** @description The prospects in a part of the map, as clusters and pins. */
+        Clusters: {
+            items: components["schemas"]["Cluster"][];
+            /**
+             * Format: int64
+             * @description The number of prospects in all items.
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description The number of prospects that match the other filters and lack coordinates.
+             */
+            unmapped: number;
         };
         /** @description The tenant that every record belongs to. */
         Company: {
@@ -1644,6 +2667,28 @@ export interface components {
             /** @description What is wrong, for people. */
             message: string;
         };
+        /** @description What became of one feature. */
+        FeatureResult: {
+            /**
+             * Format: int64
+             * @description The position of the feature in the file. The first one has 0.
+             */
+            index: number;
+            /**
+             * @description `created`, `skipped` if the company has the same territory already, or `failed` if the feature cannot be imported.
+             * @enum {string}
+             */
+            outcome: "created" | "skipped" | "failed";
+            /**
+             * Format: int64
+             * @description The id of the new territory, or of the territory that is the same.
+             */
+            id: number | null;
+            /** @description Why no territory was created, for programs: `duplicate`, `not_a_feature`, `unsupported_geometry`, `validation_failed`, `invalid_reference` or `conflict`. */
+            code: string | null;
+            /** @description Why no territory was created, for people. */
+            detail: string | null;
+        };
         /** @description A link into the bucket. */
         FileLink: {
             /**
@@ -1822,6 +2867,166 @@ export interface components {
              */
             updatedAt: string;
         };
+        /** @description A job that changes many records. The five counts always sum to `total`. */
+        Job: {
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            /**
+             * @description What the job does: a bulk change of prospects, a run over a territory, the undo of a job, or the undo of an import.
+             * @enum {string}
+             */
+            kind: "prospect_bulk" | "territory_run" | "undo" | "import_undo";
+            /**
+             * @description A company's jobs run one after the other. A job that is `paused` runs on after a resume. `completed`, `cancelled` and `failed` are ends.
+             * @enum {string}
+             */
+            state: "queued" | "running" | "paused" | "completed" | "cancelled" | "failed";
+            /**
+             * Format: int64
+             * @description The number of records of the job. The records are chosen when the job is created.
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description The number of records that the job has changed.
+             */
+            changed: number;
+            /**
+             * Format: int64
+             * @description The number of records that were already as the job wanted them.
+             */
+            unchanged: number;
+            /**
+             * Format: int64
+             * @description The number of records that the job left as they are, for example because they were deleted meanwhile.
+             */
+            skipped: number;
+            /**
+             * Format: int64
+             * @description The number of records that could not be changed.
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description The number of records that the job has not handled.
+             */
+            unprocessed: number;
+            /**
+             * @description How webhooks learn of the changes.
+             * @enum {string}
+             */
+            events: "summary" | "each" | "none";
+            /**
+             * Format: int64
+             * @description The territory of a run; null for other jobs.
+             */
+            territoryId: number | null;
+            /**
+             * Format: int64
+             * @description The id of the job or import that this job undoes.
+             */
+            undoes: number | null;
+            /**
+             * Format: int64
+             * @description The id of the newest job that undoes this one.
+             */
+            undoneBy: number | null;
+            /** @description Why the job failed, in words; null unless it failed. */
+            failure: string | null;
+            /** @description The user who created the job. The job has the rights that this user has at each write. */
+            createdBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
+             */
+            updatedAt: string;
+            /**
+             * Format: date-time
+             * @description Until when the job can be undone; null if it cannot be undone or has not ended.
+             */
+            undoableUntil: string | null;
+        };
+        /** @description Jobs, newest first. */
+        JobPage: {
+            /** @description One page, newest first. */
+            items: components["schemas"]["Job"][];
+            /** @description Cursor of the next page; null on the last one. */
+            nextCursor: string | null;
+        };
+        /** @description What a job has done with one record. */
+        JobResult: {
+            /**
+             * Format: int64
+             * @description The id of the prospect.
+             */
+            id: number;
+            /** @enum {string} */
+            outcome: "changed" | "unchanged" | "skipped" | "failed" | "unprocessed";
+            /** @description Why the record was skipped or could not be changed, for programs: `not_found`, `changed_since`, `permission_denied`, or the code of an error. */
+            code: string | null;
+            /** @description Why the record could not be changed, in words. */
+            detail: string | null;
+        };
+        /** @description Results of a job, in the order in which it handles its records. */
+        JobResultPage: {
+            /** @description One page. It may be shorter than `limit`, or empty. */
+            items: components["schemas"]["JobResult"][];
+            /** @description Cursor of the next page; null on the last one. */
+            nextCursor: string | null;
+        };
+        /** @description A prospect as lists show it. */
+        ListedProspect: {
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            name: string | null;
+            phoneNumber: string | null;
+            secondaryPhoneNumber: string | null;
+            emailAddress: string | null;
+            /** Format: double */
+            lat: number | null;
+            /** Format: double */
+            lng: number | null;
+            source: string | null;
+            sourceId: string | null;
+            /** Format: date-time */
+            sourceCreatedAt: string | null;
+            clientRecordId?: string;
+            customFieldData: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
+             */
+            updatedAt: string;
+            address: components["schemas"]["Address"] | null;
+            currentStatus: components["schemas"]["StatusSummary"] | null;
+            assignedTo: components["schemas"]["UserSummary"] | null;
+            tags: components["schemas"]["ProspectTag"][];
+            /** @description The soonest upcoming appointment that is scheduled, or an empty list. */
+            appointments: components["schemas"]["Appointment"][];
+            /**
+             * Format: double
+             * @description The distance from the point of the filter `near`. Absent without this filter.
+             */
+            distanceMeters?: number;
+        };
         /** @description A prospect on the map. Without a status its colour is `#9CA3AF`. */
         MapPin: {
             /**
@@ -1852,6 +3057,8 @@ export interface components {
             /** @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. */
             permissions: components["schemas"]["Permission"][];
         };
+        /** @description A file in UTF-8 with one JSON object on each line. */
+        NdjsonFile: string;
         /** @description A new postal address. `formattedAddress` is computed when it is not given. */
         NewAddress: {
             /** @description Street and number. */
@@ -1883,6 +3090,25 @@ export interface components {
              */
             assignedToUserId?: number | null;
         };
+        /** @description A change of many prospects: which ones, and what changes. */
+        NewBulk: {
+            /** @description Ids of prospects, at most 10000. */
+            ids?: number[];
+            filter?: components["schemas"]["BulkFilter"];
+            action: components["schemas"]["BulkAction"];
+            /**
+             * Format: int64
+             * @description The number of prospects that the client expects to change. If it is another one, the answer is 409 with the code `count_mismatch` and `actualCount`. Required with a filter, except for a dry run.
+             */
+            expectedCount?: number;
+            /** @description If true, nothing changes. The answer has the number of prospects and 20 of them. */
+            dryRun?: boolean;
+            /**
+             * @description `summary` (the default): webhooks get one event for the whole job. `each`: they also get the events of each change. `none`: they get none.
+             * @enum {string}
+             */
+            events?: "summary" | "each" | "none";
+        };
         /** @description The filters of the list, as texts. */
         NewExport: {
             /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. */
@@ -1891,6 +3117,8 @@ export interface components {
             dateFrom?: string;
             /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. */
             dateTo?: string;
+            /** @description Changed at or after: an ISO 8601 time, or a date for the start of that UTC day. Each change of a prospect counts, its creation included: of its fields, address, status, assignee or tags. Its notes and appointments do not count. Deleted prospects are left out; `GET /api/changes` names them. */
+            updatedSince?: string;
             /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             status?: string;
             /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. */
@@ -1903,6 +3131,12 @@ export interface components {
             city?: string;
             /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. */
             search?: string;
+            /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. */
+            territoryId?: string;
+            /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
+            near?: string;
+            /** @description The largest distance from `near` in metres. Needs `near`. */
+            maxMeters?: string;
         };
         /** @description The file that will be uploaded, and what the service does with it. */
         NewImport: {
@@ -1978,6 +3212,11 @@ export interface components {
             } | null;
             /** @description When the source system created the prospect. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             sourceCreatedAt?: string | null;
+            /**
+             * Format: uuid
+             * @description A UUID that the client has given to the prospect. Each user may use it for one prospect only, even after the prospect is deleted. Absent if the client sent none.
+             */
+            clientRecordId?: string;
         };
         /** @description A new subscription of a webhook to one event. */
         NewRegistration: {
@@ -2008,6 +3247,37 @@ export interface components {
              */
             manualTriggerButtonText?: string | null;
         };
+        /** @description A run over the prospects of a territory. */
+        NewRun: {
+            /**
+             * @description `assign` gives the unassigned prospects of the territory to a user. `unassign` takes the prospects of one user, or of all users, away from them. `reassign` gives the prospects of one user to another.
+             * @enum {string}
+             */
+            mode: "assign" | "unassign" | "reassign";
+            /**
+             * Format: int64
+             * @description The new representative. Not allowed for `unassign`.
+             */
+            toUserId?: number;
+            /**
+             * Format: int64
+             * @description The representative whose prospects change, who may be disabled. Required for `reassign`, optional for `unassign`.
+             */
+            fromUserId?: number;
+            filter?: components["schemas"]["RunFilter"];
+            /**
+             * Format: int64
+             * @description The number of prospects that the client expects to change. If it is another one, the answer is 409 with the code `count_mismatch` and `actualCount`.
+             */
+            expectedCount?: number;
+            /** @description If true, nothing changes. The answer has the number of prospects and 20 of them. */
+            dryRun?: boolean;
+            /**
+             * @description As for a bulk change: `summary` (the default), `each` or `none`.
+             * @enum {string}
+             */
+            events?: "summary" | "each" | "none";
+        };
         /** @description A new lead status. */
         NewStatus: {
             /** @description The label. Unique in the company without case; no comma and no semicolon. */
@@ -2027,6 +3297,13 @@ export interface components {
             /** @description Hexadecimal, such as `#1D4ED8`. */
             color?: string;
         };
+        /** @description A GeoJSON FeatureCollection (RFC 7946) of polygons. */
+        NewTerritories: {
+            /** @constant */
+            type: "FeatureCollection";
+            /** @description At most 2000 features. Each becomes one territory. */
+            features: unknown[];
+        };
         /** @description A new zone. Every field is optional. */
         NewTerritory: {
             /** @default Untitled Territory */
@@ -2045,6 +3322,14 @@ export interface components {
              * @default null
              */
             assignedToUserId?: number | null;
+        };
+        /** @description The undo of a job. */
+        NewUndo: {
+            /**
+             * @description How webhooks learn of the changes: `summary` (the default), `each` or `none`.
+             * @enum {string}
+             */
+            events?: "summary" | "each" | "none";
         };
         /** @description A new user. `sub` is the subject in the user's access tokens. Send it only to a deployment with an external issuer, because a deployment with its own user pool assigns subjects itself. */
         NewUser: {
@@ -2086,6 +3371,8 @@ export interface components {
              * @description Unique in the whole service.
              */
             id: number;
+            /** Format: int64 */
+            prospectId: number;
             body: string;
             /**
              * Format: date-time
@@ -2097,6 +3384,11 @@ export interface components {
              * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
+            /**
+             * Format: date-time
+             * @description When the note was written on a device that sent it later. Absent for every other note.
+             */
+            occurredAt?: string;
             createdBy: components["schemas"]["UserSummary"] | null;
         };
         /** @description A list of `Note`. */
@@ -2130,11 +3422,18 @@ export interface components {
              * @description What happened, for programs. The list of codes is closed.
              * @enum {string}
              */
-            code: "validation_failed" | "malformed_json" | "unauthenticated" | "permission_denied" | "not_found" | "method_not_allowed" | "conflict" | "request_in_progress" | "payload_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "rate_limited" | "internal" | "unavailable";
+            code: "validation_failed" | "malformed_json" | "unauthenticated" | "permission_denied" | "not_found" | "method_not_allowed" | "conflict" | "count_mismatch" | "request_in_progress" | "payload_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "rate_limited" | "internal" | "unavailable" | "sync_reset_required";
             /** @description The same as `X-Request-Id`. */
             requestId: string;
             /** @description Each fault: a JSON pointer into the body or the name of a parameter, a code and a message. */
             errors: components["schemas"]["Fault"][];
+            /**
+             * Format: int64
+             * @description With the code `count_mismatch`: the number of records that the request would change.
+             */
+            actualCount?: number;
+            /** @description Only with `sync_reset_required`: why the client must begin anew. */
+            reason?: string;
         };
         /** @description A prospect as lists show it, with the one soonest upcoming appointment. */
         Prospect: {
@@ -2167,6 +3466,8 @@ export interface components {
              * @description When the source system created the prospect. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day.
              */
             sourceCreatedAt: string | null;
+            /** @description A UUID that the client has given to the prospect. Each user may use it for one prospect only, even after the prospect is deleted. Absent if the client sent none. */
+            clientRecordId?: string;
             /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces the whole object. */
             customFieldData: {
                 [key: string]: unknown;
@@ -2219,6 +3520,8 @@ export interface components {
              * @description When the source system created the prospect. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day.
              */
             sourceCreatedAt: string | null;
+            /** @description A UUID that the client has given to the prospect. Each user may use it for one prospect only, even after the prospect is deleted. Absent if the client sent none. */
+            clientRecordId?: string;
             /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces the whole object. */
             customFieldData: {
                 [key: string]: unknown;
@@ -2247,7 +3550,7 @@ export interface components {
         /** @description One page of prospects, newest first. `total` counts all matches. */
         ProspectPage: {
             /** @description One page, newest first. */
-            items: components["schemas"]["Prospect"][];
+            items: components["schemas"]["ListedProspect"][];
             /**
              * Format: int64
              * @description The exact number of all matches.
@@ -2311,6 +3614,21 @@ export interface components {
              * @description The user who assigns the prospect; the caller by default.
              */
             assignedByUserId?: number;
+        };
+        /** @description A search for prospects. */
+        ProspectSearch: {
+            filter?: components["schemas"]["SearchFilter"];
+            /**
+             * Format: int64
+             * @description From 1. A page past the end is empty.
+             * @default 1
+             */
+            page?: number;
+            /**
+             * Format: int64
+             * @description A larger value counts as 500. The answer names the size used.
+             */
+            pageSize?: number;
         };
         /** @description A tag of a prospect. */
         ProspectTag: {
@@ -2406,10 +3724,78 @@ export interface components {
             /** @description All faults of the row, with the names of their columns. */
             message: string;
         };
+        /** @description The filters of a list, except territory and representative, which the run itself determines. */
+        RunFilter: {
+            /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. */
+            bbox?: string;
+            /** @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day. */
+            dateFrom?: string;
+            /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. */
+            dateTo?: string;
+            /** @description Changed at or after: an ISO 8601 time, or a date for the start of that UTC day. Each change of a prospect counts, its creation included: of its fields, address, status, assignee or tags. Its notes and appointments do not count. Deleted prospects are left out; `GET /api/changes` names them. */
+            updatedSince?: string;
+            /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
+            status?: string;
+            /** @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
+            tagId?: string;
+            /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
+            city?: string;
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. */
+            search?: string;
+            /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
+            near?: string;
+            /** @description The largest distance from `near` in metres. Needs `near`. */
+            maxMeters?: string;
+        };
+        /** @description The filters of a list, and a polygon. */
+        SearchFilter: {
+            /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. */
+            bbox?: string;
+            /** @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day. */
+            dateFrom?: string;
+            /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. */
+            dateTo?: string;
+            /** @description Changed at or after: an ISO 8601 time, or a date for the start of that UTC day. Each change of a prospect counts, its creation included: of its fields, address, status, assignee or tags. Its notes and appointments do not count. Deleted prospects are left out; `GET /api/changes` names them. */
+            updatedSince?: string;
+            /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
+            status?: string;
+            /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. */
+            assignedToUserId?: string;
+            /** @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users. */
+            rep?: string;
+            /** @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
+            tagId?: string;
+            /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
+            city?: string;
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. */
+            search?: string;
+            /**
+             * Format: int64
+             * @description Id of a territory, as a number. The rules are those of the list.
+             */
+            territoryId?: number;
+            /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
+            near?: string;
+            /**
+             * Format: double
+             * @description The largest distance from `near` in metres, as a number. Needs `near`.
+             */
+            maxMeters?: number;
+            /** @description A ring of 3 to 5000 points `[lng, lat]`. Matches prospects inside it by the even-odd rule, those on its boundary included. It may be closed or open. */
+            polygon?: number[][];
+        };
         /** @description The new secret; without it the service creates one in the form of the old secret. */
         SecretChoice: {
             /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. */
             secretKey?: string;
+        };
+        /** @description The end of a session. */
+        SignedOut: {
+            /**
+             * Format: uri
+             * @description The page that ends the session at the identity provider.
+             */
+            logoutUrl: string;
         };
         /** @description A lead status. An inactive status stays on the prospects that have it, but cannot be assigned to others. */
         Status: {
@@ -2449,6 +3835,17 @@ export interface components {
              * @description UTC, with milliseconds.
              */
             createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the change was made on a device that sent it later. Absent for every other change.
+             */
+            occurredAt?: string;
+        };
+        /** @description The number of prospects with a status; null means no status. */
+        StatusCount: {
+            status: components["schemas"]["StatusSummary"] | null;
+            /** Format: int64 */
+            count: number;
         };
         /** @description A list of `Status`. */
         StatusList: components["schemas"]["Status"][];
@@ -2478,6 +3875,75 @@ export interface components {
             /** @description Hexadecimal, such as `#1D4ED8`. */
             color: string;
         };
+        /** @description A change that a user made on a device. */
+        SyncOperation: {
+            /**
+             * Format: uuid
+             * @description A UUID that the device has made for this operation. It makes the operation safe to repeat.
+             */
+            opId: string;
+            /**
+             * @description What the operation does. Required.
+             * @enum {string}
+             */
+            type?: "prospect.create" | "prospect.update" | "prospect.delete" | "prospect.tags" | "note.create" | "appointment.create" | "appointment.update";
+            /**
+             * Format: int64
+             * @description The prospect; for `appointment.update` the appointment. Not for `prospect.create`.
+             */
+            id?: number;
+            /**
+             * Format: uuid
+             * @description The id that the caller has given to the prospect when creating it, in this batch or before. Required for `prospect.create`; otherwise it replaces `id`.
+             */
+            clientRecordId?: string;
+            /** @description The body of the single request: of POST `/api/prospects`, PATCH `/api/prospects/{id}`, PUT `/api/prospects/{id}/tags`, POST `/api/prospects/{id}/notes`, POST `/api/prospects/{id}/appointments` or PATCH `/api/appointments/{id}`. */
+            fields?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: int64
+             * @description The version of the record that the user has changed. If it is not the current version, the outcome is `conflict`. For updates, tags and deletions; without it, the last change to arrive wins.
+             */
+            baseVersion?: number;
+            /** @description When the user made the change. Kept with a status change, a note and an appointment. Not in the future, and at most 60 days ago. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
+            occurredAt?: string;
+        };
+        /** @description The result of one operation. */
+        SyncOperationResult: {
+            opId: string;
+            outcome: components["schemas"]["SyncOutcome"];
+            /**
+             * Format: int64
+             * @description The record: the note of `note.create`, the appointment of an operation on appointments, otherwise the prospect. Null if it is not known.
+             */
+            id: number | null;
+            /**
+             * Format: int64
+             * @description The version of the record after the operation; for `conflict` the current one. Null if it is not known.
+             */
+            version: number | null;
+            /** @description The current `Prospect` or `Appointment`. Only for `conflict`. */
+            record?: {
+                [key: string]: unknown;
+            };
+            problem?: components["schemas"]["Problem"];
+        };
+        /** @description The results, in the order of the operations. */
+        SyncOperationResults: {
+            results: components["schemas"]["SyncOperationResult"][];
+        };
+        /** @description Operations in the order in which the user made them. */
+        SyncOperations: {
+            /** @description A name that the device has given to itself. The service does not store it. */
+            deviceId: string;
+            operations: components["schemas"]["SyncOperation"][];
+        };
+        /**
+         * @description What became of an operation.
+         * @enum {string}
+         */
+        SyncOutcome: "applied" | "duplicate" | "conflict" | "rejected" | "blocked" | "retry";
         /** @description A label of the company. */
         Tag: {
             /**
@@ -2540,6 +4006,52 @@ export interface components {
              */
             updatedAt: string;
         };
+        /** @description Territories in GeoJSON (RFC 7946), newest first. */
+        TerritoryCollection: {
+            /** @constant */
+            type: "FeatureCollection";
+            features: components["schemas"]["TerritoryFeature"][];
+        };
+        /** @description A territory as a GeoJSON feature. */
+        TerritoryFeature: {
+            /** @constant */
+            type: "Feature";
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            /** @description Null if the territory has no polygon. */
+            geometry: components["schemas"]["TerritoryGeometry"] | null;
+            properties: components["schemas"]["TerritoryProperties"];
+        };
+        /** @description A GeoJSON polygon with one ring. */
+        TerritoryGeometry: {
+            /** @constant */
+            type: "Polygon";
+            /** @description One closed ring of `[lng, lat]` positions, counter-clockwise. */
+            coordinates: number[][][];
+        };
+        /** @description The result of an import of territories. The three counts sum to the number of features. */
+        TerritoryImport: {
+            /**
+             * Format: int64
+             * @description The number of new territories.
+             */
+            created: number;
+            /**
+             * Format: int64
+             * @description The number of features that the company has already.
+             */
+            skipped: number;
+            /**
+             * Format: int64
+             * @description The number of features that cannot be imported.
+             */
+            failed: number;
+            /** @description One entry for each feature, in the order of the file. */
+            results: components["schemas"]["FeatureResult"][];
+        };
         /** @description A list of `Territory`. */
         TerritoryList: components["schemas"]["Territory"][];
         /** @description Only sent fields change; null as `assignedToUserId` unassigns. */
@@ -2557,6 +4069,55 @@ export interface components {
              * @description An active user of the company, or null for nobody.
              */
             assignedToUserId?: number | null;
+        };
+        /** @description The fields of a territory, without its id and its polygon. */
+        TerritoryProperties: {
+            name: string;
+            /** Format: int64 */
+            totalProperties: number;
+            /** Format: int64 */
+            assignedToUserId: number | null;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
+             */
+            updatedAt: string;
+        };
+        /** @description The prospects inside a territory that the caller may see. */
+        TerritoryStats: {
+            /**
+             * Format: int64
+             * @description The number of prospects inside the polygon or on its boundary.
+             */
+            total: number;
+            /** @description Only statuses with prospects, the largest count first. The counts sum to `total`. */
+            byStatus: components["schemas"]["StatusCount"][];
+            /** @description Only representatives with prospects, the largest count first. The counts sum to `total`. */
+            byAssignee: components["schemas"]["AssigneeCount"][];
+            /**
+             * Format: int64
+             * @description Whole days of 24 hours since the last change of the prospect that has been unchanged for the longest time. The changes are those of the filter `updatedSince`, so notes and appointments do not count. Null if there are no prospects, or if the search index contains parts of release 0.1.0.
+             */
+            untouchedDays: number | null;
+        };
+        /** @description A territory in a report. */
+        TerritorySummary: {
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            name: string;
         };
         /** @description How to send the file: one request with this method, exactly these headers and the file as its body. The link accepts one upload. */
         Upload: {
@@ -2644,6 +4205,11 @@ export interface components {
             /** @description Unique in the whole service; cannot be changed. */
             email: string;
         };
+        /**
+         * Format: binary
+         * @description A vector tile of the Mapbox Vector Tile specification 2.1, a Protocol Buffers message.
+         */
+        VectorTile: string;
         /** @description A receiver of events. Only the answer that creates `secretKey` shows it in full. */
         Webhook: {
             /**
@@ -2836,6 +4402,28 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description The client must begin its synchronization anew */
+        Problem410: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Location: components["headers"]["Location"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "type": "urn:problem:sync_reset_required",
+                 *       "title": "The client must begin its synchronization anew",
+                 *       "status": 410,
+                 *       "detail": "The client must begin its synchronization anew.",
+                 *       "code": "sync_reset_required",
+                 *       "requestId": "2f1d6a0e-9d0c-4f6e-8a53-0c6f4b1d7e21",
+                 *       "errors": []
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description The request is too large */
         Problem413: {
             headers: {
@@ -3019,8 +4607,10 @@ export interface components {
         "X-Request-Id": string;
         /** @description `true` if the answer repeats an earlier one. */
         "Idempotency-Replayed": string;
-        /** @description The path of the new record. */
+        /** @description The path of the new record. With 302, the page to open. With 410, the path of the request that begins a new synchronization. */
         Location: string;
+        /** @description A cookie of the console, or its removal. */
+        "Set-Cookie": string;
         /** @description The tag of this answer, for `If-None-Match`. An answer has no tag if it may already be outdated, for example shortly after a change of the record. */
         ETag: string;
         /** @description Marks the answer as a file, and names it. */
@@ -3034,6 +4624,9 @@ export interface components {
 }
 export type Action = components['schemas']['Action'];
 export type ActionList = components['schemas']['ActionList'];
+export type ActivityCounts = components['schemas']['ActivityCounts'];
+export type ActivityGroup = components['schemas']['ActivityGroup'];
+export type ActivityReport = components['schemas']['ActivityReport'];
 export type Address = components['schemas']['Address'];
 export type AddressList = components['schemas']['AddressList'];
 export type AddressPatch = components['schemas']['AddressPatch'];
@@ -3041,7 +4634,24 @@ export type Appointment = components['schemas']['Appointment'];
 export type AppointmentList = components['schemas']['AppointmentList'];
 export type AppointmentPatch = components['schemas']['AppointmentPatch'];
 export type AppointmentStatus = components['schemas']['AppointmentStatus'];
+export type AssigneeCount = components['schemas']['AssigneeCount'];
 export type Attempt = components['schemas']['Attempt'];
+export type BulkAction = components['schemas']['BulkAction'];
+export type BulkDryRun = components['schemas']['BulkDryRun'];
+export type BulkFilter = components['schemas']['BulkFilter'];
+export type BulkSet = components['schemas']['BulkSet'];
+export type ChangeItem = components['schemas']['ChangeItem'];
+export type ChangedAppointment = components['schemas']['ChangedAppointment'];
+export type ChangedNote = components['schemas']['ChangedNote'];
+export type ChangedProspect = components['schemas']['ChangedProspect'];
+export type ChangedStatus = components['schemas']['ChangedStatus'];
+export type ChangedTag = components['schemas']['ChangedTag'];
+export type ChangedTerritory = components['schemas']['ChangedTerritory'];
+export type ChangedUser = components['schemas']['ChangedUser'];
+export type ChangesPage = components['schemas']['ChangesPage'];
+export type Cluster = components['schemas']['Cluster'];
+export type ClusterStatusCount = components['schemas']['ClusterStatusCount'];
+export type Clusters = components['schemas']['Clusters'];
 export type Company = components['schemas']['Company'];
 export type CsvFile = components['schemas']['CsvFile'];
 export type CsvTemplate = components['schemas']['CsvTemplate'];
@@ -3054,6 +4664,7 @@ export type EventType = components['schemas']['EventType'];
 export type EventTypeList = components['schemas']['EventTypeList'];
 export type ExportJob = components['schemas']['ExportJob'];
 export type Fault = components['schemas']['Fault'];
+export type FeatureResult = components['schemas']['FeatureResult'];
 export type FileLink = components['schemas']['FileLink'];
 export type FileResult = components['schemas']['FileResult'];
 export type Health = components['schemas']['Health'];
@@ -3061,19 +4672,29 @@ export type HtmlPage = components['schemas']['HtmlPage'];
 export type ImportJob = components['schemas']['ImportJob'];
 export type ImportPage = components['schemas']['ImportPage'];
 export type ImportSummary = components['schemas']['ImportSummary'];
+export type Job = components['schemas']['Job'];
+export type JobPage = components['schemas']['JobPage'];
+export type JobResult = components['schemas']['JobResult'];
+export type JobResultPage = components['schemas']['JobResultPage'];
+export type ListedProspect = components['schemas']['ListedProspect'];
 export type MapPin = components['schemas']['MapPin'];
 export type MapPinList = components['schemas']['MapPinList'];
 export type Me = components['schemas']['Me'];
+export type NdjsonFile = components['schemas']['NdjsonFile'];
 export type NewAddress = components['schemas']['NewAddress'];
 export type NewAppointment = components['schemas']['NewAppointment'];
+export type NewBulk = components['schemas']['NewBulk'];
 export type NewExport = components['schemas']['NewExport'];
 export type NewImport = components['schemas']['NewImport'];
 export type NewNote = components['schemas']['NewNote'];
 export type NewProspect = components['schemas']['NewProspect'];
 export type NewRegistration = components['schemas']['NewRegistration'];
+export type NewRun = components['schemas']['NewRun'];
 export type NewStatus = components['schemas']['NewStatus'];
 export type NewTag = components['schemas']['NewTag'];
+export type NewTerritories = components['schemas']['NewTerritories'];
 export type NewTerritory = components['schemas']['NewTerritory'];
+export type NewUndo = components['schemas']['NewUndo'];
 export type NewUser = components['schemas']['NewUser'];
 export type NewWebhook = components['schemas']['NewWebhook'];
 export type Note = components['schemas']['Note'];
@@ -3086,6 +4707,7 @@ export type Prospect = components['schemas']['Prospect'];
 export type ProspectDetail = components['schemas']['ProspectDetail'];
 export type ProspectPage = components['schemas']['ProspectPage'];
 export type ProspectPatch = components['schemas']['ProspectPatch'];
+export type ProspectSearch = components['schemas']['ProspectSearch'];
 export type ProspectTag = components['schemas']['ProspectTag'];
 export type Queued = components['schemas']['Queued'];
 export type Registration = components['schemas']['Registration'];
@@ -3095,24 +4717,41 @@ export type ReplayRange = components['schemas']['ReplayRange'];
 export type Replayed = components['schemas']['Replayed'];
 export type Role = components['schemas']['Role'];
 export type RowFault = components['schemas']['RowFault'];
+export type RunFilter = components['schemas']['RunFilter'];
+export type SearchFilter = components['schemas']['SearchFilter'];
 export type SecretChoice = components['schemas']['SecretChoice'];
+export type SignedOut = components['schemas']['SignedOut'];
 export type Status = components['schemas']['Status'];
 export type StatusChange = components['schemas']['StatusChange'];
+export type StatusCount = components['schemas']['StatusCount'];
 export type StatusList = components['schemas']['StatusList'];
 export type StatusPatch = components['schemas']['StatusPatch'];
 export type StatusSummary = components['schemas']['StatusSummary'];
+export type SyncOperation = components['schemas']['SyncOperation'];
+export type SyncOperationResult = components['schemas']['SyncOperationResult'];
+export type SyncOperationResults = components['schemas']['SyncOperationResults'];
+export type SyncOperations = components['schemas']['SyncOperations'];
+export type SyncOutcome = components['schemas']['SyncOutcome'];
 export type Tag = components['schemas']['Tag'];
 export type TagChoice = components['schemas']['TagChoice'];
 export type TagList = components['schemas']['TagList'];
 export type TagPatch = components['schemas']['TagPatch'];
 export type Territory = components['schemas']['Territory'];
+export type TerritoryCollection = components['schemas']['TerritoryCollection'];
+export type TerritoryFeature = components['schemas']['TerritoryFeature'];
+export type TerritoryGeometry = components['schemas']['TerritoryGeometry'];
+export type TerritoryImport = components['schemas']['TerritoryImport'];
 export type TerritoryList = components['schemas']['TerritoryList'];
 export type TerritoryPatch = components['schemas']['TerritoryPatch'];
+export type TerritoryProperties = components['schemas']['TerritoryProperties'];
+export type TerritoryStats = components['schemas']['TerritoryStats'];
+export type TerritorySummary = components['schemas']['TerritorySummary'];
 export type Upload = components['schemas']['Upload'];
 export type User = components['schemas']['User'];
 export type UserList = components['schemas']['UserList'];
 export type UserPatch = components['schemas']['UserPatch'];
 export type UserSummary = components['schemas']['UserSummary'];
+export type VectorTile = components['schemas']['VectorTile'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookList = components['schemas']['WebhookList'];
 export type WebhookPatch = components['schemas']['WebhookPatch'];
@@ -3122,6 +4761,7 @@ export type ResponseProblem401 = components['responses']['Problem401'];
 export type ResponseProblem403 = components['responses']['Problem403'];
 export type ResponseProblem404 = components['responses']['Problem404'];
 export type ResponseProblem409 = components['responses']['Problem409'];
+export type ResponseProblem410 = components['responses']['Problem410'];
 export type ResponseProblem413 = components['responses']['Problem413'];
 export type ResponseProblem415 = components['responses']['Problem415'];
 export type ResponseProblem422 = components['responses']['Problem422'];
@@ -3135,6 +4775,7 @@ export type ParameterIfNoneMatch = components['parameters']['If-None-Match'];
 export type HeaderXRequestId = components['headers']['X-Request-Id'];
 export type HeaderIdempotencyReplayed = components['headers']['Idempotency-Replayed'];
 export type HeaderLocation = components['headers']['Location'];
+export type HeaderSetCookie = components['headers']['Set-Cookie'];
 export type HeaderETag = components['headers']['ETag'];
 export type HeaderContentDisposition = components['headers']['Content-Disposition'];
 export type HeaderRetryAfter = components['headers']['Retry-After'];
@@ -3268,6 +4909,170 @@ export interface operations {
                 };
             };
             400: components["responses"]["Problem400"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    sessionLogin: {
+        parameters: {
+            query?: {
+                /** @description The path of the console to return to, with its query. Anything else than such a path means `/`. */
+                returnTo?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirects to the identity provider. */
+            302: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    sessionCallback: {
+        parameters: {
+            query?: {
+                /** @description The authorization code. */
+                code?: string;
+                /** @description The state of the sign-in. It must be the one that this browser began with. */
+                state?: string;
+                /** @description The error of the identity provider, instead of a code. */
+                error?: string;
+                /** @description The issuer, from providers that send it. */
+                iss?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Signed in. Redirects to the console. */
+            302: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The sign-in has expired, belongs to another browser, or was refused. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example <!doctype html> */
+                    "text/html": components["schemas"]["HtmlPage"];
+                };
+            };
+            /** @description The user is unknown or disabled. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example <!doctype html> */
+                    "text/html": components["schemas"]["HtmlPage"];
+                };
+            };
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    sessionRefresh: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session is valid. A new id is in the cookie. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    sessionLogout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Signed out. The page at `logoutUrl` also ends the session at the identity provider. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "logoutUrl": "https://sign-in.example.com/logout"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SignedOut"];
+                };
+            };
+            /** @description Signed out. The identity provider has no page for signing out. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -4075,6 +5880,8 @@ export interface operations {
                 dateFrom?: string;
                 /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. Example: `2026-06-30`. */
                 dateTo?: string;
+                /** @description Changed at or after: an ISO 8601 time, or a date for the start of that UTC day. Each change of a prospect counts, its creation included: of its fields, address, status, assignee or tags. Its notes and appointments do not count. Deleted prospects are left out; `GET /api/changes` names them. Example: `2026-06-01T08:00:00Z`. */
+                updatedSince?: string;
                 /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `New,Go Back`. */
                 status?: string;
                 /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. Example: `7,unassigned`. */
@@ -4087,6 +5894,12 @@ export interface operations {
                 city?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
                 search?: string;
+                /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
+                territoryId?: string;
+                /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. Example: `39.739,-104.99`. */
+                near?: string;
+                /** @description The largest distance from `near` in metres. Needs `near`. Example: `500`. */
+                maxMeters?: string;
                 /** @description From 1. A page past the end is empty. Example: `1`. */
                 page?: number;
                 /** @description A larger value counts as 500. The answer names the size used. Example: `100`. */
@@ -4349,15 +6162,162 @@ export interface operations {
             504: components["responses"]["Problem504"];
         };
     };
-    prospectsPins: {
+    prospectsSearch: {
         parameters: {
-            query?: {
-                /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. Example: `-105.1,39.6,-104.8,39.9`. */
-                bbox?: string;
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "filter": {
+                 *         "status": "New",
+                 *         "polygon": [
+                 *           [
+                 *             -105.1,
+                 *             39.6
+                 *           ],
+                 *           [
+                 *             -104.8,
+                 *             39.6
+                 *           ],
+                 *           [
+                 *             -104.8,
+                 *             39.9
+                 *           ]
+                 *         ]
+                 *       },
+                 *       "page": 1,
+                 *       "pageSize": 50
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProspectSearch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1030,
+                     *           "name": "Maria Alvarez",
+                     *           "phoneNumber": "+1 303 555 0142",
+                     *           "secondaryPhoneNumber": null,
+                     *           "emailAddress": null,
+                     *           "lat": 39.7392,
+                     *           "lng": -104.9903,
+                     *           "source": "door",
+                     *           "sourceId": null,
+                     *           "sourceCreatedAt": null,
+                     *           "customFieldData": {
+                     *             "roofAge": 14,
+                     *             "insured": true
+                     *           },
+                     *           "createdAt": "2026-06-01T15:04:05.678Z",
+                     *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *           "address": {
+                     *             "id": 1026,
+                     *             "address1": "1437 Bannock St",
+                     *             "address2": null,
+                     *             "city": "Denver",
+                     *             "state": "CO",
+                     *             "zip": "80202",
+                     *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                     *           },
+                     *           "currentStatus": {
+                     *             "id": 1024,
+                     *             "value": "Interested",
+                     *             "color": "#10B981"
+                     *           },
+                     *           "assignedTo": {
+                     *             "id": 7,
+                     *             "firstName": "Ravi",
+                     *             "lastName": "Rep",
+                     *             "email": "ravi@example.com"
+                     *           },
+                     *           "tags": [
+                     *             {
+                     *               "tag": {
+                     *                 "id": 1025,
+                     *                 "value": "Hail damage",
+                     *                 "color": "#DC2626"
+                     *               }
+                     *             }
+                     *           ],
+                     *           "appointments": [
+                     *             {
+                     *               "id": 1029,
+                     *               "prospectId": 1030,
+                     *               "title": "Roof inspection",
+                     *               "startAt": "2026-06-02T15:00:00.000Z",
+                     *               "endAt": "2026-06-02T16:00:00.000Z",
+                     *               "allDay": false,
+                     *               "status": "scheduled",
+                     *               "location": "1437 Bannock St, Denver",
+                     *               "notes": null,
+                     *               "assignedTo": {
+                     *                 "id": 7,
+                     *                 "firstName": "Ravi",
+                     *                 "lastName": "Rep",
+                     *                 "email": "ravi@example.com"
+                     *               },
+                     *               "createdBy": {
+                     *                 "id": 7,
+                     *                 "firstName": "Ravi",
+                     *                 "lastName": "Rep",
+                     *                 "email": "ravi@example.com"
+                     *               },
+                     *               "createdAt": "2026-06-01T15:04:05.678Z",
+                     *               "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "pageSize": 50
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ProspectPage"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    prospectsClusters: {
+        parameters: {
+            query: {
+                /**
+                 * @description The visible part of the map: `minLng,minLat,maxLng,maxLat` in degrees. Cells at its edge are counted completely. A minLng above the maxLng crosses the antimeridian.
+                 * @example -105.1,39.6,-104.8,39.9
+                 */
+                bbox: string;
                 /** @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day. Example: `2026-06-01`. */
                 dateFrom?: string;
                 /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. Example: `2026-06-30`. */
                 dateTo?: string;
+                /** @description Changed at or after: an ISO 8601 time, or a date for the start of that UTC day. Each change of a prospect counts, its creation included: of its fields, address, status, assignee or tags. Its notes and appointments do not count. Deleted prospects are left out; `GET /api/changes` names them. Example: `2026-06-01T08:00:00Z`. */
+                updatedSince?: string;
                 /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `New,Go Back`. */
                 status?: string;
                 /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. Example: `7,unassigned`. */
@@ -4370,6 +6330,205 @@ export interface operations {
                 city?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
                 search?: string;
+                /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
+                territoryId?: string;
+                /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. Example: `39.739,-104.99`. */
+                near?: string;
+                /** @description The largest distance from `near` in metres. Needs `near`. Example: `500`. */
+                maxMeters?: string;
+                /**
+                 * @description The zoom of the map, from 0 to 22, for tiles of 256 pixels. A cell has 32 pixels. It is larger if the box would have more than 2000 cells.
+                 * @example 10
+                 */
+                zoom: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "type": "cluster",
+                     *           "key": "13/1706/3110",
+                     *           "lat": 39.7391,
+                     *           "lng": -104.9901,
+                     *           "count": 3,
+                     *           "byStatus": [
+                     *             {
+                     *               "statusId": 130,
+                     *               "count": 2
+                     *             },
+                     *             {
+                     *               "statusId": null,
+                     *               "count": 1
+                     *             }
+                     *           ],
+                     *           "bbox": [
+                     *             -104.991,
+                     *             39.7385,
+                     *             -104.9893,
+                     *             39.7396
+                     *           ]
+                     *         },
+                     *         {
+                     *           "type": "pin",
+                     *           "id": 1030,
+                     *           "lat": 39.7392,
+                     *           "lng": -104.9503,
+                     *           "count": 1,
+                     *           "statusColor": "#10B981"
+                     *         }
+                     *       ],
+                     *       "total": 4,
+                     *       "unmapped": 12
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Clusters"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    prospectsTile: {
+        parameters: {
+            query?: {
+                /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. Example: `-105.1,39.6,-104.8,39.9`. */
+                bbox?: string;
+                /** @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day. Example: `2026-06-01`. */
+                dateFrom?: string;
+                /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. Example: `2026-06-30`. */
+                dateTo?: string;
+                /** @description Changed at or after: an ISO 8601 time, or a date for the start of that UTC day. Each change of a prospect counts, its creation included: of its fields, address, status, assignee or tags. Its notes and appointments do not count. Deleted prospects are left out; `GET /api/changes` names them. Example: `2026-06-01T08:00:00Z`. */
+                updatedSince?: string;
+                /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `New,Go Back`. */
+                status?: string;
+                /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. Example: `7,unassigned`. */
+                assignedToUserId?: string;
+                /** @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users. Example: `Ravi Rep`. */
+                rep?: string;
+                /** @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Hail damage`. */
+                tagId?: string;
+                /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
+                city?: string;
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
+                search?: string;
+                /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
+                territoryId?: string;
+                /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. Example: `39.739,-104.99`. */
+                near?: string;
+                /** @description The largest distance from `near` in metres. Needs `near`. Example: `500`. */
+                maxMeters?: string;
+            };
+            header?: {
+                /** @description The `ETag` of the copy that the client has. If the copy is current, the answer is 304 without a body. HTTP caches of phones and browsers send it by themselves. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
+            path: {
+                /**
+                 * @description The zoom, from 0 to 22.
+                 * @example 10
+                 */
+                z: number;
+                /**
+                 * @description The column, from west to east, from 0 to 2^z - 1.
+                 * @example 213
+                 */
+                x: number;
+                /**
+                 * @description The row, from north to south, from 0 to 2^z - 1, followed by `.mvt`.
+                 * @example 388.mvt
+                 */
+                y: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example (bytes of a Protocol Buffers message) */
+                    "application/vnd.mapbox-vector-tile": components["schemas"]["VectorTile"];
+                };
+            };
+            /** @description No Content: the answer would be empty. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not Modified: the copy of the client is current. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    prospectsPins: {
+        parameters: {
+            query?: {
+                /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. Example: `-105.1,39.6,-104.8,39.9`. */
+                bbox?: string;
+                /** @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day. Example: `2026-06-01`. */
+                dateFrom?: string;
+                /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. Example: `2026-06-30`. */
+                dateTo?: string;
+                /** @description Changed at or after: an ISO 8601 time, or a date for the start of that UTC day. Each change of a prospect counts, its creation included: of its fields, address, status, assignee or tags. Its notes and appointments do not count. Deleted prospects are left out; `GET /api/changes` names them. Example: `2026-06-01T08:00:00Z`. */
+                updatedSince?: string;
+                /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `New,Go Back`. */
+                status?: string;
+                /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. Example: `7,unassigned`. */
+                assignedToUserId?: string;
+                /** @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users. Example: `Ravi Rep`. */
+                rep?: string;
+                /** @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Hail damage`. */
+                tagId?: string;
+                /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
+                city?: string;
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
+                search?: string;
+                /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
+                territoryId?: string;
+                /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. Example: `39.739,-104.99`. */
+                near?: string;
+                /** @description The largest distance from `near` in metres. Needs `near`. Example: `500`. */
+                maxMeters?: string;
             };
             header?: {
                 /** @description The `ETag` of the copy that the client has. If the copy is current, the answer is 304 without a body. HTTP caches of phones and browsers send it by themselves. */
@@ -4428,6 +6587,8 @@ export interface operations {
                 dateFrom?: string;
                 /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. Example: `2026-06-30`. */
                 dateTo?: string;
+                /** @description Changed at or after: an ISO 8601 time, or a date for the start of that UTC day. Each change of a prospect counts, its creation included: of its fields, address, status, assignee or tags. Its notes and appointments do not count. Deleted prospects are left out; `GET /api/changes` names them. Example: `2026-06-01T08:00:00Z`. */
+                updatedSince?: string;
                 /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `New,Go Back`. */
                 status?: string;
                 /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. Example: `7,unassigned`. */
@@ -4440,6 +6601,12 @@ export interface operations {
                 city?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
                 search?: string;
+                /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
+                territoryId?: string;
+                /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. Example: `39.739,-104.99`. */
+                near?: string;
+                /** @description The largest distance from `near` in metres. Needs `near`. Example: `500`. */
+                maxMeters?: string;
             };
             header?: never;
             path?: never;
@@ -5046,6 +7213,7 @@ export interface operations {
                      *       "notes": [
                      *         {
                      *           "id": 1028,
+                     *           "prospectId": 1030,
                      *           "body": "Wants a quote after the hail season.",
                      *           "createdBy": {
                      *             "id": 7,
@@ -5600,325 +7768,6 @@ export interface operations {
             504: components["responses"]["Problem504"];
         };
     };
-    territoriesList: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example [
-                     *       {
-                     *         "id": 1027,
-                     *         "name": "Capitol Hill",
-                     *         "polygon": [
-                     *           [
-                     *             -104.987,
-                     *             39.74
-                     *           ],
-                     *           [
-                     *             -104.973,
-                     *             39.74
-                     *           ],
-                     *           [
-                     *             -104.973,
-                     *             39.727
-                     *           ]
-                     *         ],
-                     *         "totalProperties": 410,
-                     *         "assignedToUserId": 7,
-                     *         "companyId": 3,
-                     *         "createdAt": "2026-06-01T15:04:05.678Z",
-                     *         "updatedAt": "2026-06-01T15:04:05.678Z"
-                     *       }
-                     *     ]
-                     */
-                    "application/json": components["schemas"]["TerritoryList"];
-                };
-            };
-            400: components["responses"]["Problem400"];
-            401: components["responses"]["Problem401"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
-            502: components["responses"]["Problem502"];
-            503: components["responses"]["Problem503"];
-            504: components["responses"]["Problem504"];
-        };
-    };
-    territoriesCreate: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "Capitol Hill",
-                 *       "polygon": [
-                 *         [
-                 *           -104.987,
-                 *           39.74
-                 *         ],
-                 *         [
-                 *           -104.973,
-                 *           39.74
-                 *         ],
-                 *         [
-                 *           -104.973,
-                 *           39.727
-                 *         ],
-                 *         [
-                 *           -104.987,
-                 *           39.727
-                 *         ]
-                 *       ],
-                 *       "totalProperties": 410,
-                 *       "assignedToUserId": 139
-                 *     }
-                 */
-                "application/json": components["schemas"]["NewTerritory"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Location: components["headers"]["Location"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": 1027,
-                     *       "name": "Capitol Hill",
-                     *       "polygon": [
-                     *         [
-                     *           -104.987,
-                     *           39.74
-                     *         ],
-                     *         [
-                     *           -104.973,
-                     *           39.74
-                     *         ],
-                     *         [
-                     *           -104.973,
-                     *           39.727
-                     *         ]
-                     *       ],
-                     *       "totalProperties": 410,
-                     *       "assignedToUserId": 7,
-                     *       "companyId": 3,
-                     *       "createdAt": "2026-06-01T15:04:05.678Z",
-                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Territory"];
-                };
-            };
-            400: components["responses"]["Problem400"];
-            401: components["responses"]["Problem401"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            415: components["responses"]["Problem415"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
-            502: components["responses"]["Problem502"];
-            503: components["responses"]["Problem503"];
-            504: components["responses"]["Problem504"];
-        };
-    };
-    territoriesGet: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description Id of the record.
-                 * @example 910
-                 */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": 1027,
-                     *       "name": "Capitol Hill",
-                     *       "polygon": [
-                     *         [
-                     *           -104.987,
-                     *           39.74
-                     *         ],
-                     *         [
-                     *           -104.973,
-                     *           39.74
-                     *         ],
-                     *         [
-                     *           -104.973,
-                     *           39.727
-                     *         ]
-                     *       ],
-                     *       "totalProperties": 410,
-                     *       "assignedToUserId": 7,
-                     *       "companyId": 3,
-                     *       "createdAt": "2026-06-01T15:04:05.678Z",
-                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Territory"];
-                };
-            };
-            400: components["responses"]["Problem400"];
-            401: components["responses"]["Problem401"];
-            404: components["responses"]["Problem404"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
-            502: components["responses"]["Problem502"];
-            503: components["responses"]["Problem503"];
-            504: components["responses"]["Problem504"];
-        };
-    };
-    territoriesDelete: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description Id of the record.
-                 * @example 910
-                 */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": 1030
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Deleted"];
-                };
-            };
-            400: components["responses"]["Problem400"];
-            401: components["responses"]["Problem401"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
-            502: components["responses"]["Problem502"];
-            503: components["responses"]["Problem503"];
-            504: components["responses"]["Problem504"];
-        };
-    };
-    territoriesUpdate: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description Id of the record.
-                 * @example 910
-                 */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "assignedToUserId": null
-                 *     }
-                 */
-                "application/json": components["schemas"]["TerritoryPatch"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": 1027,
-                     *       "name": "Capitol Hill",
-                     *       "polygon": [
-                     *         [
-                     *           -104.987,
-                     *           39.74
-                     *         ],
-                     *         [
-                     *           -104.973,
-                     *           39.74
-                     *         ],
-                     *         [
-                     *           -104.973,
-                     *           39.727
-                     *         ]
-                     *       ],
-                     *       "totalProperties": 410,
-                     *       "assignedToUserId": 7,
-                     *       "companyId": 3,
-                     *       "createdAt": "2026-06-01T15:04:05.678Z",
-                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Territory"];
-                };
-            };
-            400: components["responses"]["Problem400"];
-            401: components["responses"]["Problem401"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            415: components["responses"]["Problem415"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
-            502: components["responses"]["Problem502"];
-            503: components["responses"]["Problem503"];
-            504: components["responses"]["Problem504"];
-        };
-    };
     notesList: {
         parameters: {
             query?: never;
@@ -5945,6 +7794,7 @@ export interface operations {
                      * @example [
                      *       {
                      *         "id": 1028,
+                     *         "prospectId": 1030,
                      *         "body": "Wants a quote after the hail season.",
                      *         "createdBy": {
                      *           "id": 7,
@@ -6009,6 +7859,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "id": 1028,
+                     *       "prospectId": 1030,
                      *       "body": "Wants a quote after the hail season.",
                      *       "createdBy": {
                      *         "id": 7,
@@ -6062,6 +7913,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "id": 1028,
+                     *       "prospectId": 1030,
                      *       "body": "Wants a quote after the hail season.",
                      *       "createdBy": {
                      *         "id": 7,
@@ -6161,6 +8013,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "id": 1028,
+                     *       "prospectId": 1030,
                      *       "body": "Wants a quote after the hail season.",
                      *       "createdBy": {
                      *         "id": 7,
@@ -6600,6 +8453,1948 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    territoriesList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 1027,
+                     *         "name": "Capitol Hill",
+                     *         "polygon": [
+                     *           [
+                     *             -104.987,
+                     *             39.74
+                     *           ],
+                     *           [
+                     *             -104.973,
+                     *             39.74
+                     *           ],
+                     *           [
+                     *             -104.973,
+                     *             39.727
+                     *           ]
+                     *         ],
+                     *         "totalProperties": 410,
+                     *         "assignedToUserId": 7,
+                     *         "companyId": 3,
+                     *         "createdAt": "2026-06-01T15:04:05.678Z",
+                     *         "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["TerritoryList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    territoriesCreate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Capitol Hill",
+                 *       "polygon": [
+                 *         [
+                 *           -104.987,
+                 *           39.74
+                 *         ],
+                 *         [
+                 *           -104.973,
+                 *           39.74
+                 *         ],
+                 *         [
+                 *           -104.973,
+                 *           39.727
+                 *         ],
+                 *         [
+                 *           -104.987,
+                 *           39.727
+                 *         ]
+                 *       ],
+                 *       "totalProperties": 410,
+                 *       "assignedToUserId": 139
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewTerritory"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1027,
+                     *       "name": "Capitol Hill",
+                     *       "polygon": [
+                     *         [
+                     *           -104.987,
+                     *           39.74
+                     *         ],
+                     *         [
+                     *           -104.973,
+                     *           39.74
+                     *         ],
+                     *         [
+                     *           -104.973,
+                     *           39.727
+                     *         ]
+                     *       ],
+                     *       "totalProperties": 410,
+                     *       "assignedToUserId": 7,
+                     *       "companyId": 3,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Territory"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    territoriesGeojson: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "FeatureCollection",
+                     *       "features": [
+                     *         {
+                     *           "type": "Feature",
+                     *           "id": 1027,
+                     *           "geometry": {
+                     *             "type": "Polygon",
+                     *             "coordinates": [
+                     *               [
+                     *                 [
+                     *                   -104.987,
+                     *                   39.74
+                     *                 ],
+                     *                 [
+                     *                   -104.973,
+                     *                   39.727
+                     *                 ],
+                     *                 [
+                     *                   -104.973,
+                     *                   39.74
+                     *                 ],
+                     *                 [
+                     *                   -104.987,
+                     *                   39.74
+                     *                 ]
+                     *               ]
+                     *             ]
+                     *           },
+                     *           "properties": {
+                     *             "name": "Capitol Hill",
+                     *             "totalProperties": 410,
+                     *             "assignedToUserId": 7,
+                     *             "companyId": 3,
+                     *             "createdAt": "2026-06-01T15:04:05.678Z",
+                     *             "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/geo+json": components["schemas"]["TerritoryCollection"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    territoriesImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "FeatureCollection",
+                 *       "features": [
+                 *         {
+                 *           "type": "Feature",
+                 *           "geometry": {
+                 *             "type": "Polygon",
+                 *             "coordinates": [
+                 *               [
+                 *                 [
+                 *                   -104.987,
+                 *                   39.727
+                 *                 ],
+                 *                 [
+                 *                   -104.973,
+                 *                   39.727
+                 *                 ],
+                 *                 [
+                 *                   -104.973,
+                 *                   39.74
+                 *                 ],
+                 *                 [
+                 *                   -104.987,
+                 *                   39.727
+                 *                 ]
+                 *               ]
+                 *             ]
+                 *           },
+                 *           "properties": {
+                 *             "name": "Capitol Hill",
+                 *             "totalProperties": 410
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewTerritories"];
+                /**
+                 * @example {
+                 *       "type": "FeatureCollection",
+                 *       "features": [
+                 *         {
+                 *           "type": "Feature",
+                 *           "geometry": {
+                 *             "type": "Polygon",
+                 *             "coordinates": [
+                 *               [
+                 *                 [
+                 *                   -104.987,
+                 *                   39.727
+                 *                 ],
+                 *                 [
+                 *                   -104.973,
+                 *                   39.727
+                 *                 ],
+                 *                 [
+                 *                   -104.973,
+                 *                   39.74
+                 *                 ],
+                 *                 [
+                 *                   -104.987,
+                 *                   39.727
+                 *                 ]
+                 *               ]
+                 *             ]
+                 *           },
+                 *           "properties": {
+                 *             "name": "Capitol Hill",
+                 *             "totalProperties": 410
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/geo+json": components["schemas"]["NewTerritories"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created": 1,
+                     *       "skipped": 0,
+                     *       "failed": 1,
+                     *       "results": [
+                     *         {
+                     *           "index": 0,
+                     *           "outcome": "created",
+                     *           "id": 1027,
+                     *           "code": null,
+                     *           "detail": null
+                     *         },
+                     *         {
+                     *           "index": 1,
+                     *           "outcome": "failed",
+                     *           "id": null,
+                     *           "code": "unsupported_geometry",
+                     *           "detail": "geometry: has holes, and a territory has one ring"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TerritoryImport"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    territoriesTile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the copy that the client has. If the copy is current, the answer is 304 without a body. HTTP caches of phones and browsers send it by themselves. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
+            path: {
+                /**
+                 * @description The zoom, from 0 to 22.
+                 * @example 10
+                 */
+                z: number;
+                /**
+                 * @description The column, from west to east, from 0 to 2^z - 1.
+                 * @example 213
+                 */
+                x: number;
+                /**
+                 * @description The row, from north to south, from 0 to 2^z - 1, followed by `.mvt`.
+                 * @example 388.mvt
+                 */
+                y: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example (bytes of a Protocol Buffers message) */
+                    "application/vnd.mapbox-vector-tile": components["schemas"]["VectorTile"];
+                };
+            };
+            /** @description No Content: the answer would be empty. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not Modified: the copy of the client is current. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    territoriesGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 910
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1027,
+                     *       "name": "Capitol Hill",
+                     *       "polygon": [
+                     *         [
+                     *           -104.987,
+                     *           39.74
+                     *         ],
+                     *         [
+                     *           -104.973,
+                     *           39.74
+                     *         ],
+                     *         [
+                     *           -104.973,
+                     *           39.727
+                     *         ]
+                     *       ],
+                     *       "totalProperties": 410,
+                     *       "assignedToUserId": 7,
+                     *       "companyId": 3,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Territory"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    territoriesDelete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 910
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1030
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    territoriesUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 910
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "assignedToUserId": null
+                 *     }
+                 */
+                "application/json": components["schemas"]["TerritoryPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1027,
+                     *       "name": "Capitol Hill",
+                     *       "polygon": [
+                     *         [
+                     *           -104.987,
+                     *           39.74
+                     *         ],
+                     *         [
+                     *           -104.973,
+                     *           39.74
+                     *         ],
+                     *         [
+                     *           -104.973,
+                     *           39.727
+                     *         ]
+                     *       ],
+                     *       "totalProperties": 410,
+                     *       "assignedToUserId": 7,
+                     *       "companyId": 3,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Territory"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    territoriesStats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 910
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "total": 412,
+                     *       "byStatus": [
+                     *         {
+                     *           "status": {
+                     *             "id": 1024,
+                     *             "value": "Interested",
+                     *             "color": "#10B981"
+                     *           },
+                     *           "count": 400
+                     *         },
+                     *         {
+                     *           "status": null,
+                     *           "count": 12
+                     *         }
+                     *       ],
+                     *       "byAssignee": [
+                     *         {
+                     *           "user": {
+                     *             "id": 7,
+                     *             "firstName": "Ravi",
+                     *             "lastName": "Rep",
+                     *             "email": "ravi@example.com"
+                     *           },
+                     *           "count": 410
+                     *         },
+                     *         {
+                     *           "user": null,
+                     *           "count": 2
+                     *         }
+                     *       ],
+                     *       "untouchedDays": 12
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TerritoryStats"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    territoriesRuns: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 910
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "mode": "assign",
+                 *       "toUserId": 139,
+                 *       "expectedCount": 240
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewRun"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "count": 240,
+                     *       "samples": [
+                     *         {
+                     *           "id": 1030,
+                     *           "name": "Maria Alvarez",
+                     *           "phoneNumber": "+1 303 555 0142",
+                     *           "secondaryPhoneNumber": null,
+                     *           "emailAddress": null,
+                     *           "lat": 39.7392,
+                     *           "lng": -104.9903,
+                     *           "source": "door",
+                     *           "sourceId": null,
+                     *           "sourceCreatedAt": null,
+                     *           "customFieldData": {
+                     *             "roofAge": 14,
+                     *             "insured": true
+                     *           },
+                     *           "createdAt": "2026-06-01T15:04:05.678Z",
+                     *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *           "address": {
+                     *             "id": 1026,
+                     *             "address1": "1437 Bannock St",
+                     *             "address2": null,
+                     *             "city": "Denver",
+                     *             "state": "CO",
+                     *             "zip": "80202",
+                     *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                     *           },
+                     *           "currentStatus": {
+                     *             "id": 1024,
+                     *             "value": "Interested",
+                     *             "color": "#10B981"
+                     *           },
+                     *           "assignedTo": {
+                     *             "id": 7,
+                     *             "firstName": "Ravi",
+                     *             "lastName": "Rep",
+                     *             "email": "ravi@example.com"
+                     *           },
+                     *           "tags": [
+                     *             {
+                     *               "tag": {
+                     *                 "id": 1025,
+                     *                 "value": "Hail damage",
+                     *                 "color": "#DC2626"
+                     *               }
+                     *             }
+                     *           ],
+                     *           "appointments": [
+                     *             {
+                     *               "id": 1029,
+                     *               "prospectId": 1030,
+                     *               "title": "Roof inspection",
+                     *               "startAt": "2026-06-02T15:00:00.000Z",
+                     *               "endAt": "2026-06-02T16:00:00.000Z",
+                     *               "allDay": false,
+                     *               "status": "scheduled",
+                     *               "location": "1437 Bannock St, Denver",
+                     *               "notes": null,
+                     *               "assignedTo": {
+                     *                 "id": 7,
+                     *                 "firstName": "Ravi",
+                     *                 "lastName": "Rep",
+                     *                 "email": "ravi@example.com"
+                     *               },
+                     *               "createdBy": {
+                     *                 "id": 7,
+                     *                 "firstName": "Ravi",
+                     *                 "lastName": "Rep",
+                     *                 "email": "ravi@example.com"
+                     *               },
+                     *               "createdAt": "2026-06-01T15:04:05.678Z",
+                     *               "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BulkDryRun"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1033,
+                     *       "kind": "territory_run",
+                     *       "state": "queued",
+                     *       "total": 240,
+                     *       "changed": 0,
+                     *       "unchanged": 0,
+                     *       "skipped": 0,
+                     *       "failed": 0,
+                     *       "unprocessed": 240,
+                     *       "events": "summary",
+                     *       "territoryId": 1027,
+                     *       "undoes": null,
+                     *       "undoneBy": null,
+                     *       "failure": null,
+                     *       "createdBy": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "undoableUntil": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    prospectsBulk: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "filter": {
+                 *         "status": "New"
+                 *       },
+                 *       "action": {
+                 *         "set": {
+                 *           "assignedToUserId": 139
+                 *         }
+                 *       },
+                 *       "expectedCount": 240
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewBulk"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "count": 240,
+                     *       "samples": [
+                     *         {
+                     *           "id": 1030,
+                     *           "name": "Maria Alvarez",
+                     *           "phoneNumber": "+1 303 555 0142",
+                     *           "secondaryPhoneNumber": null,
+                     *           "emailAddress": null,
+                     *           "lat": 39.7392,
+                     *           "lng": -104.9903,
+                     *           "source": "door",
+                     *           "sourceId": null,
+                     *           "sourceCreatedAt": null,
+                     *           "customFieldData": {
+                     *             "roofAge": 14,
+                     *             "insured": true
+                     *           },
+                     *           "createdAt": "2026-06-01T15:04:05.678Z",
+                     *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *           "address": {
+                     *             "id": 1026,
+                     *             "address1": "1437 Bannock St",
+                     *             "address2": null,
+                     *             "city": "Denver",
+                     *             "state": "CO",
+                     *             "zip": "80202",
+                     *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                     *           },
+                     *           "currentStatus": {
+                     *             "id": 1024,
+                     *             "value": "Interested",
+                     *             "color": "#10B981"
+                     *           },
+                     *           "assignedTo": {
+                     *             "id": 7,
+                     *             "firstName": "Ravi",
+                     *             "lastName": "Rep",
+                     *             "email": "ravi@example.com"
+                     *           },
+                     *           "tags": [
+                     *             {
+                     *               "tag": {
+                     *                 "id": 1025,
+                     *                 "value": "Hail damage",
+                     *                 "color": "#DC2626"
+                     *               }
+                     *             }
+                     *           ],
+                     *           "appointments": [
+                     *             {
+                     *               "id": 1029,
+                     *               "prospectId": 1030,
+                     *               "title": "Roof inspection",
+                     *               "startAt": "2026-06-02T15:00:00.000Z",
+                     *               "endAt": "2026-06-02T16:00:00.000Z",
+                     *               "allDay": false,
+                     *               "status": "scheduled",
+                     *               "location": "1437 Bannock St, Denver",
+                     *               "notes": null,
+                     *               "assignedTo": {
+                     *                 "id": 7,
+                     *                 "firstName": "Ravi",
+                     *                 "lastName": "Rep",
+                     *                 "email": "ravi@example.com"
+                     *               },
+                     *               "createdBy": {
+                     *                 "id": 7,
+                     *                 "firstName": "Ravi",
+                     *                 "lastName": "Rep",
+                     *                 "email": "ravi@example.com"
+                     *               },
+                     *               "createdAt": "2026-06-01T15:04:05.678Z",
+                     *               "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BulkDryRun"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1033,
+                     *       "kind": "prospect_bulk",
+                     *       "state": "queued",
+                     *       "total": 240,
+                     *       "changed": 0,
+                     *       "unchanged": 0,
+                     *       "skipped": 0,
+                     *       "failed": 0,
+                     *       "unprocessed": 240,
+                     *       "events": "summary",
+                     *       "territoryId": null,
+                     *       "undoes": null,
+                     *       "undoneBy": null,
+                     *       "failure": null,
+                     *       "createdBy": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "undoableUntil": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    jobsList: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the previous page. Example: `2026-06-01T15:04:05.678Z#0000000000001033`. */
+                cursor?: string;
+                /** @description A larger value counts as 500. Example: `100`. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1033,
+                     *           "kind": "prospect_bulk",
+                     *           "state": "completed",
+                     *           "total": 240,
+                     *           "changed": 229,
+                     *           "unchanged": 10,
+                     *           "skipped": 1,
+                     *           "failed": 0,
+                     *           "unprocessed": 0,
+                     *           "events": "summary",
+                     *           "territoryId": null,
+                     *           "undoes": null,
+                     *           "undoneBy": null,
+                     *           "failure": null,
+                     *           "createdBy": {
+                     *             "id": 7,
+                     *             "firstName": "Ravi",
+                     *             "lastName": "Rep",
+                     *             "email": "ravi@example.com"
+                     *           },
+                     *           "createdAt": "2026-06-01T15:04:05.678Z",
+                     *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *           "undoableUntil": "2026-07-01T15:04:05.678Z"
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JobPage"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    jobsGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1033,
+                     *       "kind": "prospect_bulk",
+                     *       "state": "completed",
+                     *       "total": 240,
+                     *       "changed": 229,
+                     *       "unchanged": 10,
+                     *       "skipped": 1,
+                     *       "failed": 0,
+                     *       "unprocessed": 0,
+                     *       "events": "summary",
+                     *       "territoryId": null,
+                     *       "undoes": null,
+                     *       "undoneBy": null,
+                     *       "failure": null,
+                     *       "createdBy": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "undoableUntil": "2026-07-01T15:04:05.678Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    jobsResults: {
+        parameters: {
+            query?: {
+                /** @description Only records with this outcome. Example: `failed`. */
+                outcome?: "changed" | "unchanged" | "skipped" | "failed" | "unprocessed";
+                /** @description `nextCursor` of the previous page. Example: `0.50`. */
+                cursor?: string;
+                /** @description A larger value counts as 500. Example: `100`. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1030,
+                     *           "outcome": "skipped",
+                     *           "code": "not_found",
+                     *           "detail": null
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JobResultPage"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    jobsResultsNdjson: {
+        parameters: {
+            query?: {
+                /** @description Only records with this outcome. Example: `failed`. */
+                outcome?: "changed" | "unchanged" | "skipped" | "failed" | "unprocessed";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Disposition": components["headers"]["Content-Disposition"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {"id":1030,"outcome":"skipped","code":"not_found","detail":null} */
+                    "application/x-ndjson": components["schemas"]["NdjsonFile"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    jobsResultsCsv: {
+        parameters: {
+            query?: {
+                /** @description Only records with this outcome. Example: `failed`. */
+                outcome?: "changed" | "unchanged" | "skipped" | "failed" | "unprocessed";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Disposition": components["headers"]["Content-Disposition"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example id,outcome,code,detail
+                     *     1030,skipped,not_found,
+                     */
+                    "text/csv": components["schemas"]["CsvFile"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    importsUndo: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "events": "summary"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewUndo"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1033,
+                     *       "kind": "prospect_bulk",
+                     *       "state": "completed",
+                     *       "total": 240,
+                     *       "changed": 229,
+                     *       "unchanged": 10,
+                     *       "skipped": 1,
+                     *       "failed": 0,
+                     *       "unprocessed": 0,
+                     *       "events": "summary",
+                     *       "territoryId": null,
+                     *       "undoes": null,
+                     *       "undoneBy": null,
+                     *       "failure": null,
+                     *       "createdBy": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "undoableUntil": "2026-07-01T15:04:05.678Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    jobsPause: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1033,
+                     *       "kind": "prospect_bulk",
+                     *       "state": "paused",
+                     *       "total": 240,
+                     *       "changed": 100,
+                     *       "unchanged": 0,
+                     *       "skipped": 0,
+                     *       "failed": 0,
+                     *       "unprocessed": 140,
+                     *       "events": "summary",
+                     *       "territoryId": null,
+                     *       "undoes": null,
+                     *       "undoneBy": null,
+                     *       "failure": null,
+                     *       "createdBy": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "undoableUntil": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    jobsResume: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1033,
+                     *       "kind": "prospect_bulk",
+                     *       "state": "queued",
+                     *       "total": 240,
+                     *       "changed": 100,
+                     *       "unchanged": 0,
+                     *       "skipped": 0,
+                     *       "failed": 0,
+                     *       "unprocessed": 140,
+                     *       "events": "summary",
+                     *       "territoryId": null,
+                     *       "undoes": null,
+                     *       "undoneBy": null,
+                     *       "failure": null,
+                     *       "createdBy": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "undoableUntil": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    jobsCancel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1033,
+                     *       "kind": "prospect_bulk",
+                     *       "state": "cancelled",
+                     *       "total": 240,
+                     *       "changed": 100,
+                     *       "unchanged": 0,
+                     *       "skipped": 0,
+                     *       "failed": 0,
+                     *       "unprocessed": 140,
+                     *       "events": "summary",
+                     *       "territoryId": null,
+                     *       "undoes": null,
+                     *       "undoneBy": null,
+                     *       "failure": null,
+                     *       "createdBy": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "undoableUntil": "2026-07-01T15:04:05.678Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    jobsUndo: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "events": "summary"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewUndo"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1034,
+                     *       "kind": "undo",
+                     *       "state": "queued",
+                     *       "total": 229,
+                     *       "changed": 0,
+                     *       "unchanged": 0,
+                     *       "skipped": 0,
+                     *       "failed": 0,
+                     *       "unprocessed": 229,
+                     *       "events": "summary",
+                     *       "territoryId": null,
+                     *       "undoes": 1033,
+                     *       "undoneBy": null,
+                     *       "failure": null,
+                     *       "createdBy": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "undoableUntil": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    reportsActivity: {
+        parameters: {
+            query: {
+                /**
+                 * @description The first instant: an ISO 8601 time, or a date for the beginning of that day in `timezone`. A time without an offset is UTC.
+                 * @example 2026-06-01
+                 */
+                from: string;
+                /**
+                 * @description The last instant: an ISO 8601 time, or a date for the end of that day in `timezone`. At most 366 days after `from`.
+                 * @example 2026-06-07
+                 */
+                to: string;
+                /**
+                 * @description `status`: a status change belongs to its new status, and a new prospect to its first status; notes and appointments belong to no status. `territory`: by the territories in which the prospects are now.
+                 * @example user
+                 */
+                groupBy: "user" | "status" | "day" | "territory";
+                /** @description The time zone of days, by its IANA name. Default: UTC. Example: `America/Denver`. */
+                timezone?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-06-01T00:00:00.000Z",
+                     *       "to": "2026-06-07T23:59:59.999Z",
+                     *       "groupBy": "user",
+                     *       "timezone": "UTC",
+                     *       "countedSince": null,
+                     *       "totals": {
+                     *         "statusChanges": 41,
+                     *         "notes": 12,
+                     *         "appointments": 3,
+                     *         "creations": 9
+                     *       },
+                     *       "items": [
+                     *         {
+                     *           "user": {
+                     *             "id": 7,
+                     *             "firstName": "Ravi",
+                     *             "lastName": "Rep",
+                     *             "email": "ravi@example.com"
+                     *           },
+                     *           "statusChanges": 41,
+                     *           "notes": 12,
+                     *           "appointments": 3,
+                     *           "creations": 9
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ActivityReport"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    syncOperations: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "deviceId": "8d0a6e5e-tablet",
+                 *       "operations": [
+                 *         {
+                 *           "opId": "0b9b1a52-6f3c-4c56-9a9e-0f5b7c1f8a01",
+                 *           "type": "prospect.create",
+                 *           "clientRecordId": "5f0c2c1e-3f0a-4d53-8a52-7e3f1f7f0c11",
+                 *           "fields": {
+                 *             "name": "Maria Alvarez",
+                 *             "lat": 39.7392,
+                 *             "lng": -104.9903
+                 *           }
+                 *         },
+                 *         {
+                 *           "opId": "0b9b1a52-6f3c-4c56-9a9e-0f5b7c1f8a02",
+                 *           "type": "note.create",
+                 *           "clientRecordId": "5f0c2c1e-3f0a-4d53-8a52-7e3f1f7f0c11",
+                 *           "fields": {
+                 *             "body": "Wants a quote after the hail season."
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["SyncOperations"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "opId": "0b9b1a52-6f3c-4c56-9a9e-0f5b7c1f8a01",
+                     *           "outcome": "applied",
+                     *           "id": 1030,
+                     *           "version": 1
+                     *         },
+                     *         {
+                     *           "opId": "0b9b1a52-6f3c-4c56-9a9e-0f5b7c1f8a02",
+                     *           "outcome": "applied",
+                     *           "id": 1028,
+                     *           "version": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SyncOperationResults"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    syncChanges: {
+        parameters: {
+            query?: {
+                /** @description Comma-separated: prospects, notes, appointments, territories, statuses, tags, users. The default is all of them. With a cursor, the types of the cursor. Example: `prospects,notes`. */
+                types?: string;
+                /** @description Maximum number of items. A page may have fewer, even none, while `hasMore` is true. Example: `500`. */
+                limit?: number;
+                /** @description The cursor of the last page. Leave it out to begin with a snapshot. Example: `AV8kQ0mV2pQmZ2h0`. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "phase": "changes",
+                     *       "items": [
+                     *         {
+                     *           "type": "prospects",
+                     *           "id": 1030,
+                     *           "version": 4,
+                     *           "op": "upsert",
+                     *           "data": {
+                     *             "id": 1030,
+                     *             "name": "Maria Alvarez",
+                     *             "phoneNumber": "+1 303 555 0142",
+                     *             "secondaryPhoneNumber": null,
+                     *             "emailAddress": null,
+                     *             "lat": 39.7392,
+                     *             "lng": -104.9903,
+                     *             "source": "door",
+                     *             "sourceId": null,
+                     *             "sourceCreatedAt": null,
+                     *             "customFieldData": {
+                     *               "roofAge": 14,
+                     *               "insured": true
+                     *             },
+                     *             "createdAt": "2026-06-01T15:04:05.678Z",
+                     *             "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *             "address": {
+                     *               "id": 1026,
+                     *               "address1": "1437 Bannock St",
+                     *               "address2": null,
+                     *               "city": "Denver",
+                     *               "state": "CO",
+                     *               "zip": "80202",
+                     *               "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                     *             },
+                     *             "currentStatus": {
+                     *               "id": 1024,
+                     *               "value": "Interested",
+                     *               "color": "#10B981"
+                     *             },
+                     *             "assignedTo": {
+                     *               "id": 7,
+                     *               "firstName": "Ravi",
+                     *               "lastName": "Rep",
+                     *               "email": "ravi@example.com"
+                     *             },
+                     *             "tags": [
+                     *               {
+                     *                 "tag": {
+                     *                   "id": 1025,
+                     *                   "value": "Hail damage",
+                     *                   "color": "#DC2626"
+                     *                 }
+                     *               }
+                     *             ],
+                     *             "appointments": [
+                     *               {
+                     *                 "id": 1029,
+                     *                 "prospectId": 1030,
+                     *                 "title": "Roof inspection",
+                     *                 "startAt": "2026-06-02T15:00:00.000Z",
+                     *                 "endAt": "2026-06-02T16:00:00.000Z",
+                     *                 "allDay": false,
+                     *                 "status": "scheduled",
+                     *                 "location": "1437 Bannock St, Denver",
+                     *                 "notes": null,
+                     *                 "assignedTo": {
+                     *                   "id": 7,
+                     *                   "firstName": "Ravi",
+                     *                   "lastName": "Rep",
+                     *                   "email": "ravi@example.com"
+                     *                 },
+                     *                 "createdBy": {
+                     *                   "id": 7,
+                     *                   "firstName": "Ravi",
+                     *                   "lastName": "Rep",
+                     *                   "email": "ravi@example.com"
+                     *                 },
+                     *                 "createdAt": "2026-06-01T15:04:05.678Z",
+                     *                 "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *               }
+                     *             ]
+                     *           }
+                     *         },
+                     *         {
+                     *           "type": "prospects",
+                     *           "id": 1031,
+                     *           "version": 2,
+                     *           "op": "remove",
+                     *           "reason": "hidden"
+                     *         }
+                     *       ],
+                     *       "cursor": "AV8kQ0mV2pQmZ2h0",
+                     *       "hasMore": false
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ChangesPage"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            410: components["responses"]["Problem410"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];

@@ -9,7 +9,7 @@ export const handler = streamFile(
   {
     summary: "Export prospects as CSV",
     description:
-      "Accepts the filters of the list and streams every match in list order, gzipped if the client accepts it. Lines end in CRLF, and the first one is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. The export selects its prospects when it begins and then reads them in batches of 500. A prospect that changes meanwhile appears as it is when its batch is read. If an error occurs while streaming, the connection breaks, so a client can notice an incomplete file.",
+      "Accepts the filters of the list and streams every match in list order, gzipped if the client accepts it. The first line is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. A prospect that changes during the export appears as it was before or after the change. If an error occurs, the connection breaks, so a client can notice an incomplete file.",
     tag: "Prospects",
     allow: "everyone",
     query: ProspectFilter,

@@ -2,13 +2,14 @@
 import { identityProvider } from "#shared/auth/user-pool.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
+import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
 import { disableOrWithdraw } from "#shared/reference/change-user.ts";
 
 export const handler = endpoint(
   {
     summary: "Disable a user",
     description:
-      "Within a minute the service refuses every token of the user. Prospects and territories do not change. A pending invitation is withdrawn: the identity provider deletes the user, and the e-mail address can be invited again.",
+      "Within a minute the service refuses every token of the user. The user's running job stops before the answer. Prospects and territories do not change. A pending invitation is withdrawn: the identity provider deletes the user, and the e-mail address can be invited again.",
     tag: "Users",
     allow: "admin",
     path: IdPath,
@@ -16,7 +17,12 @@ export const handler = endpoint(
     response: Deleted,
   },
   async ({ context, caller, path }) => {
-    await disableOrWithdraw(context, identityProvider(), caller, path.id);
+    try {
+      await disableOrWithdraw(context, identityProvider(), caller, path.id);
+    } finally {
+      // A repeated request waits too, although the user is disabled already.
+      await untilJobsHaveRights(context, caller.companyId, path.id);
+    }
     return { id: path.id };
   },
 );

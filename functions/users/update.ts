@@ -2,6 +2,7 @@
 import { identityProvider } from "#shared/auth/user-pool.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
 import { changeUser } from "#shared/reference/change-user.ts";
 import { presentUser } from "#shared/reference/invite.ts";
 import { User, UserPatch } from "#shared/reference/user.ts";
@@ -10,7 +11,7 @@ export const handler = endpoint(
   {
     summary: "Change a user",
     description:
-      "Only sent fields change. New rights take effect within a minute. Only owners can change an owner. Users cannot lower their own role or disable themselves. `isActive` enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired.",
+      "Only sent fields change. New rights take effect within a minute, and for the user's running job before the answer. Only owners can change an owner. Users cannot lower their own role or disable themselves. `isActive` enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired.",
     tag: "Users",
     allow: "admin",
     path: IdPath,
@@ -18,6 +19,9 @@ export const handler = endpoint(
     status: 200,
     response: User,
   },
-  async ({ context, caller, path, body }) =>
-    presentUser(await changeUser(context, identityProvider(), caller, path.id, body), context.clock.now()),
+  async ({ context, caller, path, body }) => {
+    const user = await changeUser(context, identityProvider(), caller, path.id, body);
+    await untilJobsHaveRights(context, user.companyId, user.id);
+    return presentUser(user, context.clock.now());
+  },
 );

@@ -1,15 +1,29 @@
 /**
- * Caches function bundles between starts of the local service, because making them takes two thirds of a start. A deployment always makes
- * its bundles anew.
+ * Caches function bundles between starts of the local service, because bundling takes two thirds of the start time. A deployment never uses
+ * this cache.
  */
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
-import { bundle, root } from "./bundle.ts";
-import type { LocalSignIn } from "./docs-page.ts";
+import { fileURLToPath } from "node:url";
+import * as z from "zod/mini";
+import { type LocalSignIn, writeDocsPage } from "./docs-page.ts";
 
-/** The cache is below `node_modules`, which is not part of the repository. `npm ci` empties it. */
-const CACHE = join(root, "node_modules/.cache/canvassing/bundles");
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The caches are below `node_modules`, which is not part of the repository. `npm ci` empties them. */
+export const CACHES = join(root, "node_modules/.cache/canvassing");
+const CACHE = join(CACHES, "bundles");
 
 /** The files that determine the content of the bundles. The lock file names the installed packages. */
 const SOURCES = ["package-lock.json", "docs/openapi.json", "docs/openapi-3.0.json", "shared", "functions", "infra"];
@@ -17,29 +31,61 @@ const SOURCES = ["package-lock.json", "docs/openapi.json", "docs/openapi-3.0.jso
 /** Number of cached sets of bundles. A set has about 30 MB. Four sets are enough for switching between a few branches. */
 const KEPT = 4;
 
-/** Does the same as `bundle()`, but copies the bundles from the cache if their sources have not changed. */
+export interface BundleOptions {
+  readonly signIn?: LocalSignIn;
+}
+
+const Bundles = z.array(z.tuple([z.string(), z.object({ bytes: z.number(), modules: z.array(z.string()) })]));
+
+/**
+ * Does the same as `bundle()`, but copies the bundles from the cache if their sources have not changed. All options share one set of
+ * bundles, because they change only the page of the API reference.
+ */
 export async function cachedBundle(
   files: readonly string[],
   outDir: string,
-  options: { readonly signIn?: LocalSignIn } = {},
+  { signIn }: BundleOptions = {},
   cache: string = CACHE,
-): Promise<void> {
-  const entry = join(cache, keyOf([...files, JSON.stringify(options)]));
-  if (!existsSync(entry)) {
-    const made = `${entry}-${process.pid}`;
-    await bundle(files, made, options);
-    publish(made, entry);
-    removeOldEntries(cache);
-  }
-  // The cache keeps the newest entries, so a used entry gets a new time.
-  const now = new Date();
-  utimesSync(entry, now, now);
+): Promise<Map<string, z.infer<typeof Bundles>[number][1]>> {
+  const entry = join(cache, cacheKey(files));
+  if (!existsSync(entry)) await built(entry, files);
+  markUsed(entry);
   rmSync(outDir, { recursive: true, force: true });
-  cpSync(entry, outDir, { recursive: true });
+  cpSync(join(entry, "code"), outDir, { recursive: true });
+  if (signIn !== undefined) writeDocsPage(outDir, signIn);
+  return new Map(z.parse(Bundles, JSON.parse(readFileSync(join(entry, "bundles.json"), "utf8"))));
 }
 
-/** Makes an entry visible only when it is complete, because several services may start at the same time. */
-function publish(made: string, entry: string): void {
+/** The entries that this process is building now. A second start in this process waits for the same build. */
+const building = new Map<string, Promise<void>>();
+
+function built(entry: string, files: readonly string[]): Promise<void> {
+  const build = building.get(entry) ?? addEntry(entry, files).finally(() => building.delete(entry));
+  building.set(entry, build);
+  return build;
+}
+
+async function addEntry(entry: string, files: readonly string[]): Promise<void> {
+  const made = `${entry}-${process.pid}`;
+  // The bundlers are loaded only when they are needed, because loading them takes a fifth of a second.
+  const { bundle } = await import("./bundle.ts");
+  const bundles = await bundle(files, join(made, "code"));
+  writeFileSync(join(made, "bundles.json"), JSON.stringify([...bundles]));
+  publish(made, entry);
+  removeOldEntries(join(entry, ".."), KEPT);
+}
+
+/** Sets the entry's time to now, because the cache keeps the entries with the newest times. */
+export function markUsed(entry: string): void {
+  const now = new Date();
+  utimesSync(entry, now, now);
+}
+
+/**
+ * Makes an entry visible only when it is complete. Several services may start at the same time and would otherwise read an incomplete
+ * entry.
+ */
+export function publish(made: string, entry: string): void {
   try {
     renameSync(made, entry);
   } catch (error) {
@@ -48,16 +94,17 @@ function publish(made: string, entry: string): void {
   }
 }
 
-function removeOldEntries(cache: string): void {
+export function removeOldEntries(cache: string, kept: number): void {
   const entries = readdirSync(cache).map((name) => {
     const path = join(cache, name);
     return { path, usedAt: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 };
   });
-  const old = entries.toSorted((a, b) => b.usedAt - a.usedAt).slice(KEPT);
+  const old = entries.toSorted((a, b) => b.usedAt - a.usedAt).slice(kept);
   for (const { path } of old) rmSync(path, { recursive: true, force: true });
 }
 
-function keyOf(settings: readonly string[]): string {
+/** Returns the key of a cache entry: a hash of these settings and of all sources. */
+export function cacheKey(settings: readonly string[]): string {
   const hash = createHash("sha256");
   for (const setting of settings) hash.update(`${setting}\n`);
   for (const source of SOURCES) addTo(hash, join(root, source), source);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
 import * as z from "zod/mini";
-import { docsPage, type LocalSignIn } from "./docs-page.ts";
+import { type LocalSignIn, writeDocsPage } from "./docs-page.ts";
 import { shake } from "./shake.ts";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -15,35 +15,43 @@ export interface Bundle {
 }
 
 /**
- * Maximum bytes of a bundle, because larger bundles make cold starts too slow. `table` is for functions whose only AWS client is
- * DynamoDB's, and `others` for functions with further AWS clients.
+ * Maximum bytes of a bundle. Larger bundles make cold starts too slow. `table` is for functions whose only AWS client is that of DynamoDB,
+ * and `others` is for functions with more AWS clients.
  */
 export const BUNDLE_BUDGET_BYTES = { table: 300 * 1024, others: 500 * 1024 } as const;
 
 export const budgetGroup = ({ modules }: Bundle): keyof typeof BUNDLE_BUDGET_BYTES =>
   modules.some((path) => /@aws-sdk\/client-(?!dynamodb\/)/.test(path)) ? "others" : "table";
 
-/** Only bundles above this share of their maximum size are made smaller by `shake`, because this takes 0.1 to 0.4 s for each bundle. */
+/**
+ * Share of the maximum size above which `shake` makes a bundle smaller. Smaller bundles are left as they are, because `shake` takes 0.1 to
+ * 0.4 s for each bundle.
+ */
 const SHAKEN_FROM = 0.95;
 
 const isNearLimit = (made: Bundle): boolean => made.bytes > SHAKEN_FROM * BUNDLE_BUDGET_BYTES[budgetGroup(made)];
 
 /**
- * Leaves out modules that the AWS SDK loads dynamically and that these functions never need: event streams, and credential providers
- * other than Lambda's environment.
+ * Modules that the AWS SDK loads dynamically and that these functions never need: event streams, and credential providers other than the
+ * provider for Lambda's environment variables.
  */
+const NEVER_LOADED =
+  /^(?:@aws-sdk\/credential-provider-|@aws-sdk\/token-providers|@smithy\/credential-provider-imds|@smithy\/core\/event-streams)/;
+
 const neverLoaded: Plugin = {
   name: "never-loaded",
   setup: ({ onResolve }) => {
-    const names =
-      /^(?:@aws-sdk\/credential-provider-|@aws-sdk\/token-providers|@smithy\/credential-provider-imds|@smithy\/core\/event-streams)/;
-    onResolve({ filter: names }, ({ kind, path }) =>
+    onResolve({ filter: NEVER_LOADED }, ({ kind, path }) =>
       kind === "dynamic-import" ? { path, external: true } : undefined,
     );
   },
 };
 
-/** CommonJS dependencies call `require` to load modules of Node.js. An ES module has no `require`, so the bundle defines it. */
+const alias = { "node:http": join(root, "infra/build/node-http.ts") };
+
+/**
+ * CommonJS dependencies call `require` to load modules of Node.js. An ES module has no `require`, so this code defines it in the bundle.
+ */
 const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";const require=requireFrom(import.meta.url);`;
 
 /**
@@ -67,7 +75,7 @@ export async function bundle(
     platform: "node",
     target: "node24",
     mainFields: ["module", "main"],
-    alias: { "node:http": join(root, "infra/build/node-http.ts") },
+    alias,
     plugins: [neverLoaded],
     banner: { js: REQUIRE_IN_ESM },
     legalComments: "none",
@@ -81,7 +89,10 @@ export async function bundle(
     return [[entryPoint.slice("functions/".length, -".ts".length), { bytes, modules }] as const];
   });
   const shaken = bundles.map(async ([file, made]): Promise<[string, Bundle]> => {
-    return [file, isNearLimit(made) ? { ...made, bytes: await shake(join(outDir, file, "index.mjs")) } : made];
+    if (!isNearLimit(made)) return [file, made];
+    const output = join(outDir, file, "index.mjs");
+    const source = { cwd: root, input: `functions/${file}.ts`, alias, neverLoaded: NEVER_LOADED };
+    return [file, { ...made, bytes: await shake({ ...source, file: output }) }];
   });
   return new Map(await Promise.all(shaken));
 }
@@ -90,8 +101,7 @@ export const OPENAPI_FILE = join(root, "docs/openapi.json");
 export const OPENAPI_30_FILE = join(root, "docs/openapi-3.0.json");
 
 function addDocuments(outDir: string, signIn: LocalSignIn | undefined): void {
-  const page = join(outDir, "docs/page");
-  if (existsSync(page)) writeFileSync(join(page, "page.json"), JSON.stringify(docsPage(signIn)));
+  writeDocsPage(outDir, signIn);
   const methods = join(outDir, "method-not-allowed");
   if (existsSync(methods)) writeFileSync(join(methods, "methods.json"), JSON.stringify(methodsByPath()));
   const openapi = join(outDir, "docs/openapi");

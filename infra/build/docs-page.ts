@@ -1,10 +1,11 @@
 /**
- * Makes the page with the API reference: one HTML text that contains the script and style of Swagger UI. The page's content security
+ * Makes the page with the API reference. It is one HTML text that contains the script and style of Swagger UI. The page's content security
  * policy allows no other script.
  */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 
 const asset = createRequire(import.meta.url).resolve;
 const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${name}`), "utf8");
@@ -19,7 +20,7 @@ export interface DocsPage {
   readonly contentSecurityPolicy: string;
 }
 
-/** The button that signs a user in without a password. Only the page of a local service has it. */
+/** The button that signs a user in without a password. Only the page of a local service has this button. */
 export interface LocalSignIn {
   /** The path, relative to the page, that returns an access token. */
   readonly tokenPath: string;
@@ -94,4 +95,10 @@ function policy(scriptHashes: readonly string[]): string {
  */
 function escapeScript(source: string): string {
   return source.replace(/<(?=!--|\/?script)/gi, "\\x3c").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");
+}
+
+/** Writes the page beside the bundle of the function that serves it, if `outDir` contains this function. */
+export function writeDocsPage(outDir: string, signIn: LocalSignIn | undefined): void {
+  const page = join(outDir, "docs/page");
+  if (existsSync(page)) writeFileSync(join(page, "page.json"), JSON.stringify(docsPage(signIn)));
 }

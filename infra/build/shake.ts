@@ -1,19 +1,44 @@
 /**
- * Makes a bundle smaller by removing unused declarations that esbuild keeps. The AWS SDK declares schemas as arrays with computed keys.
- * esbuild assumes that computing a key has side effects. Rolldown knows that a key with a constant text has none, so it removes unused
- * schemas.
+ * Makes a bundle smaller by bundling the function again with Rolldown, which removes unused declarations that esbuild keeps. For example,
+ * the AWS SDK declares schemas as arrays with computed keys. esbuild assumes that computing a key has side effects and keeps all schemas.
+ * Rolldown takes the function's source and not esbuild's bundle, because a bundle no longer shows which modules are free of side effects.
  */
+import { writeFileSync } from "node:fs";
+import { minify } from "@swc/core";
 import { rolldown } from "rolldown";
 
-/**
- * Replaces the bundle by a smaller one and returns the new size in bytes. The bundle must be one ES module that imports only modules of
- * Node.js.
- */
-export async function shake(file: string): Promise<number> {
-  const build = await rolldown({ input: file, platform: "node", external: (_, importer) => importer !== undefined });
+export interface Shaken {
+  readonly cwd: string;
+  /** The source file of the function. */
+  readonly input: string;
+  /** The bundle, which is replaced. */
+  readonly file: string;
+  readonly alias: Record<string, string>;
+  /** Names of modules that are not bundled where they are imported dynamically. */
+  readonly neverLoaded: RegExp;
+}
+
+/** Writes a bundle with one ES module that imports only modules of Node.js. Returns its size in bytes. */
+export async function shake({ cwd, input, file, alias, neverLoaded }: Shaken): Promise<number> {
+  const build = await rolldown({
+    cwd,
+    input,
+    platform: "node",
+    resolve: { alias, mainFields: ["module", "main"] },
+    plugins: [
+      {
+        name: "never-loaded",
+        resolveId: (id, _, { kind }) =>
+          kind === "dynamic-import" && neverLoaded.test(id) ? { id, external: true } : undefined,
+      },
+    ],
+  });
   try {
-    const { output } = await build.write({ file, format: "esm", minify: true });
-    return Buffer.byteLength(output[0].code);
+    const { output } = await build.generate({ format: "esm", minify: true, comments: false, codeSplitting: false });
+    // SWC makes the code of Rolldown's minifier 2 % smaller.
+    const { code } = await minify(output[0].code, { module: true, compress: { passes: 2 }, mangle: true, ecma: 2022 });
+    writeFileSync(file, code);
+    return Buffer.byteLength(code);
   } finally {
     await build.close();
   }

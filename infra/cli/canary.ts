@@ -1,6 +1,5 @@
 /** `npm run canary -- create` makes the company and the user of the scheduled smoke test, or gives its user a new password. */
 import { randomBytes } from "node:crypto";
-import { parseArgs } from "node:util";
 import {
   AdminCreateUserCommand,
   AdminGetUserCommand,
@@ -18,6 +17,7 @@ import { createCompany } from "#shared/reference/create-company.ts";
 import { canaryParameter } from "../settings/canary.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
+import { argumentsOf, WrongUsage } from "./options.ts";
 import { deployedTable } from "./table-in-use.ts";
 
 const usage = `npm run canary -- create
@@ -31,8 +31,6 @@ exit code 0: done, 2: wrong usage, 3: any other error`;
 /** The user's e-mail address. No mail is ever sent to it, because `.invalid` is reserved for addresses that do not exist. */
 const EMAIL = "smoke-test@canary.invalid";
 const COMPANY = "Smoke test";
-
-class WrongUsage extends Error {}
 
 const Client = z.object({
   tokenUrl: z.url(),
@@ -49,13 +47,13 @@ export interface CanarySetup {
   readonly client?: { readonly sub: string; readonly credentials: z.output<typeof Client> };
 }
 
-/** Makes the company if it does not exist, and stores the credentials of its user. Returns a sentence about what was done. */
+/** Makes the company if it does not exist, and stores the credentials of its user. Returns a sentence that says what it has done. */
 export async function createCanary({ stackName, table, parameters, pool, client }: CanarySetup): Promise<string> {
   const signIn = client ?? (pool === undefined ? undefined : await userOf(pool));
   if (signIn === undefined) throw new WrongUsage(`this stack uses an external identity provider\nusage: ${usage}`);
   const owner = { email: EMAIL, firstName: "Smoke", lastName: "Test", sub: signIn.sub };
   const made = await createCompany(contextOn(table), { name: COMPANY, owner }).catch((error: unknown) => {
-    // A conflict means that the company already exists, with this user.
+    // A conflict means that the company with this user already exists.
     if (error instanceof ApiError && error.code === "conflict") return undefined;
     throw error;
   });
@@ -65,7 +63,7 @@ export async function createCanary({ stackName, table, parameters, pool, client 
     : `company ${made.company.id} "${COMPANY}" has the user ${EMAIL}`;
 }
 
-/** Gives the user a random password that no person knows. If the user pool has no such user, it is made without sending a mail. */
+/** Gives the user a random password that no person knows. If the user is not in the user pool, adds the user without sending a mail. */
 async function userOf({ id: UserPoolId, cognito }: NonNullable<CanarySetup["pool"]>) {
   const user = { UserPoolId, Username: EMAIL };
   const found = await cognito.send(new AdminGetUserCommand(user)).catch(async (error: unknown) => {
@@ -80,16 +78,15 @@ async function userOf({ id: UserPoolId, cognito }: NonNullable<CanarySetup["pool
   });
   const sub = found.UserAttributes?.find(({ Name }) => Name === "sub")?.Value;
   if (sub === undefined) throw new Error("the user pool gave the user no subject");
-  // The first characters are of each kind that the user pool requires.
+  // The first four characters contain each kind of character that the user pool requires.
   const password = `Aa1!${randomBytes(24).toString("base64url")}`;
   await cognito.send(new AdminSetUserPasswordCommand({ ...user, Password: password, Permanent: true }));
   return { sub, credentials: { user: EMAIL, password } };
 }
 
 function readInput() {
+  const { positionals, values } = argumentsOf({ ...stackOptions, sub: { type: "string" } }, usage);
   try {
-    const options = { ...stackOptions, sub: { type: "string" } } as const;
-    const { positionals, values } = parseArgs({ allowPositionals: true, options });
     z.parse(z.tuple([z.literal("create")]), positionals);
     const { sub } = values;
     const { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret } = process.env;

@@ -1,9 +1,9 @@
 /** Runs an operator's command on one company: `npm run … -- COMMAND --company N [--stage NAME] [--stack NAME]`. */
-import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { chosenStack, stackOptions } from "./chosen-stack.ts";
+import { argumentsOf, WrongUsage } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /** The work of a command. It resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
@@ -16,10 +16,8 @@ const Input = z.object({
   stack: z.optional(z.string()),
 });
 
-class WrongUsage extends Error {}
-
 /**
- * Runs the command and sets the exit code of the process. The code is the one that the command returns, 2 for wrong usage or an unknown
+ * Runs the command and sets the exit code of the process. The code is the result of the command, or 2 for wrong usage or an unknown
  * company, or 3 for any other error.
  */
 export async function companyCommand(usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> {
@@ -39,9 +37,8 @@ export async function companyCommand(usage: string, commands: Readonly<Record<st
 }
 
 function readInput(usage: string, commands: Readonly<Record<string, CompanyWork>>) {
+  const { positionals, values } = argumentsOf({ company: { type: "string" }, ...stackOptions }, usage);
   try {
-    const options = { company: { type: "string" }, ...stackOptions } as const;
-    const { positionals, values } = parseArgs({ allowPositionals: true, options });
     const input = Input.parse({ ...values, command: positionals.join(" ") });
     const work = Object.hasOwn(commands, input.command) ? commands[input.command] : undefined;
     if (work === undefined) throw new WrongUsage();

@@ -1,6 +1,6 @@
 /**
- * `npm run index -- verify|rebuild --company N` compares a company's search index with the company's rows, or builds it again from the
- * rows.
+ * `npm run index -- verify|rebuild --company N` compares a company's search index with the company's rows, or builds the index again from
+ * the rows.
  */
 import { systemClock } from "#shared/clock.ts";
 import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";

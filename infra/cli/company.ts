@@ -3,7 +3,6 @@
  * service.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -18,6 +17,7 @@ import { poolAt } from "./company/pool.ts";
 import { READ_UNITS, WRITE_UNITS } from "./company/rows.ts";
 import { CommandRefused, resume, suspend } from "./company/suspension.ts";
 import { createCommand } from "./create-company.ts";
+import { answerHelp, optionsOf, texts, WrongUsage } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL [--first-name TEXT] [--last-name TEXT]
@@ -31,11 +31,15 @@ npm run company -- delete --company N --confirm "NAME"
 npm run company -- check --company N
     counts what is left of a company; exit code 1 if anything is
 ${stackUsage}
-    [--read-units N, --write-units N]   capacity units a second (default ${READ_UNITS}, ${WRITE_UNITS})`;
+    [--read-units N, --write-units N]   capacity units a second (default ${READ_UNITS}, ${WRITE_UNITS})
+exit code 0: success, 1: something is left of a company, refused or any other error, 2: wrong usage`;
 
+const CompanyId = z
+  .string("must be the id of a company")
+  .check(z.regex(/^[1-9]\d{0,15}$/, "must be the id of a company"));
 const Units = z.pipe(z.string().check(z.regex(/^[1-9]\d{0,5}$/)), z.transform(Number));
 const Input = z.object({
-  company: z.pipe(z.string().check(z.regex(/^[1-9]\d{0,15}$/)), z.transform(Number)),
+  company: z.pipe(CompanyId, z.transform(Number)),
   confirm: z._default(z.string(), ""),
   stage: z.optional(z.string()),
   stack: z.optional(z.string()),
@@ -104,10 +108,7 @@ async function check(context: ErasureContext, company: number): Promise<number> 
 
 const DAY_MS = 86_400_000;
 
-/**
- * Returns the places where copies of erased data remain, and how long they remain there. The deployment's settings determine how long
- * backups are kept.
- */
+/** Returns where copies of the erased data remain, and until when. The deployment's settings determine how long backups are kept. */
 function remainsUntil(erasedAt: string): Record<string, string> {
   const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
   return {
@@ -124,20 +125,20 @@ function remainsUntil(erasedAt: string): Record<string, string> {
 
 function readInput(args: readonly string[]): Input {
   const names = ["company", "confirm", "stage", "stack", "read-units", "write-units"];
-  const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
-  const input = z.safeParse(Input, parseArgs({ args: [...args], options }).values);
+  const input = z.safeParse(Input, optionsOf(args, texts(names), usage));
   if (input.success) return input.data;
   const faults = input.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
-  throw new Error(`${faults.join("\n")}\nusage: ${usage}`);
+  throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
 }
 
 async function main([name = "", ...args]: readonly string[]): Promise<number> {
+  answerHelp([name], usage);
   if (name === "create") {
     await createCommand(args, usage);
     return 0;
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) throw new Error(`usage: ${usage}`);
+  if (command === undefined) throw new WrongUsage(`usage: ${usage}`);
   const input = readInput(args);
   return command(contextOf(await tableInUse(chosenStack(input)), input), input);
 }
@@ -145,5 +146,5 @@ async function main([name = "", ...args]: readonly string[]): Promise<number> {
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
   const isKnown = error instanceof ApiError || error instanceof CommandRefused || error instanceof Error;
   console.error(isKnown ? error.message : String(error));
-  return 1;
+  return error instanceof WrongUsage ? 2 : 1;
 });

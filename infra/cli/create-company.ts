@@ -1,5 +1,4 @@
 /** `npm run company -- create --name NAME --owner EMAIL` creates a company with its owner, in a deployed stack or in the local service. */
-import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 import { directoryOnly } from "#shared/auth/identity-provider.ts";
@@ -13,6 +12,7 @@ import { createCompany } from "#shared/reference/create-company.ts";
 import { Email, text } from "#shared/schema.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { chosenStack } from "./chosen-stack.ts";
+import { optionsOf, texts, WrongUsage } from "./options.ts";
 import { deployedTable, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const Input = z.object({
@@ -25,7 +25,7 @@ const Input = z.object({
   sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
 });
 
-/** Where the company is created: the table, and the identity provider in which the owner gets an account. */
+/** The place where the company is created: the table, and the identity provider in which the owner gets an account. */
 interface Target {
   readonly label: string;
   readonly table: Table;
@@ -56,19 +56,11 @@ function ownPool(userPoolId: string | undefined, settings: ClientSettings): Iden
 
 /** @param usage the text that is printed after a wrong call */
 export async function createCommand(args: readonly string[], usage: string): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: Object.fromEntries(
-      ["name", "owner", "first-name", "last-name", "stage", "stack", "sub"].map((name) => [
-        name,
-        { type: "string" as const },
-      ]),
-    ),
-  });
-  const input = z.safeParse(Input, values);
+  const names = ["name", "owner", "first-name", "last-name", "stage", "stack", "sub"];
+  const input = z.safeParse(Input, optionsOf(args, texts(names), usage));
   if (!input.success) {
     const faults = input.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
-    throw new Error(`${faults.join("\n")}\nusage: ${usage}`);
+    throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
   }
   const { name, owner: email, sub } = input.data;
   const target = await targetOf(chosenStack(input.data), sub);

@@ -7,16 +7,14 @@ import { importFile } from "./csv/import.ts";
 import { readOptions, usage } from "./csv/options.ts";
 import { openProgress } from "./csv/progress.ts";
 import { openService } from "./csv/service.ts";
+import { answerHelp } from "./options.ts";
 
-// After the first Ctrl-C the command prints how to resume. A second Ctrl-C kills it.
+// After the first Ctrl-C, the command prints how to resume. A second Ctrl-C kills the command.
 const interrupt = new AbortController();
 for (const event of ["SIGINT", "SIGTERM"] as const) process.once(event, () => interrupt.abort());
 const { signal } = interrupt;
 try {
-  if (process.argv.includes("--help")) {
-    console.log(`usage: ${usage}`);
-    process.exit(exitCodes.done);
-  }
+  answerHelp(process.argv, usage);
   const options = readOptions(process.argv.slice(2), process.env);
   const progress = openProgress();
   const service = await openService(options, signal, progress.say);

@@ -3,7 +3,6 @@
  * has removed the cause of the failure.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import {
   DeleteMessageCommand,
@@ -23,17 +22,19 @@ import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
+import { argumentsOf, WrongUsage } from "./options.ts";
 import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /**
- * The dead-letter queues. `url` is the stack output with the URL of the dead-letter queue. `source` is the one of the queue from which
- * its messages come. The messages of the other dead-letter queues come from the table's stream.
+ * The dead-letter queues. `url` is the name of the stack output with the queue's URL. `source` is the name of the output with the URL of
+ * the queue from which its messages come. A dead-letter queue without `source` gets its messages from the table's stream.
  */
 const queues = {
   deliveries: { url: "DeliveriesDeadLettersUrl", source: "DeliveriesUrl" },
   imports: { url: "ImportsDeadLettersUrl", source: "ImportsUrl" },
   exports: { url: "ExportsDeadLettersUrl", source: "ExportsUrl" },
+  "bulk-jobs": { url: "BulkJobsDeadLettersUrl", source: "BulkJobsUrl" },
   "parked-records": { url: "ParkedRecordsUrl", consumer: "events" },
   "unflushed-indexes": { url: "UnflushedIndexesUrl", consumer: "indexes" },
 } as const;
@@ -75,8 +76,8 @@ async function main(): Promise<number> {
 }
 
 function readInput(): { queue: string | undefined; stack: string | undefined } | undefined {
+  const { positionals, values } = argumentsOf(stackOptions, usage);
   try {
-    const { positionals, values } = parseArgs({ allowPositionals: true, options: stackOptions });
     const [, queue] = z.parse(Command, positionals);
     return { queue, stack: chosenStack(values) };
   } catch {
@@ -104,8 +105,12 @@ type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchRespo
  * Returns how the messages of each dead-letter queue are processed again. A queue message is sent back to its original queue. A stream
  * record is passed to its consumer, which runs in this process.
  */
-function redrivesOf({ outputs, table }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
-  const output = (name: string): string => z.parse(z.string(), outputs[name]);
+function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
+  const output = (name: string): string => {
+    const value = outputs[name];
+    if (typeof value === "string") return value;
+    throw new Error(`${label} has no output ${name}, because it is of another release than this command`);
+  };
   const publishing: EventContext = {
     table,
     secrets: { open: () => Promise.reject(new Error("publishing signs nothing")) },
@@ -123,8 +128,8 @@ function redrivesOf({ outputs, table }: TableInUse, sqs: SQSClient, streams: Dyn
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, output("TableName"), Body);
-    // The stream has deleted the record, but nothing is lost. The record would only start a flush of the company's search index, and
-    // the company's next write starts one too.
+    // The stream has already deleted the record, but nothing is lost: the record would only start a flush of the company's search index,
+    // and the company's next write starts a flush too.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");
@@ -149,17 +154,17 @@ const sendBack =
   };
 
 const BATCH = 10;
-/** Seconds of a long poll. A long poll asks all servers of the queue. A short poll may miss messages. */
+/** Seconds of a long poll. A long poll asks all servers of the queue. A short poll asks only some of them and may miss messages. */
 const POLL_SECONDS = 1;
 /**
- * Seconds for which a received message is hidden from other consumers. If its processing fails, the message becomes visible again
- * afterwards.
+ * Seconds for which a received message is hidden from other consumers. If its processing fails, the message becomes visible again after
+ * this time.
  */
 const VISIBILITY_SECONDS = 120;
 
 /**
- * Processes all messages that were sent before the command started. Newer messages are left, because a message that fails again would
- * cause an endless loop. A message that cannot be deleted is processed twice, which all consumers tolerate.
+ * Processes all messages that were sent before the command started. It leaves newer messages: a message that fails again is sent again and
+ * would cause an endless loop. If a message cannot be deleted, it is processed twice, which all consumers tolerate.
  */
 async function redrive(sqs: SQSClient, { url, work }: Redrive): Promise<{ done: number; failed: number }> {
   const begun = Date.now();
@@ -204,5 +209,5 @@ async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> 
 
 process.exitCode = await main().catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : String(error));
-  return 3;
+  return error instanceof WrongUsage ? 2 : 3;
 });

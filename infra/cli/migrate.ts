@@ -1,9 +1,8 @@
 /**
- * `npm run migrate -- status|run|rollback` rewrites the rows of prospects in the shape (version of the fields) of this release, or in
- * that of release 0.1.0.
+ * `npm run migrate -- status|run|rollback` rewrites the rows of prospects in another shape (version of the fields): in that of this
+ * release, or in that of release 0.1.0.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -12,6 +11,7 @@ import * as keys from "#shared/db/keys.ts";
 import { type Progress, readProgress, reshapeProspects } from "#shared/prospects/reshape.ts";
 import type { ProspectShape } from "#shared/prospects/stored.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
+import { argumentsOf, WrongUsage } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run migrate -- status|run|rollback
@@ -32,13 +32,11 @@ const Input = z.object({
   "units-per-second": z._default(z.coerce.number().check(z.minimum(1)), 500),
 });
 
-class WrongUsage extends Error {}
-
 function readInput() {
   const text = { type: "string" } as const;
   const options = { company: text, "units-per-second": text, ...stackOptions };
+  const { positionals, values } = argumentsOf(options, usage);
   try {
-    const { positionals, values } = parseArgs({ allowPositionals: true, options });
     const input = Input.parse({ ...values, command: positionals.join(" ") });
     return { ...input, stack: chosenStack(input) };
   } catch {

@@ -1,8 +1,8 @@
 /**
- * `npm run restore -- COMMAND` restores the table as it was at an earlier time, checks a restored table, or restores one company from it.
+ * `npm run restore -- COMMAND` restores the table as it was at an earlier time, checks a restored table, restores one company from it, or
+ * deletes it.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
 import { clientConfig } from "#shared/aws/client-config.ts";
@@ -12,7 +12,10 @@ import { openTable } from "#shared/db/table.ts";
 import { chosenStack, stackUsage } from "./chosen-stack.ts";
 import { Pace } from "./company/pace.ts";
 import { READ_UNITS, type RowStore, WRITE_UNITS } from "./company/rows.ts";
+import { answerHelp, optionsOf, texts, WrongUsage } from "./options.ts";
 import { restoreCompany } from "./restore/company.ts";
+import { deleteRestored } from "./restore/delete-table.ts";
+import { describeTable, RestoreRefused } from "./restore/point-in-time.ts";
 import { verifyAll } from "./restore/verify.ts";
 import { restoreWholeTable } from "./restore/whole-table.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
@@ -23,12 +26,19 @@ npm run restore -- verify --table NAME [--rebuild]
     checks the index and the deliveries of every company in a table; --rebuild builds a faulty index again
 npm run restore -- company --company N --from TABLE
     makes the data of one suspended company equal to that in a restored table; run it again to resume
+npm run restore -- delete --table NAME
+    deletes a restored table; the table that the service uses is refused
 ${stackUsage}
     [--read-units N, --write-units N]   capacity units a second (default ${READ_UNITS}, ${WRITE_UNITS})
-exit code 0: success, 1: faults, refused or wrong usage`;
+exit code 0: success, 1: faults, refused or any other error, 2: wrong usage`;
 
 const Units = z.pipe(z.string().check(z.regex(/^[1-9]\d{0,5}$/)), z.transform(Number));
-const TableName = z.string().check(z.regex(/^[\w.-]{3,255}$/, "must be the name of a table"));
+const CompanyId = z
+  .string("must be the id of a company")
+  .check(z.regex(/^[1-9]\d{0,15}$/, "must be the id of a company"));
+const TableName = z
+  .string("must be the name of a table")
+  .check(z.regex(/^[\w.-]{3,255}$/, "must be the name of a table"));
 const shared = {
   stage: z.optional(z.string()),
   stack: z.optional(z.string()),
@@ -42,11 +52,12 @@ const Second = z.pipe(
 );
 const inputs = {
   table: z.strictObject({ ...shared, to: Second, as: TableName, from: z.optional(TableName) }),
+  delete: z.strictObject({ ...shared, table: TableName }),
   verify: z.strictObject({ ...shared, table: TableName, rebuild: z._default(z.boolean(), false) }),
   company: z.strictObject({
     ...shared,
     from: TableName,
-    company: z.pipe(z.string().check(z.regex(/^[1-9]\d{0,15}$/)), z.transform(Number)),
+    company: z.pipe(CompanyId, z.transform(Number)),
   }),
 } as const;
 type Input<Name extends keyof typeof inputs> = z.output<(typeof inputs)[Name]>;
@@ -73,8 +84,19 @@ async function table(inUse: TableInUse, input: Input<"table">): Promise<number> 
 async function verify(inUse: TableInUse, input: Input<"verify">): Promise<number> {
   const rows = storeOf(inUse, input.table, input);
   const line = (text: string): void => console.log(text);
+  if ((await describeTable(new DynamoDBClient(clientConfig(inUse.dynamoDb)), input.table)) === undefined) {
+    throw new RestoreRefused(`there is no table ${input.table}`);
+  }
   const context = { rows, clock: systemClock, wait, isRepairing: input.rebuild, report: line };
   return (await verifyAll(context)) === 0 ? 0 : 1;
+}
+
+async function remove(inUse: TableInUse, input: Input<"delete">): Promise<number> {
+  const client = new DynamoDBClient(clientConfig(inUse.dynamoDb));
+  const used = z.string().parse(inUse.outputs.TableName);
+  const isDeleted = await deleteRestored({ client, wait, progress: report }, input.table, used);
+  console.log(`the table ${input.table} ${isDeleted ? "is deleted" : "does not exist"}`);
+  return 0;
 }
 
 async function company(inUse: TableInUse, input: Input<"company">): Promise<number> {
@@ -86,18 +108,16 @@ async function company(inUse: TableInUse, input: Input<"company">): Promise<numb
 }
 
 function parsed<S extends z.ZodMiniType>(schema: S, args: readonly string[]): z.output<S> {
-  const texts = ["stage", "stack", "read-units", "write-units", "to", "as", "from", "table", "company"];
-  const options = {
-    ...Object.fromEntries(texts.map((option) => [option, { type: "string" as const }])),
-    rebuild: { type: "boolean" as const },
-  };
-  const result = z.safeParse(schema, parseArgs({ args: [...args], options }).values);
+  const names = ["stage", "stack", "read-units", "write-units", "to", "as", "from", "table", "company"];
+  const options = { ...texts(names), rebuild: { type: "boolean" as const } };
+  const result = z.safeParse(schema, optionsOf(args, options, usage));
   if (result.success) return result.data;
   const faults = result.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
-  throw new Error(`${faults.join("\n")}\nusage: ${usage}`);
+  throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
 }
 
 async function main([name, ...args]: readonly string[]): Promise<number> {
+  answerHelp([name ?? ""], usage);
   switch (name) {
     case "table": {
       const input = parsed(inputs.table, args);
@@ -107,16 +127,20 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
       const input = parsed(inputs.verify, args);
       return verify(await tableInUse(chosenStack(input)), input);
     }
+    case "delete": {
+      const input = parsed(inputs.delete, args);
+      return remove(await tableInUse(chosenStack(input)), input);
+    }
     case "company": {
       const input = parsed(inputs.company, args);
       return company(await tableInUse(chosenStack(input)), input);
     }
     default:
-      throw new Error(`usage: ${usage}`);
+      throw new WrongUsage(`usage: ${usage}`);
   }
 }
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : String(error));
-  return 1;
+  return error instanceof WrongUsage ? 2 : 1;
 });

@@ -1,5 +1,4 @@
 /** `npm run smoke -- [--base URL]` checks the main steps of a running service over HTTP. The service is local or deployed. */
-import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { apiAt, assert } from "#shared/smoke/api.ts";
@@ -7,6 +6,7 @@ import { attemptsAt } from "#shared/smoke/attempts.ts";
 import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
 import { type Receiver, runSmoke } from "#shared/smoke/story.ts";
 import { serviceUrl } from "../local/address.ts";
+import { optionsOf, texts, WrongUsage } from "./options.ts";
 import { startReceiver } from "./smoke-receiver.ts";
 
 const usage = `npm run smoke -- [--base URL] [--changes N] [--receiver-port PORT --receiver-url URL]
@@ -36,18 +36,10 @@ const CHANGES = { local: 200, deployed: 10 } as const;
 const PROSPECTS = 5;
 const WEBHOOK_WAIT_MS = 60_000;
 
-class WrongUsage extends Error {}
-
-if (process.argv.includes("--help")) {
-  console.log(usage);
-  process.exit(0);
-}
-
 function readInput(args: readonly string[]): Options {
-  const names = ["base", "changes", "receiver-port", "receiver-url"];
+  const values = optionsOf(args, texts(["base", "changes", "receiver-port", "receiver-url"]), usage);
   try {
-    const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
-    return Options.parse(parseArgs({ args: [...args], options }).values);
+    return Options.parse(values);
   } catch {
     throw new WrongUsage(`usage: ${usage}`);
   }
@@ -64,6 +56,7 @@ async function demoUsers(base: string): Promise<Users> {
     const body = JSON.stringify({ email });
     const headers = { "Content-Type": "application/json" };
     const answer = await fetch(`${base}/local/token`, { method: "POST", headers, body }).catch(() => undefined);
+    assert(answer?.status !== 503, `the local service at ${base} is starting: wait for the line "ready"`);
     assert(
       answer?.ok === true,
       `${base} is no local service, and there are no credentials: see npm run smoke -- --help`,

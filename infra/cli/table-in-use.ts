@@ -27,12 +27,12 @@ const LocalKeys = z.object({ SecretsKeyArn: z.string(), KmsEndpoint: z.string() 
 const StackKeys = z.object({ SecretsKeyArn: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
-/** The time-outs are long, because a command can wait and makes many concurrent calls. */
+/** The time-outs are long, because a command makes many concurrent calls and no user waits for it. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
 /**
- * Returns the table of the named stack. Without a name, it returns the table of the local service if one is running, or else of the
- * default stack.
+ * Returns the table of the named stack. Without a name, it returns the table of the running local service. If no local service is running,
+ * it returns the table of the default stack.
  */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
@@ -49,6 +49,8 @@ const operator = { region: "us-east-1", credentials: { accessKeyId: "local", sec
 async function localTable(): Promise<TableInUse | undefined> {
   const base = serviceUrl();
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
+  // If the local service is still starting, the command must not use the deployed stack instead.
+  if (answer?.status === 503) throw new Error(`the local service at ${base} is starting: wait for the line "ready"`);
   if (answer === undefined || !answer.ok) return undefined;
   const outputs = LocalOutputs.parse(await answer.json());
   const at = (endpoint: string): ClientSettings => ({ ...patient, ...operator, endpoint });
@@ -90,7 +92,7 @@ async function describe(cloud: CloudFormationClient, StackName: string): Promise
   }
 }
 
-/** Returns what the operator must set, for errors of the SDK whose text does not say it. */
+/** Returns what the operator must set, or undefined. It is for errors of the SDK whose text does not say this. */
 function missingOf({ name, message }: Error): string | undefined {
   if (message === "Region is missing") return "an AWS region: set AWS_REGION";
   if (name !== "CredentialsProviderError") return undefined;

@@ -3,8 +3,9 @@
  * output.
  */
 import { serviceUrl } from "../local/address.ts";
+import { argumentsOf, WrongUsage } from "./options.ts";
 
-const [email, ...more] = process.argv.slice(2);
+const usage = "npm run --silent token -- EMAIL";
 
 async function requestToken(address: string): Promise<string> {
   const base = serviceUrl();
@@ -20,9 +21,10 @@ async function requestToken(address: string): Promise<string> {
 }
 
 try {
-  if (email === undefined || more.length > 0) throw new Error("usage: npm run --silent token -- EMAIL");
+  const [email, ...more] = argumentsOf({}, usage).positionals;
+  if (email === undefined || more.length > 0) throw new WrongUsage(`usage: ${usage}`);
   console.log(await requestToken(email));
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
+  process.exitCode = error instanceof WrongUsage ? 2 : 1;
 }

@@ -18,7 +18,7 @@ npm run webhooks -- encrypt-secrets --company N
 ${stackUsage}
 exit code 0: no faults, 1: faults, 2: wrong usage or no such company, 3: any other error`;
 
-/** Number of further checks before a fault counts. A change that is in progress can look like a fault. */
+/** Number of times that a fault must be found again before it is reported. A change that is in progress can look like a fault. */
 const RECHECKS = 3;
 const BETWEEN_CHECKS_MS = 3_000;
 

@@ -33,7 +33,8 @@ const defaultStatus = {
 export type GatewayError = keyof typeof defaultStatus;
 
 /**
- * Makes the answer for an error. `authorizer` is the context that the authorizer returned. It is undefined if the error occurred before.
+ * Makes the answer for an error. `authorizer` is the context that the authorizer has returned. It is undefined if the error occurred before
+ * the authorizer answered.
  */
 export type GatewayErrors = (
   type: GatewayError,
@@ -43,7 +44,8 @@ export type GatewayErrors = (
 
 export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
   for (const [type, { responseTemplates, responseParameters }] of Object.entries(gatewayResponses)) {
-    // A response may contain the authorizer's variables only for ACCESS_DENIED. Other errors can occur before the authorizer answers.
+    // Only a response for ACCESS_DENIED may contain the authorizer's variables, because other errors can occur before the authorizer
+    // answers.
     const variables = type === "ACCESS_DENIED" ? AFTER_AUTHORIZER : REQUEST_ID;
     checkTexts(type, responseTemplates, responseParameters, "gatewayresponse.header.", variables);
   }
@@ -57,7 +59,8 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
     const [[mediaType, template] = ["application/json", '{"message":null}']] = Object.entries(
       response?.responseTemplates ?? {},
     );
-    // DEFAULT_4XX and DEFAULT_5XX define the answer for several errors. If they have no status, each error keeps its default status.
+    // DEFAULT_4XX and DEFAULT_5XX define the answer for several errors. If such a response has no status, each error keeps its default
+    // status.
     const status = Number(response?.statusCode ?? defaultStatus[type]);
     const parameters = headersOf(response?.responseParameters ?? {}, variables);
     return { status, headers: withType(parameters, mediaType), body: render(template, variables) };
@@ -158,7 +161,7 @@ function withType(headers: [string, string][], mediaType: string): [string, stri
 const render = (template: string, variables: Variables): string =>
   template.replaceAll(VARIABLE, (_, name: string) => variables.get(name) ?? "");
 
-/** The compressions that API Gateway supports, its preferred one first. */
+/** The compressions that API Gateway supports. The first one is its preferred compression. */
 const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
 /**

@@ -17,7 +17,7 @@ const MockResponse = z.strictObject({
 const Mock = z.strictObject({
   type: z.literal("mock"),
   requestTemplates: z._default(Texts, {}),
-  /** The responses of a mock integration. A key is a pattern for the status, or `default`. */
+  /** The responses of a mock integration. The key of a response is a pattern for the status, or `default`. */
   responses: z.record(z.string(), MockResponse),
   passthroughBehavior: z._default(z.enum(["when_no_match", "when_no_templates", "never"]), "when_no_match"),
 });
@@ -75,7 +75,10 @@ const responseTypes = [
 ];
 const ResponseType = z.string().check(z.refine((type) => responseTypes.includes(type), { error: "no response type" }));
 
-/** The pattern must begin with ^ and end with $. AWS does not document whether a match of a part of the header would be enough. */
+/**
+ * The pattern must begin with ^ and end with $, because AWS does not document whether API Gateway compares the whole header with the
+ * pattern.
+ */
 const WholeHeader = z
   .string()
   .check(
@@ -149,12 +152,12 @@ export const RestApi = z.strictObject({
   Tags: Ignored,
 });
 
-/** Returns the name of a method in the stage's settings. API Gateway writes `~1` for a slash there. */
+/** Returns the name of a method in the stage's settings. In this name, API Gateway writes `~1` for each slash. */
 export const methodSetting = (path: string, verb: string): string => `${verb} /${path.replaceAll("/", "~1")}`;
 
 export const planMethod = (path: string, verb: string): string => `${path}/${verb}`;
 
-/** The settings of one method. The paths `*` and `/*` mean all methods without their own settings. */
+/** The settings of one method. The paths `*` and `/*` mean all methods that have no separate settings. */
 const MethodSetting = z.strictObject({
   HttpMethod: z.string(),
   ResourcePath: z.string().check(z.startsWith("/")),
@@ -166,10 +169,14 @@ const MethodSetting = z.strictObject({
   MetricsEnabled: Ignored,
 });
 
+const VARIABLE_VALUE = /^[A-Za-z0-9\-._~:/?#&=,]+$/;
+
 export const Stage = z.strictObject({
   RestApiId: z.string(),
   StageName: z.string(),
   MethodSettings: z._default(z.array(MethodSetting), []),
+  /** API Gateway accepts only these characters in the values. */
+  Variables: z._default(z.record(z.string().check(z.regex(/^\w+$/)), z.string().check(z.regex(VARIABLE_VALUE))), {}),
   // These have no effect here: the local service always runs the whole template and writes no access log.
   DeploymentId: Ignored,
   AccessLogSetting: Ignored,
@@ -205,11 +212,14 @@ export interface Api {
   readonly authorizers: ReadonlyMap<string, ApiAuthorizer>;
   readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
   readonly binaryMediaTypes: readonly string[];
-  /** Answers from this number of bytes on are compressed. Undefined means that no answer is compressed. */
+  /** Minimum bytes of an answer that is compressed. Undefined means that no answer is compressed. */
   readonly minimumCompressionSize: number | undefined;
 }
 
-/** Throws a LocalError with one line for each fault. @param id the logical id of the API, for the error messages */
+/**
+ * Throws a LocalError with one line for each fault.
+ * @param id the logical id of the API, for the error messages
+ */
 export function readDefinition(id: string, body: unknown): Api {
   const parsed = z.safeParse(Definition, body);
   if (!parsed.success) throw new LocalError(faults(`${id}.Body`, parsed.error));
@@ -296,7 +306,7 @@ function importFaults({ path, verb, operation }: Imported, known: Schemes): stri
     ...(namesOf(operation).filter((name) => known.authorizers.has(name)).length > 1
       ? [`${at}: a method can have only one authorizer`]
       : []),
-    // Only the authorizer names the key of a request. Without an authorizer, no request could have a key.
+    // Only the authorizer can name the API key of a request. A method without an authorizer could therefore accept no request.
     ...(needsKey(operation, known) && authorizerOf(operation, known.authorizers) === undefined
       ? [`${at}: needs an API key, but has no authorizer that names one`]
       : []),
@@ -320,8 +330,8 @@ function responseFaults({
 }
 
 /**
- * Returns a fault for paths such as `/a/{id}` and `/a/{name}/b`. API Gateway refuses them, because they have different names for the same
- * parameter.
+ * Returns a fault for paths such as `/a/{id}` and `/a/{name}/b`. API Gateway refuses them, because their parameters at the same position
+ * have different names.
  */
 function siblingFaults(paths: readonly string[]): string[] {
   const names = new Map<string, string>();

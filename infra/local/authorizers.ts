@@ -63,7 +63,7 @@ export type AuthorizerContext = Readonly<Record<string, string | number>>;
 /** The result for a request that the policy allows. */
 export interface Authorized {
   readonly context: AuthorizerContext;
-  /** The API key under which the request is counted for its throttle. */
+  /** The API key under which the request is counted. The key's usage plan limits the rate of requests. */
   readonly apiKey: string | undefined;
 }
 
@@ -138,8 +138,8 @@ export function createAuthorizer(
   return {
     flush: () => cached.clear(),
     async authorize(headers, methodArn) {
-      // AWS does not document which one of several Authorization headers is used. Joined by a comma they do not match the pattern, so
-      // the request is refused.
+      // AWS does not document which one API Gateway uses if a request has several Authorization headers. Here they are joined by a comma.
+      // The result does not match the pattern, so the request is refused.
       const token = valuesOf(headers, header).join(", ");
       if (token === "" || pattern?.test(token) === false) return "UNAUTHORIZED";
       const started = now();
@@ -158,7 +158,7 @@ export function createAuthorizer(
   };
 }
 
-/** Asks the authorizer function for a policy. An error is not cached, so the next request with this token asks again. */
+/** Asks the authorizer function for a policy. An error is not cached, so the next request with this token calls the function again. */
 async function ask(
   run: Pick<LocalFunction, "invoke">,
   authorizationToken: string,

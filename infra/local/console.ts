@@ -38,8 +38,8 @@ export function replaceConsole(
 }
 
 /**
- * Returns the log line that Lambda writes for a call of the console. A single value becomes the field `message` without a change. Several
- * values are joined to one text.
+ * Returns the log line that Lambda writes for a call of the console. A single value becomes the field `message` unchanged. Several values
+ * are joined to one text.
  */
 export function logLine(level: LogLevel, requestId: string | undefined, values: readonly unknown[]): string {
   const head = { timestamp: new Date().toISOString(), level, requestId };

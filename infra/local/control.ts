@@ -9,10 +9,12 @@ import * as z from "zod/mini";
 import { eventFunctions } from "../routes/routes.ts";
 import type { Identity } from "./identity.ts";
 import { nameOfArn, queueUrl } from "./names.ts";
+import type { SignIn } from "./sign-in.ts";
 import type { Stack } from "./stack.ts";
 
 export interface Control {
   readonly identity: Identity;
+  readonly signIn: SignIn;
   readonly outputs: () => object;
   readonly tokenOf: (email: string) => Promise<string | undefined>;
   readonly queues: () => Promise<object>;
@@ -23,6 +25,9 @@ export interface Control {
 export const CONTROL_PREFIX = "/local/";
 export const ISSUER_PATH = "/local/oidc";
 
+/** The paths of the issuer at which users sign in. */
+const SIGN_IN_PATH = /^\/(?:authorize|token)(?:\?|$)/;
+
 const TokenRequest = z.object({ email: z.string() });
 
 export async function serveControl(
@@ -31,8 +36,9 @@ export async function serveControl(
   response: ServerResponse,
 ): Promise<void> {
   const url = request.url ?? "/";
-  if (url.startsWith(`${ISSUER_PATH}/`)) {
-    request.url = url.slice(ISSUER_PATH.length);
+  const issuerPath = url.startsWith(`${ISSUER_PATH}/`) ? url.slice(ISSUER_PATH.length) : undefined;
+  if (issuerPath !== undefined && !SIGN_IN_PATH.test(issuerPath)) {
+    request.url = issuerPath;
     control.identity.handle(request, response);
     return;
   }
@@ -41,15 +47,16 @@ export async function serveControl(
     return;
   }
   try {
-    await answer(control, `${request.method} ${url}`, request, response);
+    if (issuerPath === undefined) await answer(control, `${request.method} ${url}`, request, response);
+    else await control.signIn(issuerPath, request, response);
   } catch {
     plain(response, 400, "the request cannot be read");
   }
 }
 
 /**
- * Only an IP address or localhost may name the service here. Otherwise a web page could point a domain of its own to this machine, and its
- * scripts could fetch tokens (DNS rebinding).
+ * Returns true if the Host header of a request contains an IP address or localhost. Other names are refused, because a web page could let
+ * its own domain point to this machine. Its scripts could then fetch tokens (DNS rebinding).
  */
 function isLocalHost(host = ""): boolean {
   const url = `http://${host}`;

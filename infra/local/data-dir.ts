@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { codeOf, LocalError } from "./error.ts";
+import { codeOf, LocalError, messageOf } from "./error.ts";
 
 export interface DataDir {
   /** The SQLite file of the tables. If it is undefined, the tables are in memory. */
@@ -20,32 +20,24 @@ export interface DataDir {
   readonly queues: string | undefined;
   readonly positions: string | undefined;
   readonly signingKey: string | undefined;
-  /** The file with the keys of the local KMS server. Without it, stored secrets cannot be decrypted. */
+  /** The file with the keys of the local KMS server. If it is lost, stored secrets cannot be decrypted. */
   readonly encryptionKeys: string | undefined;
   readonly log: string | undefined;
   readonly assembly: string;
   /**
-   * The directory in which V8 caches compiled code. It is null if the data is in memory: the bundles then have new paths at each start
-   * and would never be found in the cache.
+   * The directory in which V8 caches compiled code. It is null if the data is in memory: the paths of the bundles then change at each
+   * start, so the cache would never find them.
    */
   readonly compileCache: string | null;
   readonly worker: string;
-  /** Records that the first start has loaded all demo data. Otherwise the next start deletes everything and begins again. */
+  /** Records that the first start has loaded all demo data. Without this record, the next start deletes everything and begins again. */
   markComplete(): void;
   release(): void;
 }
 
 export function openDataDir(directory: string, fresh: boolean): DataDir {
-  try {
-    mkdirSync(directory, { recursive: true });
-  } catch (error) {
-    throw new LocalError(`DATA_DIR: ${directory} cannot be used as a directory (${codeOf(error) ?? "unknown"})`, {
-      cause: error,
-    });
-  }
-  const at = (name: string): string => path.join(realpathSync(directory), name);
-  const release = lock(at("lock"));
-  // The first start writes the file `complete` at its end. If the file is missing, that start was interrupted and the demo data is
+  const { at, release } = claimed(directory);
+  // The first start writes the file `complete` at its end. If the file is missing, the first start was interrupted and the demo data is
   // incomplete.
   if (fresh || !existsSync(at("complete"))) {
     for (const name of [
@@ -76,6 +68,30 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
   };
 }
 
+/** Makes the directory if it does not exist, and locks it. Throws a LocalError if one of the two is impossible. */
+function claimed(directory: string): { at: (name: string) => string; release: () => void } {
+  try {
+    makeDirectory(path.resolve(directory));
+    const real = realpathSync(directory);
+    const at = (name: string): string => path.join(real, name);
+    return { at, release: lock(at("lock")) };
+  } catch (error) {
+    if (error instanceof LocalError) throw error;
+    const reason = codeOf(error) ?? messageOf(error);
+    throw new LocalError(`DATA_DIR: ${directory} cannot be used as a directory (${reason})`, { cause: error });
+  }
+}
+
+/**
+ * Makes the directory and its missing parents. The option `recursive` of `mkdirSync` would never return below `/proc`, where `mkdir` fails
+ * with ENOENT although the parent exists.
+ */
+function makeDirectory(directory: string): void {
+  if (existsSync(directory)) return;
+  makeDirectory(path.dirname(directory));
+  mkdirSync(directory);
+}
+
 /** Returns a temporary directory that contains only the built functions. It is removed when the service stops. */
 export function temporaryDir(): DataDir {
   const directory = mkdtempSync(path.join(tmpdir(), "canvassing-"));
@@ -95,8 +111,8 @@ export function temporaryDir(): DataDir {
 }
 
 /**
- * Locks the directory. The lock file contains the process id, and the time at which the process started, because operating systems use
- * process ids again.
+ * Locks the directory. The lock file contains the process id and the time at which the process started. The id alone is not enough, because
+ * operating systems reuse process ids.
  */
 function lock(file: string): () => void {
   const own = `${process.pid} ${startOf(process.pid)}`;
@@ -133,7 +149,8 @@ function isRunning(pid: number, start: string): boolean {
 /** Returns the time at which the process started, in clock ticks since the boot. Returns an empty text on systems other than Linux. */
 function startOf(pid: number): string {
   try {
-    // The second field is the program's name in parentheses. It may contain blanks, so the line is split after it.
+    // The second field is the program's name in parentheses. The name may contain spaces, so the line is split after the closing
+    // parenthesis.
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[19] ?? "";
   } catch {
     return "";

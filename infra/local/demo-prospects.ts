@@ -1,5 +1,6 @@
 /** Makes the rows of invented prospects with addresses, status history, notes and appointments. */
 import { iso } from "#shared/clock.ts";
+import type { Fact } from "#shared/company-index/facts.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -22,7 +23,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** All prospects are created before this fixed time, so that their dates are equal after every start. */
 const NEWEST = Date.UTC(2026, 4, 29, 18);
-/** All rows have an import id, because imported rows cause no webhook events. */
+/** The import id of all rows. A row that an import has created causes no webhook event. */
 const IMPORT_ID = "demo";
 
 export interface DemoCompany extends SyntheticCompany {
@@ -35,6 +36,8 @@ export interface DemoRows {
   readonly rows: readonly Row[];
   /** The prospects in the form of the company's search index, through which lists and maps find them. */
   readonly indexed: readonly RowWithNotes[];
+  /** What users have done, for activity reports. */
+  readonly facts: readonly Fact[];
 }
 
 /** Makes all rows of these prospects. Equal random sequences give equal rows. */
@@ -46,6 +49,7 @@ export async function demoRows(
 ): Promise<DemoRows> {
   const rows: Row[] = [];
   const indexed: RowWithNotes[] = [];
+  const facts: Fact[] = [];
   for (const [index, id] of prospectIds.entries()) {
     const prospect = await demoProspect(context, company, id, index, random);
     if (prospect.address !== null) rows.push(addressRow(prospect, prospect.address));
@@ -54,6 +58,7 @@ export async function demoRows(
     indexed.push({ row: indexRow(prospect), notes: notes.map(indexNote) });
     const appointments = random() < 0.08 ? [await demoAppointment(context, company, prospect, random)] : [];
     rows.push(...appointments.flatMap((appointment) => putsOf(newAppointmentWrites(appointment))));
+    facts.push(...factsOf(prospect, notes, appointments));
     const agenda = appointments.reduce((entries: AgendaEntry[], one) => agendaAfter(entries, one.id, one), []);
     const until = agendaUntil(agenda, undefined);
     const upcoming = upcomingFields(appointments, context.clock.now());
@@ -61,7 +66,23 @@ export async function demoRows(
     rows.push({ ...keys.prospect(company.id, id), ...prospectItem(whole) });
     rows.push(...putsOf(agendaWrites(prospect, whole, agenda)));
   }
-  return { rows, indexed };
+  return { rows, indexed, facts };
+}
+
+function factsOf(
+  { id: prospectId, createdBy, createdAt, statusId, version }: StoredProspect,
+  notes: readonly StoredNote[],
+  appointments: readonly StoredAppointment[],
+): Fact[] {
+  const common = { prospectId, userId: createdBy, at: Date.parse(createdAt) };
+  const ofRecord = (kind: "note" | "appointment", by: number | null, record: number): Fact[] =>
+    by === null ? [] : [{ ...common, kind, userId: by, statusId: null, record }];
+  return [
+    { ...common, kind: "creation", statusId, record: version },
+    ...(statusId === null ? [] : [{ ...common, kind: "statusChange" as const, statusId, record: version }]),
+    ...notes.flatMap((note) => ofRecord("note", note.createdBy, note.id)),
+    ...appointments.flatMap((appointment) => ofRecord("appointment", appointment.createdBy, appointment.id)),
+  ];
 }
 
 async function demoProspect(

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Permission, Role, StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
+import { countingBegins } from "#shared/company-index/activity/log.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -15,7 +16,7 @@ import { newUserWrites } from "#shared/reference/user.ts";
 import { newTerritoryWrites, packed, type StoredTerritory } from "#shared/territories/territories.ts";
 import { documentsAt } from "./clients.ts";
 import { type City, denver, phoenix, randomSequence } from "./demo-data.ts";
-import { type DemoCompany, demoRows } from "./demo-prospects.ts";
+import { type DemoCompany, type DemoRows, demoRows } from "./demo-prospects.ts";
 import { rounded } from "./synthetic-prospect.ts";
 
 export interface DemoTarget {
@@ -78,15 +79,15 @@ export const demoEmails: readonly string[] = [acme, globex].flatMap(({ owner, us
 );
 
 const PROSPECTS_PER_COMPANY = 200;
-/** Number of prospects whose rows are made and written at a time. It bounds the memory. */
+/** Number of prospects whose rows are made and written together. It limits the memory. */
 const CHUNK = 2_000;
 
 export async function loadDemo(target: DemoTarget): Promise<void> {
   const context = openContext(target);
   for (const [index, plan] of [acme, globex].entries()) {
     const company = await createDemoCompany(context, plan);
-    const indexed = await loadProspects(context, company, PROSPECTS_PER_COMPANY, randomSequence(index + 1));
-    await addImported(context, company.id, indexed);
+    const { indexed, facts } = await loadProspects(context, company, PROSPECTS_PER_COMPANY, randomSequence(index + 1));
+    await addImported(context, company.id, indexed, { facts });
     await loadTerritories(context, company);
   }
 }
@@ -97,9 +98,11 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
   const random = randomSequence(count);
   const indexed: RowWithNotes[] = [];
   for (let done = 0; done < count; done += CHUNK) {
-    indexed.push(...(await loadProspects(context, company, Math.min(CHUNK, count - done), random)));
+    indexed.push(...(await loadProspects(context, company, Math.min(CHUNK, count - done), random)).indexed);
   }
   await addImported(context, company.id, indexed);
+  // The log takes only as many facts as fit into a transaction, so activity reports do not count those of the synthetic prospects.
+  await context.table.transact([countingBegins(company.id, context.clock.now())]);
 }
 
 const openContext = ({ TableName, DynamoDbEndpoint }: DemoTarget): ApiContext =>
@@ -160,11 +163,11 @@ async function loadProspects(
   company: DemoCompany,
   count: number,
   random: () => number,
-): Promise<readonly RowWithNotes[]> {
+): Promise<Pick<DemoRows, "indexed" | "facts">> {
   const ids = await context.ids.takeProspects(company.id, count);
-  const { rows, indexed } = await demoRows(context, company, ids, random);
+  const { rows, indexed, facts } = await demoRows(context, company, ids, random);
   await context.table.batchPut(rows);
-  return indexed;
+  return { indexed, facts };
 }
 
 /** Maximum distance of a demo prospect from the city's centre. */
@@ -177,7 +180,10 @@ const quarters = [
   { name: "North West", north: 1, east: -1, totalProperties: 520 },
 ] as const;
 
-/** Creates four territories, one for each quarter of the city. Each rep gets one, and the others have no rep. */
+/**
+ * Creates four territories, one for each quarter of the city. Each rep gets one territory. If there are fewer reps, the remaining
+ * territories have no rep.
+ */
 async function loadTerritories(context: ApiContext, company: DemoCompany): Promise<void> {
   const { lat, lng, name: cityName } = company.city;
   const now = iso(context.clock.now());
@@ -202,8 +208,8 @@ async function loadTerritories(context: ApiContext, company: DemoCompany): Promi
 }
 
 /**
- * Returns a token subject that looks like one of an identity provider. It depends only on the e-mail address, so a user's tokens stay
- * valid after the data was created anew.
+ * Returns a token subject that looks like a subject of an identity provider. It depends only on the e-mail address. A user's tokens
+ * therefore stay valid after the data was created again.
  */
 function demoSubject(email: string): string {
   const hex = createHash("sha256").update(email).digest("hex");

@@ -45,8 +45,9 @@ export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer>
 }
 
 /**
- * A shell command that runs the server and kills it when this Node.js process ends for any reason, even by SIGKILL. A background process
- * reads from a pipe that closes at that moment. It then kills the server, and removes the directory of an in-memory table.
+ * A shell command that runs the server. It also starts a background process which kills the server when this Node.js process ends for any
+ * reason, even by SIGKILL. The background process reads from a pipe that closes at that moment. It then kills the server, and removes the
+ * directory of an in-memory table.
  */
 const GUARDED = '(read -r _ <&3; kill -9 $$ 2>/dev/null; rm -rf "$SCRATCH") & exec 3<&-; exec "$@"';
 
@@ -57,10 +58,11 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
   const database = file ?? (scratch === undefined ? undefined : join(scratch, "tables.db"));
   const storage = database === undefined ? [] : ["--db-path", database];
   const command = [serverBinary(), "--host", "127.0.0.1", "--port", String(port), ...storage];
-  // The server is in a separate process group, so that Ctrl-C in a terminal does not reach it. This process stops it last.
+  // The server is in a separate process group, so that Ctrl-C in a terminal does not reach it. This process stops the server after
+  // everything else.
   const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    // The server executes one request at a time. A second thread would only cost an eighth more CPU time.
+    // The server executes one request at a time. A second thread would only use an eighth more CPU time.
     env: { ...process.env, SCRATCH: scratch ?? "", TOKIO_WORKER_THREADS: "1" },
     detached: true,
   });
@@ -85,7 +87,7 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
   return { endpoint, failed, stop };
 }
 
-/** A file system in memory. SQLite is as fast on it as with tables in the server's own memory. */
+/** A file system in memory. With its file there, SQLite is as fast as the server's own tables in memory. */
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES = 2 ** 30;
 

@@ -55,8 +55,8 @@ export class InvocationError extends Error {
 }
 
 /**
- * Receives a streamed answer. `chunk` resolves when the client can accept the next chunk, so that a function sends no faster than its
- * client reads.
+ * Receives a streamed answer. The promise of `chunk` resolves when the client can accept the next chunk, so that a function sends no faster
+ * than its client reads.
  */
 export interface ResponseSink {
   head(metadata: string): void;
@@ -78,7 +78,7 @@ const INIT_TIMEOUT_MS = 10_000;
 /** V8's memory for new objects. The default size would cost about 50 MB in each environment. */
 const YOUNG_GENERATION_MB = 16;
 
-/** Writes `worker.ts` as one JavaScript file. Without it, each environment would need a quarter of its start to remove the types. */
+/** Writes `worker.ts` as one JavaScript file. Otherwise, each environment would spend a quarter of its start time on removing the types. */
 export async function writeWorker(file: string): Promise<void> {
   const entry = fileURLToPath(new URL("./worker.ts", import.meta.url));
   await build({ entryPoints: [entry], outfile: file, bundle: true, platform: "node", format: "esm" });

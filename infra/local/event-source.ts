@@ -1,4 +1,4 @@
-/** The code that event sources on streams and event sources on queues share: filters, and the reports of failed records. */
+/** The code that the event sources on streams and on queues share: filters, and reading the functions' reports of failed records. */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
 

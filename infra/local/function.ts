@@ -77,7 +77,10 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
   };
 }
 
-/** Returns a sink that fails at Lambda's size limit. The connection then breaks, so that the client knows that the answer is incomplete. */
+/**
+ * Returns a sink that fails when the answer exceeds Lambda's size limit. The connection then breaks, so that the client knows that the
+ * answer is incomplete.
+ */
 function limited(sink: ResponseSink): ResponseSink {
   let bytes = 0;
   return {
@@ -120,7 +123,7 @@ class Pool {
 
   take(): Promise<Environment> {
     if (this.#stopped) return Promise.reject(stopping());
-    // The environment that was busy last is used first. The others stay idle and can end.
+    // The environment that became idle last is used first. The others then stay idle and can end.
     for (let environment = this.#idle.pop(); environment !== undefined; environment = this.#idle.pop()) {
       this.#host.warm.remove(environment);
       if (environment.alive) return Promise.resolve(environment);
@@ -187,7 +190,7 @@ class Pool {
       },
       variables: {
         ...this.#host.variables,
-        // The local servers recognise the function by its access key, to check its rights.
+        // The access key is the function's name. By the access key, the local servers recognise the function and check its rights.
         AWS_ACCESS_KEY_ID: name,
         ...lambdaVariables(this.#spec),
         ...own?.Variables,
@@ -217,12 +220,22 @@ const lambdaVariables = ({ name, MemorySize, LoggingConfig }: FunctionSpec): Rec
   TZ: ":UTC",
 });
 
-/** An environment ends after this idle time. Lambda keeps environments longer, but one machine has less memory. */
-const IDLE_MS = 2 * 60_000;
+/** How long and how many environments stay ready after an invocation. */
+export interface Warmth {
+  readonly idleMs: number;
+  /** The share of this machine's memory that all idle environments together may use, from 0 to 1. */
+  readonly memoryShare: number;
+  readonly most: number;
+}
+
+/** Lambda keeps environments longer, but a developer's machine has less memory. */
+const STANDARD_WARMTH: Warmth = { idleMs: 2 * 60_000, memoryShare: 1 / 8, most: 96 };
 const TYPICAL_BYTES = 30_000_000;
-/** Maximum number of idle environments. Together they may use an eighth of this machine's memory. */
-const MAX_IDLE = Math.max(24, Math.min(96, Math.floor(totalmem() / 8 / TYPICAL_BYTES)));
 const CHECK_MS = 10_000;
+
+/** Maximum number of idle environments. */
+const maxIdle = ({ memoryShare, most }: Warmth): number =>
+  Math.max(24, Math.min(most, Math.floor((totalmem() * memoryShare) / TYPICAL_BYTES)));
 
 interface Idle {
   readonly since: number;
@@ -232,12 +245,18 @@ interface Idle {
 /** The idle environments of all functions. If there are too many, the one that has been idle for the longest time is ended. */
 export class WarmEnvironments {
   readonly #idle = new Map<Environment, Idle>();
-  readonly #timer = setInterval(() => this.#reap(Date.now() - IDLE_MS), CHECK_MS).unref();
+  readonly #timer: NodeJS.Timeout;
+  readonly #max: number;
+
+  constructor(warmth: Warmth = STANDARD_WARMTH) {
+    this.#max = maxIdle(warmth);
+    this.#timer = setInterval(() => this.#reap(Date.now() - warmth.idleMs), CHECK_MS).unref();
+  }
 
   /** @param reap ends the environment, after it was removed from this list */
   add(environment: Environment, reap: () => void): void {
     this.#idle.set(environment, { since: Date.now(), reap });
-    if (this.#idle.size > MAX_IDLE) this.#reapFirst();
+    if (this.#idle.size > this.#max) this.#reapFirst();
   }
 
   remove(environment: Environment): void {
@@ -265,13 +284,13 @@ export class WarmEnvironments {
 }
 
 /**
- * The result of an invocation. `error` means that the handler has thrown an error. `failure` means that the runtime has failed, for
- * example by a crash.
+ * The result of an invocation. `error` means that the handler has thrown an error. `failure` means that the runtime has failed, for example
+ * because of a crash.
  */
 interface InvocationEnd {
   readonly status: "success" | "failure" | "error" | "timeout";
   readonly errorType?: string;
-  /** The reason why the environment ended. Lambda's own log lines do not have this field. */
+  /** The reason why the environment has ended. The log lines of the real Lambda do not have this field. */
   readonly reason?: string;
 }
 
@@ -298,7 +317,10 @@ function writeReport(spec: FunctionSpec, { durationMs, ...report }: Report, writ
   system("platform.report", { ...report, metrics }, write);
 }
 
-/** Writes the line at any system log level, so that developers see each invocation. A deployment writes only failed ones. */
+/**
+ * Writes the line at every system log level, so that developers see each invocation. A deployment writes only the lines of failed
+ * invocations.
+ */
 function system(type: string, record: object, write: Write): void {
   write(JSON.stringify({ time: new Date().toISOString(), type, record }));
 }

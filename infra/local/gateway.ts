@@ -1,5 +1,5 @@
 /**
- * Answers HTTP requests like API Gateway. Each request passes these steps: router, authorizer, throttle of its API key, throttle of the
+ * Answers HTTP requests like API Gateway. Each request passes these steps: router, authorizer, throttle of the API key, throttle of the
  * stage, size limit, integration.
  */
 import { randomUUID } from "node:crypto";
@@ -21,7 +21,7 @@ import { LocalError } from "./error.ts";
 import type { LocalFunction } from "./function.ts";
 import { NO_USAGE } from "./listener.ts";
 import { type Call, methodArn, proxyEvent, readMetadata, readResult } from "./proxy.ts";
-import { header, readBody, readRequest } from "./request.ts";
+import { header, type RawRequest, readBody, readRequest } from "./request.ts";
 import {
   createKeyThrottle,
   createRouter,
@@ -47,20 +47,24 @@ interface Lambda {
   readonly timeoutMs: number;
 }
 
+/** @param apiRequest changes each request before the gateway sees it, as CloudFront does */
 export function createGateway(
   { api, stages, usagePlans }: Stack,
   functions: ReadonlyMap<string, LocalFunction>,
+  apiRequest: (request: RawRequest) => RawRequest = (request) => request,
 ): Gateway {
   const [stage] = stages;
   const authorizers = createAuthorizers(api, functions);
   const setup: Setup = {
     api,
+    apiRequest,
     router: createRouter(api),
     throttle: createThrottle(stage?.MethodSettings ?? []),
     keyThrottle: createKeyThrottle(usagePlans),
     authorizers,
     integrations: new Map(api.methods.map((method) => [method, integrationOf(method, functions)])),
     stage: stage?.StageName ?? "local",
+    stageVariables: stage?.Variables ?? {},
   };
   const errors = gatewayErrors(api);
   const answered = (answer: Answer | GatewayError | Denied, requestId: string, encodings: string | undefined) => {
@@ -91,30 +95,34 @@ export function createGateway(
 
 interface Setup {
   readonly api: Api;
+  readonly apiRequest: (request: RawRequest) => RawRequest;
   readonly router: Router;
   readonly throttle: Throttle;
   readonly keyThrottle: KeyThrottle;
   readonly authorizers: Authorizers;
   readonly integrations: ReadonlyMap<ApiMethod, Lambda | MockAnswer>;
   readonly stage: string;
+  readonly stageVariables: Readonly<Record<string, string>>;
 }
 
 /** Returns the answer. Returns undefined if the answer was streamed, because it is then already sent. */
 async function answerTo(
-  { api, router, throttle, keyThrottle, authorizers, integrations, stage }: Setup,
+  { api, apiRequest, router, throttle, keyThrottle, authorizers, integrations, stage, stageVariables }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
 ): Promise<Answer | GatewayError | Denied | undefined> {
-  // Node's HTTP parser is configured to accept requests without Host. The gateway can therefore send its own error body here.
+  // Node's HTTP parser is configured to accept requests without a Host header. The gateway can therefore send its own error body for them.
   if (request.headers.host === undefined && request.httpVersion === "1.1") return "BAD_REQUEST_PARAMETERS";
-  const raw = readRequest(request);
-  if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
+  const received = readRequest(request);
+  if (received === undefined) return "BAD_REQUEST_PARAMETERS";
+  const raw = apiRequest(received);
   const match = router(raw.verb, raw.segments);
   if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
   const authorized = await authorizers.authorize(match.method, raw.headers, methodArn(stage, raw));
   if (typeof authorized === "string" || authorized instanceof Denied) return authorized;
-  // The throttle of the API key comes first. A request that it refuses then does not count for the throttle of all requests.
+  // The throttle of the API key is checked before the throttle of all requests. If it refuses a request, the request does not count for the
+  // throttle of all requests.
   if (match.method.needsKey) {
     const verdict = keyThrottle(authorized?.apiKey, match.resource, raw.verb);
     if (verdict !== "passes") return verdict === "unknown" ? "INVALID_API_KEY" : "THROTTLED";
@@ -134,6 +142,7 @@ async function answerTo(
     requestId,
     sourceIp,
     stage,
+    stageVariables,
     binaryMediaTypes,
     authorizer: authorized?.context,
   };
@@ -141,8 +150,8 @@ async function answerTo(
 }
 
 /**
- * Reads and ignores the rest of a too large body for a limited time, because many clients read the answer only after they have sent
- * everything.
+ * Reads the rest of a body that is too large, for a limited time, and ignores it. Many clients read the answer only after they have sent
+ * the whole body.
  */
 function discard(request: IncomingMessage): void {
   request.resume();
@@ -222,7 +231,8 @@ function send(response: ServerResponse, answer: Answer): void {
 }
 
 function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "body">): void {
-  // The header of the gateway is only for answers without a function. The function's own value replaces it.
+  // The gateway's `Server-Timing` is only for answers without a function. If the function has set this header, its value replaces that of
+  // the gateway.
   if (headers.some(([name]) => name.toLowerCase() === "server-timing")) response.removeHeader("Server-Timing");
   for (const [name, value] of headers) {
     // Node.js sets these headers itself. Duplicates would be invalid.

@@ -16,7 +16,10 @@ import type { Stack } from "./stack.ts";
 import { StreamPages } from "./stream-pages.ts";
 import { type Positions, startStreamSource } from "./stream-source.ts";
 
-/** Maximum number of environments of one function, by the source of its invocations. An environment is a thread with about 30 MB. */
+/**
+ * Maximum number of environments of one function, by the source of its invocations. The limits exist because each environment is a thread
+ * with about 30 MB.
+ */
 const MAX_ENVIRONMENTS = { api: 4, events: 2, queue: 10 } as const;
 
 export interface Servers {
@@ -44,8 +47,8 @@ const concurrencyOf = ({ ScalingConfig }: Mapping): number =>
   Math.min(ScalingConfig?.MaximumConcurrency ?? MAX_ENVIRONMENTS.queue, MAX_ENVIRONMENTS.queue);
 
 /**
- * Starts the event sources and then the schedules. Each schedule also invokes its function immediately. The sweeper (a scheduled
- * function) then finds the work that a restart has interrupted.
+ * Starts the event sources and then the schedules. Each schedule also invokes its function immediately. The sweeper (a scheduled function)
+ * therefore finds the work that a restart has interrupted.
  */
 export async function startSources(
   stack: Stack,
@@ -98,7 +101,7 @@ function tableOf({ id, EventSourceArn }: Mapping): string {
   return name;
 }
 
-/** Throws if the event source of a queue has settings that are only for streams. CloudFormation would refuse them too. */
+/** Throws if the event source of a queue has settings that only streams support. CloudFormation would refuse them too. */
 function checkQueueMapping(mapping: Mapping): void {
   const streamOnly = { ...mapping.DestinationConfig, ...(mapping.BisectBatchOnFunctionError && { Bisect: true }) };
   if (Object.keys(streamOnly).length > 0 || mapping.FilterCriteria !== undefined) {
@@ -169,8 +172,8 @@ function withLostMessages(input: string): unknown {
 }
 
 /**
- * Invokes a function as Lambda does for asynchronous events: with retries, and with a message to the on-failure destination after the
- * last one.
+ * Invokes a function as Lambda does for asynchronous events: with retries, and with a message to the on-failure destination after the last
+ * retry.
  */
 async function invokeAsynchronously(
   { stack, sendTo, log }: Schedules,

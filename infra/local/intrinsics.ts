@@ -77,8 +77,8 @@ const intrinsics: Record<string, Intrinsic> = {
 };
 
 /**
- * Resolves all intrinsic functions in a value. Leaves out properties whose value is `AWS::NoValue`. @param at the position in the
- * template, for error messages
+ * Resolves all intrinsic functions in a value. Leaves out properties whose value is `AWS::NoValue`.
+ * @param at the position in the template, for error messages
  */
 export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (Array.isArray(value)) {
@@ -128,7 +128,7 @@ function ref(name: string, at: string, scope: Scope): unknown {
   return reference(name, resource, sqsEndpoint);
 }
 
-/** Returns the end of the ARN of an alias or a version. */
+/** Returns the suffix of the ARN of an alias or a version. */
 function qualifierOf({ Type, Properties }: TemplateResource): string | undefined {
   if (Type === "AWS::Lambda::Version") return VERSION;
   return Type === "AWS::Lambda::Alias" ? String(Properties.Name) : undefined;

@@ -20,7 +20,7 @@ export interface KeyUse {
 export interface KeyServer extends LocalServer {
   /** The names of the operations that were called since the start. Tests count them. */
   readonly calls: string[];
-  /** Creates the keys that do not exist yet. From now on, the server refuses each use for which `refusal` returns a reason. */
+  /** Creates the keys that do not exist yet. From then on, the server refuses each use for which `refusal` returns a reason. */
   serve(keyArns: readonly string[], refusal?: (use: KeyUse) => string | undefined): void;
 }
 

@@ -18,16 +18,19 @@ export interface Listener {
 /** Time within which a client must send its whole request. API Gateway has the same limit. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
- * Idle connections stay open longer than clients use them. Otherwise the server could close a connection at the moment when a client
- * sends its next request.
+ * Milliseconds for which idle connections stay open. Clients use an idle connection for a shorter time. Otherwise the server could close a
+ * connection at the moment when a client sends its next request.
  */
 const KEEP_ALIVE_MS = 65_000;
-/** The limit is larger than API Gateway's, so that a huge token reaches the authorizer function, which must refuse it. */
+/**
+ * Maximum bytes of the headers. It is larger than API Gateway's limit, so that tests can send a huge token to the authorizer function,
+ * which must refuse it.
+ */
 const MAX_HEADER_BYTES = 1024 * 1024;
-/** When the service stops, running requests may take this long to finish. */
+/** When the service stops, running requests have this many milliseconds to finish. */
 const DRAIN_MS = 3_000;
 
-/** Headers of an answer that comes without a function. Local answers show how much they used the table, which is zero here. */
+/** The headers of an answer that needed no function. Local answers show how much they used the table, which is zero here. */
 export const NO_USAGE = [
   "Server-Timing",
   ["read-units", "write-units", "requests", "rounds"].map((name) => `${name};dur=0`).join(", "),
@@ -84,7 +87,7 @@ export interface LocalServer {
 export async function serveOnLoopback(
   handler: (request: IncomingMessage, response: ServerResponse) => Promise<unknown>,
 ): Promise<LocalServer> {
-  const server = createServer((request, response) => {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     void handler(request, response).catch(() => response.destroy());
   });
   server.listen(0, "127.0.0.1");

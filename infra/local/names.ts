@@ -16,7 +16,8 @@ const nameProperty: Record<string, string> = {
 };
 
 /**
- * Returns the resource's name in the template. If there is none, it returns the logical id. CloudFormation would add a random part to it.
+ * Returns the name that the template gives to the resource, or its logical id if the template gives none. CloudFormation would add a random
+ * suffix to the logical id.
  */
 export function physicalName(logicalId: string, resource: TemplateResource): string {
   const property = nameProperty[resource.Type];
@@ -35,7 +36,7 @@ export const queueArn = (name: string): string => arn("sqs", name);
 export const tableArn = (name: string): string => arn("dynamodb", `table/${name}`);
 export const streamArn = (tableName: string): string => `${tableArn(tableName)}/stream/local`;
 
-/** Returns the name in an ARN, or a name itself. For the ARN of an alias it is the function's name. */
+/** Returns the name in an ARN. For the ARN of an alias, it is the function's name. A text that is not an ARN is returned unchanged. */
 export function nameOfArn(value: string): string {
   const parts = value.split(":");
   return (parts[2] === "lambda" && parts[5] === "function" ? parts[6] : parts.at(-1)) ?? value;

@@ -5,16 +5,19 @@ import { type Capacity, capacityOf, companyThrottle } from "../settings/capacity
 import { activeTableOf, type DeployConfig } from "../settings/config.ts";
 import { AllowedOrigins, TableStream } from "../settings/context.ts";
 import { standardRetention } from "../settings/retention.ts";
+import { cachedTemplates } from "../template-cache.ts";
 import { firstFault, Host, Port } from "./address.ts";
 import { demoUsers } from "./demo-users.ts";
 import { LocalError, messageOf } from "./error.ts";
+import type { Warmth } from "./function.ts";
 import { AUDIENCE, type Identity, JWKS_PATH } from "./identity.ts";
+import { CONSOLE_CLIENT } from "./sign-in.ts";
 
 interface TemplateOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
   readonly timeScale: number;
   readonly prospectShape?: number;
-  /** A restored table, which the service uses instead of its own table. */
+  /** A restored table, which the service uses instead of the table of the template. */
   readonly activeTable?: DeployConfig["activeTable"];
   readonly allowedOrigins?: readonly string[];
   /** The throttles of all requests and of each company. By default they are those of the preset `production`. */
@@ -34,6 +37,8 @@ export interface LocalOptions extends TemplateOptions {
   readonly seed?: number;
   /** If true, calls to AWS services that the functions' IAM policies do not allow are refused. Each DynamoDB call then passes a proxy. */
   readonly enforceRights?: boolean;
+  /** By default, environments end after two minutes, and the idle ones use an eighth of this machine's memory. */
+  readonly warmth?: Warmth;
   /** If true, the output of the functions also goes to standard error. */
   readonly verbose?: boolean;
   /** Receives each line that a deployed function would write to CloudWatch. */
@@ -48,7 +53,7 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** The limits of the local service. It has fewer senders than a deployment, because each is a thread with some 30 MB. */
+/** The limits of the local service. It has fewer senders than a deployment, because each sender is a thread with about 30 MB. */
 const LOCAL_CAPACITY: Capacity = {
   ...capacityOf({ preset: "production" }),
   deliverySenders: 5,
@@ -99,7 +104,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
   };
 }
 
-/** Returns the throttles of the local service. As in a deployment, twice the rate may arrive at once. */
+/** Returns the throttles of the local service. The burst is twice the rate, as in a deployment. */
 function throttlesOf(requestRate: number | undefined, companyRate: number | undefined): LocalOptions["throttles"] {
   const perSecond = requestRate ?? LOCAL_CAPACITY.requests.perSecond;
   const requests = { perSecond, burst: Math.ceil(2 * perSecond) };
@@ -120,7 +125,10 @@ function readFlags(args: readonly string[]): { fresh: boolean; memory: boolean; 
   }
 }
 
-/** Makes the same templates as a deployment, with the settings of one machine. */
+/**
+ * Makes the same templates as a deployment, but with settings for one machine.
+ * @param url the URL of the service
+ */
 export async function makeTemplates(
   {
     webhookUrlPolicy,
@@ -132,9 +140,10 @@ export async function makeTemplates(
     synthesize,
   }: TemplateOptions,
   { issuer }: Pick<Identity, "issuer">,
+  url: string,
   outDir: string,
 ): Promise<readonly unknown[]> {
-  const config: DeployConfig = {
+  const config = {
     issuer,
     jwksUri: `${issuer}${JWKS_PATH}`,
     audience: [AUDIENCE],
@@ -145,12 +154,11 @@ export async function makeTemplates(
     rollout: "at-once",
     ...(activeTable !== undefined && { activeTable }),
     allowedOrigins,
+    console: { localUrl: url, clientId: CONSOLE_CLIENT },
     capacity: { ...LOCAL_CAPACITY, ...throttles },
     serverTiming: true,
     watch: { runbook: "docs/runbook.md", canary: false },
-  };
-  // Loading the CDK takes a second, so it is loaded only when it is needed.
+  } satisfies DeployConfig;
   if (synthesize !== undefined) return synthesize(config, outDir);
-  const { templatesInOrder } = await import("../synth.ts");
-  return templatesInOrder(config, outDir, { signIn: { tokenPath: "local/token", users: demoUsers } });
+  return cachedTemplates(config, outDir, { signIn: { tokenPath: "local/token", users: demoUsers } });
 }

@@ -14,6 +14,7 @@ export interface Call {
   readonly requestId: string;
   readonly sourceIp: string;
   readonly stage: string;
+  readonly stageVariables: Readonly<Record<string, string>>;
   readonly binaryMediaTypes: readonly string[];
   /** The fields from the authorizer. Undefined if the method has no authorizer. */
   readonly authorizer: AuthorizerContext | undefined;
@@ -21,7 +22,7 @@ export interface Call {
 
 const API_ID = "local";
 
-/** Returns the ARN of a request. The authorizer's policy allows or denies ARNs. */
+/** Returns the ARN of a request. The authorizer's policy allows or denies requests by their ARN. */
 export const methodArn = (stage: string, { verb, path }: RawRequest): string =>
   arn("execute-api", `${API_ID}/${stage}/${verb}${path}`);
 
@@ -47,7 +48,7 @@ export function proxyEvent(call: Call): object {
     queryStringParameters: request.query.size === 0 ? null : lastValues(request.query),
     multiValueQueryStringParameters: request.query.size === 0 ? null : Object.fromEntries(request.query),
     pathParameters: match.parameters.size === 0 ? null : Object.fromEntries(match.parameters),
-    stageVariables: null,
+    stageVariables: Object.keys(call.stageVariables).length === 0 ? null : call.stageVariables,
     requestContext: requestContext(call),
     body: body.length === 0 ? null : body.toString(binary ? "base64" : "utf8"),
     isBase64Encoded: binary,

@@ -1,6 +1,6 @@
 /**
- * An event source on a queue: it receives messages, passes them to a function, and deletes the processed ones. The order is fair to the
- * message groups.
+ * An event source on a queue. It receives messages, passes them to a function, and deletes the processed messages. It chooses the next
+ * messages so that no message group waits because of another one.
  */
 import {
   ChangeMessageVisibilityBatchCommand,
@@ -52,8 +52,8 @@ interface Queued {
 interface QueuedMessage extends Queued {
   readonly message: Message;
   /**
-   * True if the message was received while all invocations were busy. It is then hidden in the queue for the maximum time, so that it is
-   * not received a second time while it waits in this process.
+   * True if the message was received while all invocations were busy. The queue then hides it for the maximum time, so that it is not
+   * received a second time while it waits in this process.
    */
   readonly isAhead: boolean;
 }
@@ -80,7 +80,7 @@ class Loop {
   }
 
   /**
-   * Receives messages until the source stops, even while all invocations are busy. Only an order over all waiting messages can be fair to
+   * Receives messages until the source stops, even while all invocations are busy. The source must know all waiting messages to be fair to
    * each message group.
    */
   async run(): Promise<void> {
@@ -109,7 +109,7 @@ class Loop {
     return (this.#source.concurrency - this.#running.size) * this.#size;
   }
 
-  /** Invokes the function for each full batch, and also for a partial batch when the batching window has ended. */
+  /** Invokes the function for each full batch. A partial batch is passed to the function when the batching window has ended. */
   #dispatch(): void {
     while (!this.#stopping.signal.aborted && this.#queue.size > 0 && this.#running.size < this.#source.concurrency) {
       const openMs = this.#queue.oldestMs + this.#windowMs - Date.now();
@@ -164,8 +164,8 @@ class Loop {
   }
 
   /**
-   * Gives messages the queue's own visibility timeout when their processing begins. Before, messages that had to wait were hidden for the
-   * maximum time.
+   * Sets the queue's own visibility timeout for messages whose processing begins. Before this, messages that had to wait were hidden for
+   * the maximum time.
    */
   async #limitVisibility(messages: readonly Message[]): Promise<void> {
     for (const some of chunks(messages)) {
@@ -194,7 +194,10 @@ interface Entry {
   readonly ReceiptHandle: string | undefined;
 }
 
-/** Yields the entries for batch calls, ten at a time. If an entry fails, its message no longer exists, so the failure can be ignored. */
+/**
+ * Yields the entries for batch calls, ten at a time. If a call fails for one entry, its message no longer exists, so the failure can be
+ * ignored.
+ */
 function* chunks(messages: readonly Message[]): Generator<Entry[]> {
   for (let from = 0; from < messages.length; from += RECEIVE_LIMIT) {
     const some = messages.slice(from, from + RECEIVE_LIMIT);
@@ -227,7 +230,9 @@ function eventRecord(message: Message, eventSourceARN: string): object {
   };
 }
 
-/** Orders messages as the fair queues of SQS do: the group with the fewest messages in flight (in processing) comes first. */
+/**
+ * Orders messages like the fair queues of SQS. The next message comes from the group with the fewest messages in flight (being processed).
+ */
 export class FairQueue<T extends Queued> {
   readonly #groups = new Map<string, T[]>();
   readonly #inWork = new Map<string, number>();
@@ -249,8 +254,8 @@ export class FairQueue<T extends Queued> {
   }
 
   /**
-   * Returns the next message. It counts as in flight until `done` is called. Between groups with the same number of messages in flight,
-   * the one that has waited longest comes first.
+   * Returns the next message. It counts as in flight until `done` is called. If several groups have the same number of messages in flight,
+   * the group that has waited longest comes first.
    */
   take(): T | undefined {
     let best: T[] | undefined;

@@ -33,7 +33,7 @@ export function readRequest(request: IncomingMessage): RawRequest | undefined {
  * Returns the path and the query of a request's target. Servers must also accept `GET http://host/path`, although clients send this form
  * only to proxies.
  */
-function originForm(target: string): string {
+export function originForm(target: string): string {
   if (target.startsWith("/")) return target;
   const path = /^[a-z][a-z0-9+.-]*:\/\/[^/?]*(.*)$/i.exec(target)?.[1] ?? `/${target}`;
   return path.startsWith("/") ? path : `/${path}`;
@@ -56,7 +56,7 @@ function readQuery(search: string): Map<string, string[]> {
 
 /**
  * Headers that API Gateway does not pass to a function. The source is the column `lambda` in the "important notes for REST APIs" of AWS.
- * Two headers that concern only one connection are added.
+ * Two headers that the source does not mention are added, because they concern only one connection.
  */
 const droppedHeaders = new Set([
   "connection",
@@ -69,7 +69,7 @@ const droppedHeaders = new Set([
   "server",
   "te",
   "trailer",
-  // AWS calls this header only an "exception". Node's HTTP server has already joined the chunks, so the header would be wrong.
+  // AWS calls this header only an "exception". Node's HTTP server has already joined the chunks of the body, so the header would be wrong.
   "transfer-encoding",
   "upgrade",
   "www-authenticate",
@@ -113,7 +113,10 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
   return Buffer.concat(chunks);
 }
 
-/** Returns true if the list of binary media types contains this type. In an entry, the subtype or both parts may be a star. */
+/**
+ * Returns true if the list of binary media types contains this type. An entry may have a star as its subtype, or as its type and its
+ * subtype.
+ */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
   return mediaTypes.some((entry) => {

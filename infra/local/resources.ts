@@ -1,6 +1,6 @@
 /**
- * Defines the schemas of CloudFormation templates and of the resource types that the local service runs. They refuse unknown properties,
- * because the local service would ignore them.
+ * Defines the schemas of CloudFormation templates and of the resource types that the local service runs. The schemas refuse unknown
+ * properties, because the local service would ignore these without a warning.
  */
 import * as z from "zod/mini";
 import { logLevels, systemLogLevels } from "./console.ts";
@@ -44,7 +44,7 @@ export const Template = z.strictObject({
 export type Template = z.infer<typeof Template>;
 export type TemplateResource = Template["Resources"][string];
 
-/** A property that concerns operation, safety or cost. It has no effect on one machine. */
+/** A property for operation, safety or cost. It has no effect on one machine. */
 export const Ignored = z.optional(z.unknown());
 
 const Seconds = z.int().check(z.minimum(0));
@@ -111,7 +111,7 @@ export const Queue = z.strictObject({
   Tags: Ignored,
 });
 
-/** A KMS key. The local KMS server checks the functions' policies (rights.ts), but not the key's own policy. */
+/** A KMS key. The local KMS server checks the policies of the functions (rights.ts), but not the policy of the key. */
 export const EncryptionKey = z.strictObject({
   Description: Ignored,
   EnableKeyRotation: Ignored,
@@ -121,7 +121,7 @@ export const EncryptionKey = z.strictObject({
   Tags: Ignored,
 });
 
-/** A rule by which the bucket sends a queue message for each new object. */
+/** A rule which makes the bucket send a queue message for each new object. */
 const QueueConfiguration = z.strictObject({
   Event: z.literal("s3:ObjectCreated:*"),
   Queue: z.string(),
@@ -172,7 +172,7 @@ export const LambdaFunction = z.strictObject({
     SystemLogLevel: z._default(z.enum(systemLogLevels), "INFO"),
     LogGroup: z.optional(z.string()),
   }),
-  // The code is found by the resource's metadata, which contain its directory.
+  // The local service finds the code by the directory in the resource's metadata.
   Code: Ignored,
   Architectures: Ignored,
   Description: Ignored,
@@ -214,7 +214,9 @@ export const Version = z.strictObject({
   Description: Ignored,
 });
 
-/** The local service has one version of each function, so an alias cannot divide calls between two versions. */
+/**
+ * An alias of a function. The local service has only one version of each function, so an alias cannot divide calls between two versions.
+ */
 export const Alias = z.strictObject({
   FunctionName: z.string(),
   FunctionVersion: z.string(),
@@ -250,8 +252,8 @@ export const Rule = z.strictObject({
 });
 
 /**
- * A usage plan, which contains the throttle of each API key. It must have no quota, because the local service does not keep counts over
- * restarts.
+ * A usage plan, which contains the throttle of each API key. It must have no quota, because the local service does not keep the numbers of
+ * requests over restarts.
  */
 export const UsagePlan = z.strictObject({
   ApiStages: z.array(

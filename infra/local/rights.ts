@@ -51,7 +51,10 @@ function statementsByFunction(
 export interface FileRights {
   /** Returns true if the caller may perform the action on the object. A caller that is not a function may do everything. */
   mayDo(name: string, action: string, key: string): boolean;
-  /** Returns true if the caller may list the bucket. For a missing object, S3 answers 404 to callers with this right and 403 to others. */
+  /**
+   * Returns true if the caller may list the bucket. If an object is missing, S3 answers 404 to callers with this right and 403 to all
+   * others.
+   */
   mayList(name: string): boolean;
 }
 
@@ -85,8 +88,8 @@ const KeyCondition = z.object({ StringEquals: z.optional(z.record(z.string(), On
 const CONTEXT = "kms:EncryptionContext:";
 
 /**
- * Returns a function that checks the use of a KMS key. It returns the reason if the policies refuse the use. It returns undefined if they
- * allow the use or if the caller is an operator.
+ * Returns a function that checks the use of a KMS key. The function returns the reason if the policies refuse the use. It returns undefined
+ * if the policies allow the use or if the caller is an operator.
  */
 export function keyRefusal(
   templates: readonly unknown[],
@@ -187,7 +190,7 @@ const patternOf = (pattern: string): RegExp =>
 
 const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [family, patternOf(pattern)] as const);
 
-/** Returns the family of a partition key, or an empty text if it has none. A family is a group of keys with the same rights. */
+/** Returns the family of a partition key (a group of keys with the same rights). Returns an empty text if the key belongs to no family. */
 const familyOf = (key: string): string => patternsOfFamilies.find(([, pattern]) => pattern.test(key))?.[0] ?? "";
 
 function grantOf(statement: Statement): Grant {
@@ -200,8 +203,8 @@ function grantOf(statement: Statement): Grant {
 }
 
 /**
- * Returns true if this single statement allows the whole use. IAM does not combine two statements that each allow only a part of the
- * keys.
+ * Returns true if this single statement allows the whole use. Two statements that each allow some of the keys are not enough, because IAM
+ * does not combine them.
  */
 const allows = ({ actions, onIndex, patterns }: Grant, use: Use): boolean =>
   actions.has(use.action) &&

@@ -13,8 +13,8 @@ export interface Match {
 }
 
 /**
- * Finds a method. `segments` are the decoded parts of the path. API Gateway first chooses the resource by the path alone. If this
- * resource lacks the HTTP method, the result is undefined, even if `{proxy+}` has the method.
+ * Finds a method. `segments` are the decoded parts of the path. API Gateway first chooses the resource by the path alone. If this resource
+ * lacks the HTTP method, the result is undefined, even if another resource (`{proxy+}`) has the method.
  */
 export type Router = (verb: string, segments: readonly string[]) => Match | undefined;
 
@@ -77,7 +77,7 @@ type Settings = readonly (Setting & Pick<Stage["MethodSettings"][number], "HttpM
 
 export type Throttle = (path: string, verb: string) => boolean;
 
-/** Makes the throttle. Each method with its own settings has a separate token bucket. All other methods share one. */
+/** Makes the throttle. Each method with separate settings has a separate token bucket. All other methods share one token bucket. */
 export function createThrottle(settings: Settings, now: () => number = Date.now): Throttle {
   const buckets = new Map(
     settings.map((setting) => [`${setting.HttpMethod} ${setting.ResourcePath}`, createBucket(setting, now)]),
@@ -94,7 +94,7 @@ export type KeyThrottle = (
 ) => "passes" | "throttled" | "unknown";
 
 /**
- * Makes the throttles of the usage plans. Each API key has a token bucket for all methods, and another one for each method with a
+ * Makes the throttles of the usage plans. Each API key has one token bucket for all methods, and another bucket for each method that has a
  * separate throttle.
  */
 export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => number = Date.now): KeyThrottle {
@@ -104,7 +104,7 @@ export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => 
   return (apiKey, path, verb) => {
     const buckets = byKey.get(apiKey ?? "");
     if (buckets === undefined) return "unknown";
-    // The method's throttle comes first. A request that it refuses does not count for the other methods.
+    // The throttle of the method is checked first. If it refuses a request, the request does not count for the throttle of all methods.
     return buckets.byMethod.get(planMethod(path, verb))?.() !== false && buckets.all() ? "passes" : "throttled";
   };
 }

@@ -22,9 +22,9 @@ import type { Stack } from "./stack.ts";
 
 export interface FileServer {
   readonly endpoint: string;
-  /** Sets the buckets. Their notifications and CORS rules apply from now on. */
+  /** Sets the buckets. From then on, their notifications and CORS rules apply. */
   configure(buckets: Stack["buckets"]): void;
-  /** Refuses from now on every request that the functions' policies do not allow. */
+  /** From then on, refuses every request that the functions' policies do not allow. */
   enforce(rights: FileRights): void;
   stop(): void;
 }
@@ -118,7 +118,7 @@ class Files {
     return answer;
   }
 
-  /** Answers a CORS preflight. A browser sends it without the signature of the presigned URL. */
+  /** Answers a CORS preflight. A browser sends a preflight without the signature of the presigned URL, so the signature is not checked. */
   #answerPreflight(call: Call): Answer {
     const headers = preflight(this.#bucketOf(call), call.request.headers);
     if (typeof headers !== "string") return { status: 200, headers, body: Buffer.alloc(0) };
@@ -272,10 +272,10 @@ type Bucket = Stack["buckets"][number];
 type Rule = NonNullable<Bucket["CorsConfiguration"]>["CorsRules"][number];
 type Headers = Readonly<Record<string, string>>;
 
-/** Without this header, a cache could send the answer for one origin to another origin. */
+/** The value of the header `Vary`. Without this header, a cache could send the answer for one origin to another origin. */
 const VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method";
 
-/** Returns the CORS headers of an answer. There are none if the request has no origin or if no rule allows the origin. */
+/** Returns the CORS headers of an answer. Returns no headers if the request has no origin or if no rule allows the origin. */
 export function corsHeaders(bucket: Bucket | undefined, method: string, { origin }: IncomingHttpHeaders): Headers {
   const rule = origin === undefined ? undefined : ruleFor(bucket, origin, method, []);
   return rule === undefined || origin === undefined ? {} : headersOf(rule, origin);

@@ -5,7 +5,9 @@ import { openTable } from "#shared/db/table.ts";
 import { documentsAt } from "./clients.ts";
 import { CONTROL_PREFIX, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, openLog, temporaryDir } from "./data-dir.ts";
+import { demoUsers } from "./demo-users.ts";
 import { connectDynamoDb, ensureStream, serverBinary } from "./dynamodb.ts";
+import { createEdge, type Edge } from "./edge.ts";
 import { writeWorker } from "./environment.ts";
 import { LocalError, messageOf } from "./error.ts";
 import type { RunningSource } from "./event-source.ts";
@@ -17,6 +19,7 @@ import { bind, type Listener } from "./listener.ts";
 import { type LocalOptions, makeTemplates } from "./options.ts";
 import { fileRights, guardRights, type RightsGuard, type Uses } from "./rights.ts";
 import { createStorage, depths, type StartedServers, serveKeys, startServers } from "./servers.ts";
+import { createSignIn } from "./sign-in.ts";
 import type { Depth } from "./sqs.ts";
 import { readStack, type Stack } from "./stack.ts";
 import { openPositions } from "./stream-source.ts";
@@ -64,7 +67,7 @@ type Undo = (() => unknown)[];
 const DRAIN_MS = 3_000;
 
 async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void>): Promise<LocalService> {
-  // A missing server program is reported here, before the functions are built. Building them takes seconds.
+  // Building the functions takes seconds, so a missing server program is reported before it.
   if (options.dynamoDbEndpoint === undefined) serverBinary();
   else await connectDynamoDb(options.dynamoDbEndpoint);
   const listener = await bind(options.port, options.host ?? "127.0.0.1");
@@ -73,9 +76,9 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const dir = dataDir === undefined ? temporaryDir() : openDataDir(dataDir, fresh);
   undo.push(() => dir.release());
   const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
-  // If one of the two fails, this still waits for the other one. esbuild prints a crash report if its parent process ends during a
-  // build.
-  const build = bothEnded(makeTemplates(options, identity, dir.assembly), writeWorker(dir.worker));
+  // If one of the two fails, wait for the other one before the error is thrown. esbuild prints a crash report if its parent process ends
+  // during a build.
+  const build = bothEnded(makeTemplates(options, identity, listener.url, dir.assembly), writeWorker(dir.worker));
   const [servers, [templates]] = await bothEnded(startServers(options, dir, undo), build);
   const stack = readStack(templates, servers.queues.endpoint, dir.assembly);
   serveKeys(stack, servers, templates);
@@ -117,7 +120,7 @@ async function run(parts: Parts): Promise<LocalService> {
   const log = openLog(dir.log, options.verbose === true);
   undo.push(() => log.close());
   const running: RunningSource[] = [];
-  const warm = new WarmEnvironments();
+  const warm = new WarmEnvironments(options.warmth);
   let failures = 0;
   const functions = createFunctions(stack, {
     variables: { ...servers.variables, ...(guard !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: guard.endpoint }) },
@@ -126,7 +129,7 @@ async function run(parts: Parts): Promise<LocalService> {
     warm,
     log({ name, file, LoggingConfig }, text) {
       options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });
-      // One file contains the log lines of all functions, so each line begins with the function's file.
+      // All functions write to one log file, so each line begins with the function's file.
       log.write(`${file} ${text}\n`);
     },
     onInvoked(failed) {
@@ -136,12 +139,23 @@ async function run(parts: Parts): Promise<LocalService> {
   });
   undo.push(() => Promise.all([...functions.values()].map((one) => one.stop())));
   undo.push(() => warm.stop());
-  const directory = { tokenOf: tokens(parts), queues: () => depths(stack, servers) };
-  const gateway = createGateway(stack, functions);
+  const findSubject = subjects(parts);
+  const directory = { tokenOf: tokens(parts, findSubject), queues: () => depths(stack, servers) };
+  const redirectUri = `${listener.url}/api/session/callback`;
+  const signIn = createSignIn({ identity, redirectUri, users: demoUsers, subjectOf: findSubject });
+  const edge = createEdge(stack);
+  const gateway = createGateway(stack, functions, edge?.apiRequest);
   const { flushAuthorizers } = gateway;
   const invocations = (): Record<string, number> =>
     Object.fromEntries([...functions.values()].map(({ spec, calls }) => [spec.file, calls()]));
-  serve(listener, gateway, { identity, outputs: () => outputs, invocations, flushAuthorizers, ...directory });
+  serve(listener, gateway, edge, {
+    identity,
+    signIn,
+    outputs: () => outputs,
+    invocations,
+    flushAuthorizers,
+    ...directory,
+  });
   const positions = openPositions(dir.positions, parts.isNew);
   running.push(...(await startSources(stack, functions, servers, positions, log.write)));
   undo.push(() => stopSources(running));
@@ -164,7 +178,10 @@ async function run(parts: Parts): Promise<LocalService> {
   };
 }
 
-/** Waits for a limited time until the running invocations have ended. After a restart, queues and streams repeat the unfinished ones. */
+/**
+ * Waits for a limited time until the running invocations have ended. Invocations that have not ended are repeated after a restart, because
+ * their messages and records are still in the queues and streams.
+ */
 async function stopSources(running: readonly RunningSource[]): Promise<void> {
   const stopped = Promise.all(running.map((source) => source.stop()));
   await Promise.race([stopped, wait(DRAIN_MS, undefined, { ref: false })]);
@@ -176,21 +193,33 @@ function functionOf(functions: ReadonlyMap<string, LocalFunction>, file: string)
   return found;
 }
 
-function tokens({ outputs, identity }: Parts): LocalService["tokenOf"] {
+type FindSubject = (email: string) => Promise<string | undefined>;
+
+function subjects({ outputs }: Parts): FindSubject {
   const table = openTable(outputs.TableName, documentsAt(outputs.DynamoDbEndpoint));
+  return (email) => subjectOf(table, email);
+}
+
+function tokens({ identity }: Parts, findSubject: FindSubject): LocalService["tokenOf"] {
   return async (email) => {
-    const sub = await subjectOf(table, email);
+    const sub = await findSubject(email);
     return sub === undefined ? undefined : identity.mint({ sub });
   };
 }
 
 type ServeControl = Parameters<typeof serveControl>[0];
 
-function serve(listener: Listener, gateway: ReturnType<typeof createGateway>, control: ServeControl): void {
+function serve(
+  listener: Listener,
+  gateway: ReturnType<typeof createGateway>,
+  edge: Edge | undefined,
+  control: ServeControl,
+): void {
   listener.server.on("clientError", (error, socket) => gateway.refuse(error, socket));
   listener.serve((request, response) => {
-    const isControl = request.url?.startsWith(CONTROL_PREFIX) === true;
-    void (isControl ? serveControl(control, request, response) : gateway.handle(request, response));
+    if (request.url?.startsWith(CONTROL_PREFIX) === true) void serveControl(control, request, response);
+    else if (edge?.isForConsole(request)) void edge.serve(request, response);
+    else void gateway.handle(request, response);
   });
 }
 

@@ -48,9 +48,9 @@ export async function startQueues(directory?: string): Promise<QueueServer> {
 }
 
 /**
- * Starts fauxqs. It has no options for its Fastify instance and its SQLite database, so this function changes them while fauxqs creates
- * them. By default, SQLite calls fsync for each message that is sent, received or deleted, which takes about 4 ms. Without fsync, SIGKILL
- * loses no data.
+ * Starts fauxqs. It has no options for its Fastify instance and its SQLite database, so this function changes both while fauxqs creates
+ * them. By default, SQLite calls fsync for each message that is sent, received or deleted, which takes about 4 ms. Without fsync, a SIGKILL
+ * still loses no data.
  */
 function start(directory: string | undefined): ReturnType<typeof startFauxqs> {
   const { exec } = DatabaseSync.prototype;
@@ -67,7 +67,7 @@ function start(directory: string | undefined): ReturnType<typeof startFauxqs> {
   }
 }
 
-/** Makes messages in flight visible immediately. The process that had received them has ended. */
+/** Makes all messages in flight visible again, because the process that received them has ended. */
 function releaseInFlight(file: string): void {
   const messages = new DatabaseSync(file);
   try {
@@ -139,7 +139,7 @@ export async function createQueues({ endpoint, sqs }: QueueServer, { queues }: S
     const given = settable.flatMap((name) => (queue[name] === undefined ? [] : [[name, String(queue[name])] as const]));
     const redrive = RedrivePolicy === undefined ? {} : { RedrivePolicy: JSON.stringify(RedrivePolicy) };
     const Attributes = { ...Object.fromEntries(given), ...redrive };
-    // CreateQueue fails if an existing queue has other settings. They are therefore set by a second call.
+    // CreateQueue fails if the queue exists with other settings. The settings are therefore written by a second call.
     await sqs.send(new CreateQueueCommand({ QueueName }));
     await sqs.send(new SetQueueAttributesCommand({ QueueUrl: queueUrl(endpoint, QueueName), Attributes }));
   }

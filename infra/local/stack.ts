@@ -72,8 +72,9 @@ const schemas: Record<string, z.ZodMiniType> = {
 };
 
 /**
- * Throws a LocalError that names each logical id and property that is not supported. @param sources the templates in the order of their
- * deployment, because a template may import values of earlier ones @param assets the directory to which asset paths are relative
+ * Throws a LocalError that names each logical id and property that is not supported.
+ * @param sources the templates in the order of their deployment, because a template may import values of earlier ones
+ * @param assets the directory to which asset paths are relative
  */
 export function readStack(sources: readonly unknown[], sqsEndpoint: string, assets: string): Stack {
   const read: Read[] = [];
@@ -164,7 +165,7 @@ function readApi(restApis: readonly Named<typeof RestApi>[]): Api {
   return readDefinition(api.id, api.Body);
 }
 
-/** Throws if a throttle is for an unknown method. It would limit nothing, so it is probably a mistake. */
+/** Throws if a throttle names an unknown method. Such a throttle would limit nothing, so it is probably a mistake. */
 function refuseUnknownMethods({ id, MethodSettings }: Named<typeof Stage>, { methods }: Api): void {
   const known = new Set(["* /*", ...methods.map(({ path: of, verb }) => methodSetting(of, verb))]);
   const [unknown] = MethodSettings.map(({ HttpMethod, ResourcePath }) => `${HttpMethod} ${ResourcePath}`).filter(
@@ -193,7 +194,7 @@ function refuseUnknownPlanMethods({ id, ApiStages }: UsagePlanOfKeys & { id: str
   if (unknown !== undefined) throw new LocalError(`${id}.ApiStages: ${unknown} is not a method of the definition`);
 }
 
-/** Lambda answers a call of an alias that does not exist with an error, so a wrong alias must not pass here. */
+/** Throws if a call names an alias that does not exist. In a deployment, Lambda would answer such a call with an error. */
 function refuseUnknownQualifiers(aliases: readonly Named<typeof Alias>[], callers: object): void {
   const known = new Set(aliases.map((alias) => `${nameOfArn(alias.FunctionName)}:${alias.Name}`));
   const called = JSON.stringify(callers).matchAll(/:function:([\w-]+:[\w$-]+)/g);

@@ -1,7 +1,7 @@
 /** `npm start` runs the whole service on this machine until a signal ends it. */
-import { LocalError } from "./error.ts";
+import { LocalError, messageOf } from "./error.ts";
 import { readOptions } from "./options.ts";
-import { type LocalService, startLocal } from "./service.ts";
+import type { LocalService } from "./service.ts";
 
 async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> {
   console.log(`API        ${url}/api      reference ${url}/docs      OpenAPI ${url}/openapi.json`);
@@ -13,6 +13,12 @@ async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> 
   }
   console.log(`\ncurl -H "Authorization: Bearer $TOKEN" ${url}/api/me\n`);
   console.log(`ready ${url}`);
+}
+
+/** Builds the console if its sources have changed. The API does not need it, so the service also starts without it. */
+async function builtConsole(): Promise<void> {
+  const { buildConsole } = await import("../build/console.ts");
+  await buildConsole().catch((error: unknown) => console.error(`the console could not be built: ${messageOf(error)}`));
 }
 
 const PARENT_CHECK_MS = 500;
@@ -33,10 +39,13 @@ function whenAbandoned(stop: () => void): void {
 }
 
 async function main(): Promise<void> {
-  // A start can be interrupted at any point: nothing needs to finish, and the DynamoDB server ends together with this process.
+  // A start can be interrupted at any point, because no step must be completed and the DynamoDB server ends together with this process.
   const exitAtOnce = (): never => process.exit(0);
   process.once("SIGINT", exitAtOnce).once("SIGTERM", exitAtOnce);
-  const service = await startLocal(readOptions(process.argv.slice(2), process.env));
+  const options = readOptions(process.argv.slice(2), process.env);
+  // Loading the servers takes half a second, so the options are checked before it.
+  const { startLocal } = await import("./service.ts");
+  const [service] = await Promise.all([startLocal(options), builtConsole()]);
   await announce(service);
   process.off("SIGINT", exitAtOnce).off("SIGTERM", exitAtOnce);
   const ended = Promise.withResolvers<number>();

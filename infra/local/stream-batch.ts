@@ -1,6 +1,6 @@
 /**
- * Divides stream records into batches and processes each batch by Lambda's rules: checkpoints, splitting after a failure, retries, and
- * giving up.
+ * Divides stream records into batches, and processes each batch by Lambda's rules for checkpoints, for splitting after a failure, for
+ * retries, and for giving up.
  */
 import { failedItems } from "./event-source.ts";
 
@@ -22,11 +22,11 @@ export interface BatchRules {
 
 export interface BatchEffects<R extends Positioned> {
   invoke(records: readonly R[]): Promise<string>;
-  /** Stores that all records up to this one are processed. After a restart, the next record is the first one. */
+  /** Stores that all records up to this one are processed. After a restart, processing continues at the next record. */
   checkpoint(sequenceNumber: string): Promise<void>;
-  /** Sends the positions of records that are given up to the on-failure destination. */
+  /** Sends the positions of the records that are given up to the on-failure destination. */
   giveUp(records: readonly R[], reason: GivenUp, invocations: number): Promise<void>;
-  /** Throws if the service is stopping. An invocation that the stop has interrupted then does not count as a failure. */
+  /** Throws if the service is stopping. An invocation that was interrupted by the stop therefore does not count as a failure. */
   assertRunning(): void;
   pause(failures: number): Promise<void>;
   now(): number;
@@ -128,7 +128,7 @@ async function abandon<R extends Positioned>(
 
 export interface Batch<R> {
   readonly wanted: readonly R[];
-  /** The last record of the stream that the batch covers. The filter may have refused it, but the checkpoint moves past it. */
+  /** The last record of the stream that the batch covers, even if the filter has refused this record. The checkpoint moves to it. */
   readonly last: R;
 }
 

@@ -31,14 +31,14 @@ export type GetRecords = (
 ) => Promise<{ readonly Records?: readonly SdkRecord[] | undefined; readonly NextShardIterator?: string | undefined }>;
 
 const PAGE_RECORDS = 1_000;
-/** Maximum number of records in the cache, from which slower event sources read. */
+/** Maximum number of records in the cache. Slower event sources read records from the cache. */
 export const CACHED_RECORDS = 10_000;
-/** Maximum number of entries in the cache. Most entries are small, because they have no record: no event source needs it. */
+/** Maximum number of entries in the cache. An entry without a record (which no event source accepts) is small. */
 const CACHED_ENTRIES = 100_000;
 
 /**
- * Caches pages by their iterator. The bundled DynamoDB server returns the same iterator for the same position. With another server, which
- * `DYNAMODB_ENDPOINT` names, the pages are correct too, but the cache may save no calls.
+ * Caches pages by their iterator. The bundled DynamoDB server returns the same iterator for the same position. Another server
+ * (`DYNAMODB_ENDPOINT`) may return different iterators. The pages are then still correct, but the cache may save no calls.
  */
 export class StreamPages {
   readonly #getRecords: GetRecords;

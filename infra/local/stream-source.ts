@@ -32,16 +32,16 @@ export interface StreamSource {
   readonly log: (text: string) => void;
 }
 
-/** The waits between polls that find no new records. They are short after activity, and longer after a quiet time. */
+/** Milliseconds between polls that find no new records: a short time after activity, and a longer time after a quiet period. */
 const POLL_BUSY_MS = 50;
 const POLL_QUIET_MS = 250;
 const QUIET_AFTER_MS = 10_000;
-/** The wait after a poll that found new records. It makes batches larger under load. */
+/** Milliseconds between a poll that found new records and the next poll. The wait makes batches larger under load. */
 const POLL_GAP_MS = 20;
-/** The wait before a retry. It doubles after each failure. Lambda waits longer, but tests would then take longer too. */
+/** Milliseconds before a retry. They double after each failure. Lambda waits longer, but tests would then take longer. */
 const RETRY_MS = { first: 100, longest: 1_000 } as const;
 const DEFAULT_BATCH_SIZE = 100;
-/** The stored position of a shard that was read to its end. */
+/** The position that is stored for a shard which was read to its end. */
 const CLOSED = "closed";
 
 export function startStreamSource(source: StreamSource): RunningSource {
@@ -135,7 +135,7 @@ class Loop {
   }
 
   /**
-   * Returns an iterator after the stored position. If the stream no longer has this position, it returns one at the beginning of the
+   * Returns an iterator after the stored position. If the stream no longer has this position, the iterator begins at the start of the
    * shard.
    */
   async #iterator(ShardId: string): Promise<string> {

@@ -1,5 +1,5 @@
 /**
- * Runs inside the worker thread of a function and does the work of Lambda's runtime. It loads the function's bundle once and then handles
+ * Runs inside the worker thread of a function, and does the work of Lambda's runtime. It loads the function's bundle once, and then handles
  * one invocation after the other.
  */
 import module from "node:module";
@@ -92,7 +92,7 @@ async function serve(port: MessagePort): Promise<void> {
   Object.assign(globalThis, { awslambda });
   if (data.compileCache !== null) module.enableCompileCache(data.compileCache);
   const send = (message: FromWorker): void => port.postMessage(message);
-  // Log lines and the answer use the same port, so that a log line arrives before the answer.
+  // Log lines use the same port as the answer, so that they arrive before the answer.
   replaceConsole(
     data.logLevel,
     () => requestId,

@@ -15,6 +15,7 @@ const User = {
 const Company = { id: 3, name: "Acme Roofing", ...times };
 const Me = { user: UserSummary, company: Company, role: "sales", permissions: ["canViewAllProspects"] };
 
+const activity = { statusChanges: 41, notes: 12, appointments: 3, creations: 9 };
 const StatusSummary = { id: 1024, value: "Interested", color: "#10B981" };
 const Status = { ...StatusSummary, sortOrder: 4, isActive: true };
 const Tag = { id: 1025, value: "Hail damage", color: "#DC2626" };
@@ -42,7 +43,26 @@ const Territory = {
   ...times,
 };
 
-const Note = { id: 1028, body: "Wants a quote after the hail season.", createdBy: UserSummary, ...times };
+const { id: territoryId, polygon, ...territoryFields } = Territory;
+const TerritoryCollection = {
+  type: "FeatureCollection",
+  features: [
+    {
+      type: "Feature",
+      id: territoryId,
+      geometry: { type: "Polygon", coordinates: [[...polygon, polygon[0]].toReversed()] },
+      properties: territoryFields,
+    },
+  ],
+};
+
+const Note = {
+  id: 1028,
+  prospectId: 1030,
+  body: "Wants a quote after the hail season.",
+  createdBy: UserSummary,
+  ...times,
+};
 const Appointment = {
   id: 1029,
   prospectId: 1030,
@@ -121,6 +141,29 @@ const Export = {
   ...times,
 };
 
+const untouched = { changed: 0, unchanged: 0, skipped: 0, failed: 0, unprocessed: 229 };
+const Job = {
+  id: 1033,
+  kind: "prospect_bulk",
+  state: "completed",
+  total: 240,
+  changed: 229,
+  unchanged: 10,
+  skipped: 1,
+  failed: 0,
+  unprocessed: 0,
+  events: "summary",
+  territoryId: null,
+  undoes: null,
+  undoneBy: null,
+  failure: null,
+  createdBy: UserSummary,
+  ...times,
+  undoableUntil: "2026-07-01T15:04:05.678Z",
+};
+
+const JobResult = { id: 1030, outcome: "skipped", code: "not_found", detail: null };
+
 const Registration = {
   id: 2048,
   event: "prospect.status_changed",
@@ -160,6 +203,9 @@ const Delivery = {
 };
 const Attempt = { number: 1, startedAt: times.createdAt, latencyMs: 87, status: 200, error: null, answer: "" };
 
+const operation = { opId: "0b9b1a52-6f3c-4c56-9a9e-0f5b7c1f8a01", outcome: "applied", id: 1030, version: 1 };
+const otherOperation = { ...operation, opId: "0b9b1a52-6f3c-4c56-9a9e-0f5b7c1f8a02", id: 1028 };
+
 const components: Readonly<Record<string, unknown>> = {
   User,
   Me,
@@ -167,11 +213,72 @@ const components: Readonly<Record<string, unknown>> = {
   Tag,
   Address,
   Territory,
+  TerritoryCollection,
+  ActivityReport: {
+    ...{ from: "2026-06-01T00:00:00.000Z", to: "2026-06-07T23:59:59.999Z", groupBy: "user", timezone: "UTC" },
+    ...{ countedSince: null, totals: activity, items: [{ user: UserSummary, ...activity }] },
+  },
+  TerritoryStats: {
+    total: 412,
+    byStatus: [
+      { status: StatusSummary, count: 400 },
+      { status: null, count: 12 },
+    ],
+    byAssignee: [
+      { user: UserSummary, count: 410 },
+      { user: null, count: 2 },
+    ],
+    untouchedDays: 12,
+  },
+  TerritoryImport: {
+    created: 1,
+    skipped: 0,
+    failed: 1,
+    results: [
+      { index: 0, outcome: "created", id: 1027, code: null, detail: null },
+      {
+        index: 1,
+        outcome: "failed",
+        id: null,
+        code: "unsupported_geometry",
+        detail: "geometry: has holes, and a territory has one ring",
+      },
+    ],
+  },
   Note,
   Appointment,
   Prospect,
   ProspectDetail: { ...Prospect, notes: [Note], statusHistory: [StatusChange] },
   ProspectPage: { items: [Prospect], total: 1, page: 1, pageSize: 50 },
+  ChangesPage: {
+    phase: "changes",
+    items: [
+      { type: "prospects", id: Prospect.id, version: 4, op: "upsert", data: Prospect },
+      { type: "prospects", id: 1031, version: 2, op: "remove", reason: "hidden" },
+    ],
+    cursor: "AV8kQ0mV2pQmZ2h0",
+    hasMore: false,
+  },
+  VectorTile: "(bytes of a Protocol Buffers message)",
+  Clusters: {
+    items: [
+      {
+        type: "cluster",
+        key: "13/1706/3110",
+        lat: 39.7391,
+        lng: -104.9901,
+        count: 3,
+        byStatus: [
+          { statusId: 130, count: 2 },
+          { statusId: null, count: 1 },
+        ],
+        bbox: [-104.991, 39.7385, -104.9893, 39.7396],
+      },
+      { type: "pin", id: 1030, lat: 39.7392, lng: -104.9503, count: 1, statusColor: "#10B981" },
+    ],
+    total: 4,
+    unmapped: 12,
+  },
   MapPin: { id: 1030, lat: 39.7392, lng: -104.9903, statusColor: "#10B981" },
   ImportResult: { id: 1032, imported: 2, updated: 0, skipped: 1, errors: [RowFault] },
   FileResult: { id: 1032, dryRun: false, imported: 2, updated: 0, skipped: 1, ...read, errors: [RowFault] },
@@ -179,6 +286,11 @@ const components: Readonly<Record<string, unknown>> = {
   ImportSummary,
   ImportPage: { items: [ImportSummary], nextCursor: null },
   ExportJob: Export,
+  Job,
+  JobPage: { items: [Job], nextCursor: null },
+  JobResult,
+  JobResultPage: { items: [JobResult], nextCursor: null },
+  BulkDryRun: { count: 240, samples: [Prospect] },
   Registration,
   Action: { registrationId: 2048, label: "Send to the CRM", event: "prospect.status_changed" },
   Webhook,
@@ -195,11 +307,12 @@ const components: Readonly<Record<string, unknown>> = {
   },
   DeliveryPage: { items: [Delivery], nextCursor: null },
   Replayed: { count: 128 },
+  SyncOperationResults: { results: [operation, otherOperation] },
   Queued: { deliveryId: Delivery.id },
   Deleted: { id: 1030 },
 };
 
-/** Examples by function. They are for answers without a component, and for answers that the component's example does not fit. */
+/** Example answers by function. They are for answers without a component, and for answers that differ from the component's example. */
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/openapi30": { openapi: "3.0.3", info: { title: "Canvassing", version: "1" }, paths: {} },
@@ -225,6 +338,57 @@ const answers: Readonly<Record<string, unknown>> = {
     file: null,
     keptUntil: null,
   },
+  "prospects/bulk": {
+    ...Job,
+    state: "queued",
+    changed: 0,
+    unchanged: 0,
+    skipped: 0,
+    unprocessed: 240,
+    undoableUntil: null,
+  },
+  "territories/runs": {
+    ...Job,
+    kind: "territory_run",
+    state: "queued",
+    changed: 0,
+    unchanged: 0,
+    skipped: 0,
+    unprocessed: 240,
+    territoryId,
+    undoableUntil: null,
+  },
+  "jobs/results-ndjson": `${JSON.stringify(JobResult)}\n`,
+  "jobs/results-csv": "id,outcome,code,detail\r\n1030,skipped,not_found,\r\n",
+  "jobs/undo": {
+    ...Job,
+    id: 1034,
+    kind: "undo",
+    state: "queued",
+    total: 229,
+    ...untouched,
+    undoes: 1033,
+    undoableUntil: null,
+  },
+  "jobs/pause": {
+    ...Job,
+    state: "paused",
+    changed: 100,
+    unchanged: 0,
+    skipped: 0,
+    unprocessed: 140,
+    undoableUntil: null,
+  },
+  "jobs/resume": {
+    ...Job,
+    state: "queued",
+    changed: 100,
+    unchanged: 0,
+    skipped: 0,
+    unprocessed: 140,
+    undoableUntil: null,
+  },
+  "jobs/cancel": { ...Job, state: "cancelled", changed: 100, unchanged: 0, skipped: 0, unprocessed: 140 },
   "webhooks/create": withSecret("6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a"),
 };
 

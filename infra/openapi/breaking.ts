@@ -28,8 +28,8 @@ const Document = z.looseObject({
 type Document = z.infer<typeof Document>;
 
 /**
- * Returns one line for each breaking change. The later document must accept each request of the earlier one, and its answers must fit the
- * earlier one.
+ * Returns one line for each breaking change. The later document must accept each request that the earlier one accepts, and clients of the
+ * earlier one must understand each answer of the later one.
  */
 export function breakingChanges(earlier: unknown, later: unknown): string[] {
   const [before, after] = [Document.parse(earlier), Document.parse(later)];
@@ -113,7 +113,7 @@ function compareBodies(before: Described, after: Described, tell: Tell): void {
 function compareAnswers(before: Described, after: Described, tell: Tell): void {
   for (const [status, entry] of Object.entries(before.operation.responses)) {
     const next = after.operation.responses[status];
-    // Clients handle all errors by the same problem body. An error that no longer occurs therefore breaks no client.
+    // Clients handle all errors by the same problem body. Removing an error therefore breaks no client.
     if (next === undefined && !status.startsWith("2")) continue;
     if (next === undefined) {
       tell(`the answer ${status} is gone`);
@@ -128,6 +128,7 @@ function compareAnswers(before: Described, after: Described, tell: Tell): void {
     }
     for (const [type, { schema }] of Object.entries(answer.content)) {
       const sent = later.content[type];
+      const isProblem = type === "application/problem+json";
       const place = `the answer ${status} (${type})`;
       if (sent === undefined) tell(`${place} is gone`);
       else
@@ -136,7 +137,10 @@ function compareAnswers(before: Described, after: Described, tell: Tell): void {
           { document: before.document, schema },
           { document: after.document, schema: sent.schema },
           place,
-          tell,
+          (problem) => {
+            // An additional error code breaks no client, because clients handle an unknown code by the status.
+            if (!(isProblem && problem.startsWith(`${place} at code may be `))) tell(problem);
+          },
         );
     }
   }
@@ -164,7 +168,7 @@ function target({ components }: Document, value: JsonSchema): JsonSchema {
   return found;
 }
 
-/** Keywords without effect on clients. The recorded documents of releases do not contain them. */
+/** Keywords that have no effect on clients. The recorded documents of releases do not contain these keywords. */
 const texts: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
 
 /** Returns the parts of a document that `breakingChanges` compares, without texts and examples. */

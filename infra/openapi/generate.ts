@@ -13,7 +13,8 @@ import { contractOfRelease, lastRelease, packageVersion } from "../release/relea
 import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";
 import { breakingChanges } from "./breaking.ts";
-import { DocumentInfo, documentOperation, operation } from "./operation.ts";
+import { withTypedItems } from "./changes.ts";
+import { DocumentInfo, documentOperation, operation, SESSION_TAG, SessionInfo, sessionOperation } from "./operation.ts";
 import type { JsonSchema } from "./portable.ts";
 import { headers, problemResponses } from "./problems.ts";
 import { type Components, collectComponents } from "./schemas.ts";
@@ -29,7 +30,10 @@ export interface OpenApiDocument {
   readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
 }
 
-/** The linter Spectral requires a contact. Only the operator of a deployment could name a person or an address. */
+/**
+ * The linter Spectral requires a contact. The document cannot name a person or an address, because each deployment has a different
+ * operator.
+ */
 const contact = { name: "The operator of this service" };
 
 const introduction = `Prospects, territories and webhooks of canvassing teams. Every record belongs to the caller's company.
@@ -44,14 +48,18 @@ changes to it are additions only.`;
 
 const sections: Readonly<Record<string, string>> = {
   Documentation: "This document, the page that shows it, and the health check. None of them needs a token.",
+  Session: "The sign-in of the console in the browser. Other clients get their tokens from the identity provider.",
   Users: "The people who may sign in, with role and permissions. Everybody reads them; admins and owners write them.",
   Statuses: "The company's own states of prospects. Everybody reads them; admins and owners write them.",
   Tags: "Labels for prospects. Everybody reads them and puts them on prospects; admins and owners write them.",
   Prospects: "Homes and businesses to canvass. A user without the right to see all prospects sees the assigned ones.",
+  Jobs: "Changes of many prospects at once, and their undo. A company's jobs run one after the other.",
   Addresses: "Postal addresses that prospects share: a change shows at once on every prospect at the address.",
   Territories: "Named zones on the map, each with or without an assigned user. Every role reads and writes them.",
   Notes: "Remarks about a prospect. Every user who sees the prospect reads and writes its notes.",
   Appointments: "Visits to a prospect. Every user who sees the prospect reads and writes its appointments.",
+  Reports: "Counts of what users have done.",
+  Sync: "For apps that keep a copy of the data and are often offline.",
   Actions: "Buttons that send a prospect to a webhook. Every user who sees the prospect may press them.",
   Deliveries: "The log of events for webhooks: sent, waiting, and the receivers' answers. For admins and owners only.",
   Webhooks: "Receivers of signed events, with the events that each of them gets. For admins and owners only.",
@@ -87,7 +95,7 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
       parameters: { "Idempotency-Key": idempotencyKey, "If-None-Match": ifNoneMatch },
       headers,
       responses: problemResponses(),
-      schemas: components.all(),
+      schemas: withTypedItems(components.all()),
     },
   };
 }
@@ -99,6 +107,9 @@ function describe(route: Route, handler: object, components: Components): { oper
   if ("document" in handler) {
     const info = DocumentInfo.parse(handler.document);
     return { operation: documentOperation(route, info, components), tag: info.tag };
+  }
+  if ("session" in handler) {
+    return { operation: sessionOperation(route, SessionInfo.parse(handler.session), components), tag: SESSION_TAG };
   }
   throw new Error(`functions/${route.file}.ts: its handler has neither contract nor document`);
 }

@@ -8,7 +8,7 @@ import type { JsonSchema } from "./portable.ts";
 import { problemReferences } from "./problems.ts";
 import type { Components } from "./schemas.ts";
 
-/** The description of a function that serves a public document and therefore has no contract. */
+/** The description of a function that serves a public document. Such a function has no contract. */
 export const DocumentInfo = z.object({
   summary: z.string(),
   description: z.optional(z.string()),
@@ -45,6 +45,71 @@ export function documentOperation({ file }: Route, info: DocumentInfo, component
   };
 }
 
+/** The description of an endpoint for the sign-in of the console. Such an endpoint has no contract, because browsers open it as a page. */
+export const SessionInfo = z.object({
+  summary: z.string(),
+  description: z.string(),
+  query: z.optional(z.record(z.string(), z.string())),
+  answers: z.record(z.string(), z.object({ description: z.string(), mediaType: z.optional(z.string()) })),
+  problems: z.array(z.int()),
+});
+
+export const SESSION_TAG = "Session";
+
+export function sessionOperation({ file }: Route, info: z.infer<typeof SessionInfo>, components: Components): Fields {
+  const parameters = Object.entries(info.query ?? {}).map(([name, description]) => ({
+    name,
+    in: "query",
+    required: false,
+    description,
+    schema: { type: "string" },
+  }));
+  const answers = Object.entries(info.answers).map(([status, answer]) => [
+    status,
+    sessionAnswer(status, answer, components),
+  ]);
+  return {
+    operationId: operationId(file),
+    summary: info.summary,
+    description: [info.description, rights.public].join("\n\n"),
+    tags: [SESSION_TAG],
+    security: [],
+    ...(parameters.length > 0 && { parameters }),
+    responses: { ...problemReferences(info.problems), ...Object.fromEntries(answers) },
+  };
+}
+
+function sessionAnswer(
+  status: string,
+  { description, mediaType }: z.infer<typeof SessionInfo>["answers"][string],
+  components: Components,
+): Fields {
+  const headers = { ...requestIdHeader, "Set-Cookie": { $ref: "#/components/headers/Set-Cookie" } };
+  if (status === "302") {
+    return { description, headers: { ...headers, Location: { $ref: "#/components/headers/Location" } } };
+  }
+  if (status === "204") return { description, headers };
+  if (mediaType !== undefined) {
+    const schema = components.define("HtmlPage", { type: "string", description: "A page in HTML." });
+    return { description, headers, content: { [mediaType]: { schema, example: "<!doctype html>" } } };
+  }
+  const schema = components.define("SignedOut", {
+    type: "object",
+    description: "The end of a session.",
+    properties: {
+      logoutUrl: {
+        type: "string",
+        format: "uri",
+        description: "The page that ends the session at the identity provider.",
+      },
+    },
+    required: ["logoutUrl"],
+    additionalProperties: false,
+  });
+  const example = { logoutUrl: "https://sign-in.example.com/logout" };
+  return { description, headers, content: { "application/json": { schema, example } } };
+}
+
 /**
  * Ids of demo records, by collection. They are examples in the document, so that a request from the reference page of a local service
  * finds a record. Other collections have no demo records.
@@ -77,7 +142,9 @@ export function operation(route: Route, contract: Contract, components: Componen
   const inQuery =
     query === undefined ? [] : components.parameters(query).map((parameter) => ({ ...parameter, in: "query" }));
   const inHeader = [
-    ...(route.method === "POST" ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : []),
+    ...(route.method === "POST" && contract.isRead !== true
+      ? [{ $ref: "#/components/parameters/Idempotency-Key" }]
+      : []),
     ...(contract.revalidated ? [{ $ref: "#/components/parameters/If-None-Match" }] : []),
   ];
   const all = [...inPath, ...inQuery, ...inHeader];
@@ -88,17 +155,20 @@ export function operation(route: Route, contract: Contract, components: Componen
   return {
     operationId: operationId(route.file),
     summary: contract.summary,
-    description: [contract.description, path && notFound(contract.tag), rights[contract.allow]]
+    description: [contract.description, isOfRecord(route) && notFound(contract.tag), rights[contract.allow]]
       .filter(Boolean)
       .join("\n\n"),
     tags: [contract.tag],
     ...(contract.allow === "public" && { security: [] }),
     ...(all.length > 0 && { parameters: all }),
     ...(body !== undefined && {
-      requestBody: contract.upload === undefined ? requestBody(route, body, components) : uploadBody(components),
+      requestBody:
+        contract.upload === undefined ? requestBody(route, contract, body, components) : uploadBody(components),
     }),
     responses: {
+      ...(contract.dryRun && { 200: dryRunSuccess(route, contract, contract.dryRun.response, components) }),
       [contract.status]: success(route, contract, components),
+      ...(contract.mayBeEmpty && { 204: noContent(contract) }),
       ...(contract.revalidated && { 304: notModified }),
       ...problemReferences(problemStatuses(route, contract)),
     },
@@ -117,18 +187,28 @@ const disabled = (record: string): string =>
   `A ${record} of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.`;
 
 /**
- * Returns the text that says when an operation on one record answers 404. A deleted record is answered with 404. For statuses and users,
- * a DELETE only disables the record.
+ * Returns the text that says when an operation on one record answers 404. Usually, a deleted record is answered with 404. Statuses and
+ * users are different: a DELETE only disables the record.
  */
 const notFound = (section: string): string =>
   ({ Statuses: disabled("status"), Users: disabled("user") })[section] ??
   "A record of another company, a record that the caller may not see and a deleted record are all 404.";
 
-function requestBody({ file }: Route, body: z.ZodMiniType, components: Components): Fields {
+/** Returns true if the path contains the id of a record. Such a request is answered with 404 if there is no such record. */
+const isOfRecord = ({ path }: Route): boolean => /\{\w*id\}/i.test(path);
+
+function requestBody(
+  { file }: Route,
+  { bodyMediaType }: Contract,
+  body: z.ZodMiniType,
+  components: Components,
+): Fields {
   const schema = reference(file, components.schema(body, "input"));
   const { example } = textOf(body);
   const required = !z.safeParse(body, {}).success;
-  return { required, content: { "application/json": { schema, ...(example !== undefined && { example }) } } };
+  const described = { schema, ...(example !== undefined && { example }) };
+  const other = bodyMediaType === undefined ? {} : { [bodyMediaType]: described };
+  return { required, content: { "application/json": described, ...other } };
 }
 
 const uploadExample = { file: "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n" };
@@ -151,6 +231,11 @@ const notModified = {
   headers: { ...requestIdHeader, ...etag },
 };
 
+const noContent = ({ revalidated }: Contract): Fields => ({
+  description: "No Content: the answer would be empty.",
+  headers: { ...requestIdHeader, ...(revalidated && etag) },
+});
+
 const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
 
 function success({ method, file }: Route, contract: Contract, components: Components): Fields {
@@ -162,26 +247,39 @@ function success({ method, file }: Route, contract: Contract, components: Compon
   const replayed = { "Idempotency-Replayed": { $ref: "#/components/headers/Idempotency-Replayed" } };
   const disposition =
     contract.file === undefined ? {} : { "Content-Disposition": { $ref: "#/components/headers/Content-Disposition" } };
-  const location = status === 201 ? { Location: { $ref: "#/components/headers/Location" } } : {};
+  const hasLocation = status === 201 || (status === 202 && contract.collection !== undefined);
+  const location = hasLocation ? { Location: { $ref: "#/components/headers/Location" } } : {};
   return {
     description: statusWords[status],
     headers: {
       ...requestIdHeader,
       ...location,
-      ...(method === "POST" && replayed),
+      ...(method === "POST" && contract.isRead !== true && replayed),
       ...disposition,
       ...(contract.revalidated && etag),
     },
     content: {
-      [contract.file?.mediaType ?? "application/json"]: { schema, ...(example !== undefined && { example }) },
+      [contract.file?.mediaType ?? contract.mediaType ?? "application/json"]: {
+        schema,
+        ...(example !== undefined && { example }),
+      },
     },
   };
 }
 
+/**
+ * Returns the answer to a dry run. It has the example of its component, because the function's example shows the answer without a dry run.
+ */
+const dryRunSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
+  success({ ...route, file: `${route.file}?dryRun` }, { ...contract, response, status: 200 }, components);
+
 const Reference = z.object({ $ref: z.string() });
 const List = z.object({ items: Reference });
 
-/** Throws if the schema has no name. Client generators would invent a name such as `inline_object_7` for it. */
+/**
+ * Returns a reference to a named schema. Throws if the schema has no name, because client generators would invent a name such as
+ * `inline_object_7`.
+ */
 function reference(file: string, schema: JsonSchema): JsonSchema {
   if ("$ref" in schema) return schema;
   throw new Error(`functions/${file}.ts: wrap the schema of its body or answer in named()`);
@@ -198,16 +296,18 @@ function componentOf(schema: JsonSchema): { component: string | undefined; isLis
 }
 
 /**
- * Returns the error statuses that follow from the contract. 400 is always possible, because API Gateway answers it if it cannot read a
+ * Returns the error statuses that follow from the contract. 400 is always included, because API Gateway answers 400 if it cannot read a
  * request.
  */
-function problemStatuses({ method }: Route, { allow, path, body }: Contract): number[] {
+function problemStatuses(route: Route, { allow, body, mayReset }: Contract): number[] {
+  const { method } = route;
   return [
     400,
     ...(allow === "public" ? [] : [401]),
     ...(allow === "public" || allow === "everyone" ? [] : [403]),
-    ...(path === undefined ? [] : [404]),
+    ...(isOfRecord(route) ? [404] : []),
     ...(method === "GET" ? [] : [409]),
+    ...(mayReset === true ? [410] : []),
     ...(body === undefined ? [] : [413, 415]),
     ...(method === "POST" ? [422] : []),
   ];

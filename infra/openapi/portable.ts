@@ -11,6 +11,7 @@ const holders: Readonly<Record<string, "one" | "list" | "map">> = {
   additionalProperties: "one",
   propertyNames: "one",
   anyOf: "list",
+  oneOf: "list",
   properties: "map",
   $defs: "map",
 };

@@ -9,7 +9,12 @@ const text = { type: "string" } as const;
 export const headers = {
   "X-Request-Id": { description: "The id of this request in the service's logs.", schema: text },
   "Idempotency-Replayed": { description: "`true` if the answer repeats an earlier one.", schema: text },
-  Location: { description: "The path of the new record.", schema: text },
+  Location: {
+    description:
+      "The path of the new record. With 302, the page to open. With 410, the path of the request that begins a new synchronization.",
+    schema: text,
+  },
+  "Set-Cookie": { description: "A cookie of the console, or its removal.", schema: text },
   ETag: {
     description:
       "The tag of this answer, for `If-None-Match`. An answer has no tag if it may already be outdated, for example shortly after a change of the record.",
@@ -47,7 +52,7 @@ const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
   validation_failed: [{ pointer: "/lat", code: "too_big", message: "Too big: expected number to be <=90" }],
 };
 
-/** Returns one response for each error status. 405 is left out, because it answers only methods that the document does not contain. */
+/** Returns one response for each error status. 405 is left out: only methods that the document does not contain are answered with it. */
 export function problemResponses(): Record<string, JsonSchema> {
   const codes = new Map<number, ProblemCode>(ofGateway);
   for (const code of ProblemCode.options) {
@@ -60,14 +65,15 @@ export function problemResponses(): Record<string, JsonSchema> {
 
 function response(status: number, code: ProblemCode): JsonSchema {
   const { title } = problems[code];
-  // 409 has the header Retry-After because of the code request_in_progress: an earlier request with the same Idempotency-Key is still
-  // running.
+  // 409 has the header Retry-After because of its code request_in_progress, which means that an earlier request with the same
+  // Idempotency-Key is still running.
   const retry = [409, 429, 503].includes(status) ? refTo("Retry-After") : {};
   const challenge = status === 401 ? refTo("WWW-Authenticate") : {};
+  const anew = status === 410 ? refTo("Location") : {};
   const example = { ...problemBody(code, `${title}.`, requestId, exampleFaults[code] ?? []), status };
   return {
     description: title,
-    headers: { ...refTo("X-Request-Id"), ...retry, ...challenge },
+    headers: { ...refTo("X-Request-Id"), ...retry, ...challenge, ...anew },
     content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" }, example } },
   };
 }

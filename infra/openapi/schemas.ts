@@ -63,8 +63,8 @@ interface Conversion {
 }
 
 /**
- * Converts a zod schema. JSON Schema cannot express a transform of zod. The input schema describes the value before the transform, and
- * the output schema describes the value after it.
+ * Converts a zod schema. JSON Schema cannot express a transform of zod. The input schema therefore describes the value before the
+ * transform, and the output schema describes the value after it.
  */
 function convert(source: z.ZodMiniType, io: Direction): Conversion {
   const schemas = new Map<string, z.core.$ZodType>();
@@ -92,7 +92,7 @@ const Described = z.looseObject({ description: z.optional(z.string()) });
 const WithFields = z.looseObject({ properties: z.record(z.string(), Described) });
 const commonTexts: Readonly<Record<string, string>> = recordTexts;
 
-/** Adds the descriptions of the fields. A reference gets no description, because it already shows the one of its component. */
+/** Adds the descriptions of the fields. A reference gets no description, because it already shows the description of its component. */
 function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   const object = WithFields.safeParse(shape).data;
   if (object === undefined) return shape;

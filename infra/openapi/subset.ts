@@ -1,11 +1,11 @@
-/** Compares two JSON Schemas: it finds the values that one schema allows and the other one does not. */
+/** Compares two JSON Schemas. Finds the values that one schema allows and the other schema does not. */
 import { isSchema, type JsonSchema, typesOf } from "./portable.ts";
 
 /** Clients write a request and the service reads it. The service writes an answer and clients read it. */
 export type Direction = "request" | "answer";
 
 /**
- * Receives each problem: something that the writer's schema allows and the reader's schema does not. `place` is the path of fields in the
+ * Receives each problem: a value that the writer's schema allows and the reader's schema does not. `place` is the path of fields to this
  * value.
  */
 export type Report = (place: string, problem: string) => void;
@@ -24,7 +24,7 @@ const below = (written: unknown, read: unknown): boolean =>
   !(Number(written ?? Number.POSITIVE_INFINITY) <= Number(read));
 const different = (written: unknown, read: unknown): boolean => JSON.stringify(written) !== JSON.stringify(read);
 
-/** Keywords that limit values. They matter only in a request, because clients do not check the limits of answers. */
+/** Keywords that limit values. They are compared only for requests, because clients do not check the limits of answers. */
 const limits: readonly Keyword[] = [
   ["minimum", above],
   ["minLength", above],
@@ -38,10 +38,23 @@ const limits: readonly Keyword[] = [
   ["uniqueItems", different],
 ];
 
-/** The keywords that this comparison supports. Other keywords are reported, because they would otherwise be ignored silently. */
+/** The keywords that this comparison supports. Any other keyword is reported, because it would otherwise be ignored silently. */
 const known: ReadonlySet<string> = new Set([
   ...limits.map(([keyword]) => keyword),
-  ...["$ref", "type", "anyOf", "enum", "const", "format", "items", "properties", "required", "additionalProperties"],
+  ...[
+    "$ref",
+    "type",
+    "anyOf",
+    "oneOf",
+    "discriminator",
+    "enum",
+    "const",
+    "format",
+    "items",
+    "properties",
+    "required",
+    "additionalProperties",
+  ],
   ...["description", "default", "example", "examples"],
 ]);
 
@@ -63,12 +76,12 @@ export function compare(written: Side, read: Side, direction: Direction, report:
     for (const keyword of [...Object.keys(writes), ...Object.keys(reads)]) {
       if (!known.has(keyword)) tell(place, `uses the keyword ${keyword}, which this comparison does not know`);
     }
-    const choices = listOf(writes.anyOf);
+    const choices = listOf(writes.anyOf ?? writes.oneOf);
     if (choices !== undefined) {
       for (const choice of choices) within(choice, b, place, tell);
       return;
     }
-    const readable = listOf(reads.anyOf);
+    const readable = listOf(reads.anyOf ?? reads.oneOf);
     if (readable !== undefined) {
       if (!readable.some((choice) => fits(writes, choice, place))) tell(place, "has no matching choice");
       return;
@@ -120,7 +133,7 @@ export function compare(written: Side, read: Side, direction: Direction, report:
         tell(`${place}.${name}`, direction === "request" ? "is required now" : "may be missing now");
       }
     }
-    // Clients know only the fields of the earlier document. A field that only the later document has breaks no client.
+    // Clients know only the fields of the earlier document. A field that exists only in the later document breaks no client.
     const [earlier, later] = direction === "request" ? [fields, readFields] : [readFields, fields];
     for (const name of Object.keys(earlier)) {
       const [a, b] = [fields[name], readFields[name]];

@@ -2,8 +2,8 @@
 import { isSchema, type JsonSchema, typesOf, valueOrNull, withInner } from "./portable.ts";
 
 /**
- * Returns the document as OpenAPI 3.0. Its schemas have another form, and its bodies have no examples. Generators do not use examples,
- * and validators refuse examples with null for a component (see `nullable`).
+ * Returns the document as OpenAPI 3.0. Its schemas are converted, and its bodies have no examples. Generators do not use examples, and
+ * validators refuse examples that contain null for a component (see `nullable`).
  */
 export const asVersion30 = (document: object): object => {
   const fields = Object.entries(document).map(([name, value]) => [name, converted(value)]);
@@ -34,7 +34,7 @@ function withoutExample(body: unknown): unknown {
 const keywords: ReadonlySet<string> = new Set([
   ...["$ref", "type", "nullable", "enum", "default", "description", "format"],
   ...["minimum", "maximum", "minLength", "maxLength", "pattern", "items", "minItems", "maxItems"],
-  ...["properties", "required", "additionalProperties", "maxProperties", "allOf"],
+  ...["properties", "required", "additionalProperties", "maxProperties", "allOf", "oneOf", "discriminator"],
 ]);
 
 /** Throws if a keyword is not known in OpenAPI 3.0. Otherwise a new keyword could be lost or have another meaning. */

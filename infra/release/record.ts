@@ -20,7 +20,10 @@ export interface RecordedRows {
 }
 
 const OWNER = "owner@recorded.test";
-/** The first block of 128 ids that the service uses. It is high, so that the rows can be added to the table of any test. */
+/**
+ * The number of the first block of 128 ids that the service uses. It is high, so that these rows can be added to the table of any test
+ * without equal ids.
+ */
 const FIRST_BLOCK = 70_000;
 
 const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });

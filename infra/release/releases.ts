@@ -15,7 +15,7 @@ const Release = z.object({
 export type Release = z.infer<typeof Release>;
 
 /**
- * Returns the path of a file in `releases/VERSION`. Each file describes one part of the release with which later releases must stay
+ * Returns the path of a file in `releases/VERSION`. Each file describes something of the release with which later releases must stay
  * compatible.
  */
 export const releaseFile = (version: string, name: "release" | "openapi" | "shapes"): string =>
@@ -39,7 +39,7 @@ export function lastRelease(): Release {
   return last;
 }
 
-/** The paths and components of the release's OpenAPI document. Texts are left out. */
+/** Returns the paths and components of the release's OpenAPI document, without texts. */
 export const contractOfRelease = ({ version }: Release): unknown => readJson(releaseFile(version, "openapi"));
 
 const byVersion = (a: Pick<Release, "version">, b: Pick<Release, "version">): number =>

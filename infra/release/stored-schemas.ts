@@ -1,22 +1,27 @@
 /**
- * The schemas of all stored rows and of the messages between functions. A release records them, so that a later change of them is
- * noticed.
+ * The schemas of all stored rows and of the messages between functions. A release records these schemas, so that a test notices a later
+ * change of a schema.
  */
 import * as z from "zod/mini";
 import { Identity } from "#shared/auth/directory.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
+import { FactState, LoggedFacts } from "#shared/company-index/activity/log.ts";
+import { DayRow } from "#shared/company-index/activity/read.ts";
 import { DeltaFields, DeltaItem } from "#shared/company-index/delta.ts";
 import { Head, INDEX_FORMAT, RunContent } from "#shared/company-index/manifest.ts";
 import { shapeOf } from "#shared/db/shapes.ts";
 import { StoredClaim } from "#shared/http/idempotency.ts";
+import { StoredBulk, StoredQueue, StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { RowFault, StoredImport } from "#shared/jobs/import/stored.ts";
 import { AddressPack, PackedAddressFields, StoredAddress } from "#shared/prospects/address-rows.ts";
+import { StoredClientRecord } from "#shared/prospects/client-records.ts";
 import { PackedLocators, StoredNoteLocator } from "#shared/prospects/rows.ts";
 import { StoredAppointment, StoredNote, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 import { CompanyEmail, EmailClaim } from "#shared/reference/user.ts";
 import { StoredDataKey } from "#shared/secrets/key-service.ts";
+import { StoredReceipt } from "#shared/sync/operations/receipts.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 import { StoredWindow, StoredWindowEvent } from "#shared/webhooks/debounce-window.ts";
 import { StoredReplay } from "#shared/webhooks/deliver/replay.ts";
@@ -36,15 +41,23 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   "addressPack/address": PackedAddressFields,
   appointment: StoredAppointment,
   attempt: StoredAttempt,
+  bulkJob: StoredBulk,
+  "bulkJob/result": StoredResult,
+  bulkQueue: StoredQueue,
+  clientRecord: StoredClientRecord,
   company: StoredCompany,
   companyEmail: CompanyEmail,
   "data-key": StoredDataKey,
+  dayFacts: DayRow,
+  dayImport: DayRow,
+  daySum: DayRow,
   delivery: StoredDelivery,
   delta: DeltaItem,
   "delta/row": DeltaFields,
   email: EmailClaim,
   eventData: StoredEventData,
   export: StoredExport,
+  factState: FactState,
   fanOut: StoredFanOut,
   fanOutProgress: StoredProgress,
   gate: StoredLimiter,
@@ -54,12 +67,14 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   import: StoredImport,
   "import/errors": RowFault,
   indexHead: Head,
+  loggedFacts: LoggedFacts,
   matched: ExpectedEntry,
   note: StoredNote,
   notePlaces: PackedLocators,
   place: StoredNoteLocator,
   press: StoredTrigger,
   prospect: StoredProspect,
+  receipt: StoredReceipt,
   registration: StoredRegistration,
   replay: StoredReplay,
   runSheet: RunContent,
@@ -107,7 +122,7 @@ function withoutTexts(part: unknown, areNames: boolean): unknown {
   );
 }
 
-/** Returns a line for each row whose schema differs from the schema in the release although the number of its shape has not changed. */
+/** Returns one line for each row whose schema differs from the schema in the release but whose shape number is unchanged. */
 export function unnumberedChanges(
   released: Readonly<Record<string, RecordedSchema>>,
   current: Readonly<Record<string, RecordedSchema>> = schemasOfRelease(),

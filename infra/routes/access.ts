@@ -1,4 +1,4 @@
-/** Defines rights to the table that several functions share. */
+/** Defines rights to the table that several functions need. */
 import type { Access, TableAccess } from "./route.ts";
 
 /** The right to read a company, user, status or tag by its id. */
@@ -17,8 +17,12 @@ export const imports: TableAccess = { imports: ["GetItem"] };
 export const upcoming: TableAccess = { agendas: ["GetItem"] };
 /** The rights to write the entry of a prospect or note for the company's search index. */
 export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
+/** The right to write the entry of a record for the change log. */
+export const changeEntry: TableAccess = { index: ["PutItem"] };
 /** The right to record that the name of a status, tag or user has changed. Other functions then read the names again. */
-export const namesChange: TableAccess = { index: ["UpdateItem"] };
+export const namesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
+/** The rights to record that territories have changed, and the change of each territory. Other functions then read them again. */
+export const territoriesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 
 /** The rights to find prospects through the company's search index by filters. */
 export const indexRows: TableAccess = {
@@ -27,8 +31,13 @@ export const indexRows: TableAccess = {
   manifests: ["BatchGetItem", "Query"],
   segments: ["BatchGetItem"],
 };
-/** The rights to find prospects through the company's search index by filters and by a text search. */
-export const indexReads: TableAccess = { ...indexRows, indexTexts: ["BatchGetItem", "Query"] };
+/** The rights to find prospects through the company's search index by all filters: with a text search, and with a territory. */
+export const indexReads: TableAccess = {
+  ...indexRows,
+  indexTexts: ["BatchGetItem", "Query"],
+  places: ["GetItem"],
+  territories: ["GetItem"],
+};
 
 /** The rights of an import to find existing prospects and change them. */
 const matchedProspects: TableAccess = {
@@ -47,6 +56,8 @@ const rowsInBulk: TableAccess = {
   addresses: ["BatchWriteItem", "BatchGetItem", "PutItem", "UpdateItem"],
   places: ["BatchWriteItem", "PutItem"],
   index: ["Query", "UpdateItem", "PutItem"],
+  changeLog: ["PutItem"],
+  factLog: ["PutItem"],
   manifests: ["Query", "BatchWriteItem"],
   segments: ["Query", "BatchWriteItem"],
 };
@@ -75,16 +86,31 @@ export const importJob: Access = {
   bucket: "list",
 };
 
+/** The rights of a job that changes, deletes or restores many prospects. */
+export const bulkJob: Access = {
+  table: {
+    ...newIds,
+    ...imports,
+    ...currentDictionary,
+    ...indexEntries,
+    prospects: ["GetItem", "Query", "PutItem"],
+    agendas: ["GetItem", "PutItem", "DeleteItem"],
+    bulkJobs: ["GetItem", "UpdateItem"],
+    bulkJobList: ["UpdateItem"],
+    bulkQueues: ["GetItem", "PutItem"],
+  },
+  bulkQueue: "send",
+  files: { bulk: ["PutObject", "GetObject"] },
+  bucket: "list",
+};
+
 /** The rights of a job that writes the file of an export. The file contains the prospects that the user who began the export may see. */
 export const exportJob: Access = {
   table: {
+    ...indexReads,
     reference: ["GetItem", "Query"],
     exports: ["GetItem", "UpdateItem"],
     prospects: ["BatchGetItem", "Query"],
-    index: ["Query"],
-    indexTexts: ["BatchGetItem", "Query"],
-    manifests: ["BatchGetItem", "Query"],
-    segments: ["BatchGetItem"],
   },
   exportQueue: "send",
   files: { exports: ["PutObject", "GetObject", "DeleteObject", "AbortMultipartUpload"] },

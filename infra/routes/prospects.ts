@@ -1,4 +1,4 @@
-/** Lists the routes of prospects with their notes and appointments, of imports and exports, and of addresses and territories. */
+/** Lists the routes of prospects with their notes and appointments, of imports and exports, and of addresses. */
 import {
   currentDictionary,
   dictionary,
@@ -7,7 +7,6 @@ import {
   indexEntries,
   indexReads,
   indexRows,
-  named,
   newIds,
   upcoming,
 } from "./access.ts";
@@ -44,6 +43,27 @@ export const prospectRoutes: readonly Route[] = [
     streamed: true,
   },
   {
+    method: "POST",
+    path: "/api/prospects/search",
+    file: "prospects/search",
+    access: { table: { ...indexReads, ...upcoming, prospects: ["BatchGetItem", "Query"] } },
+    streamed: true,
+  },
+  {
+    method: "GET",
+    path: "/api/prospects/clusters",
+    file: "prospects/clusters",
+    access: { table: indexReads },
+    streamed: true,
+  },
+  {
+    method: "GET",
+    path: "/api/prospects/tiles/{z}/{x}/{y}",
+    file: "prospects/tile",
+    access: { table: indexReads },
+    streamed: true,
+  },
+  {
     method: "GET",
     path: "/api/prospects/pins",
     file: "prospects/pins",
@@ -69,6 +89,7 @@ export const prospectRoutes: readonly Route[] = [
         reference: ["Query", "ConditionCheckItem"],
         prospects: ["BatchGetItem", "PutItem"],
         prospectRanges: ["PutItem"],
+        clientRecords: ["PutItem"],
       },
     },
   },
@@ -83,7 +104,7 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/import/template.csv",
     file: "prospects/template",
-    // The route reads nothing from the table. It declares `table` because the handler of every streamed answer needs the variable
+    // The route reads nothing from the table. It still declares `table`, because the handler of every streamed answer needs the variable
     // TABLE_NAME.
     access: { table: {} },
     streamed: true,
@@ -203,44 +224,6 @@ export const prospectRoutes: readonly Route[] = [
         ...indexEntries,
         addresses: ["BatchGetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
         prospects: ["BatchGetItem", "PutItem"],
-      },
-    },
-  },
-
-  {
-    method: "GET",
-    path: "/api/territories",
-    file: "territories/list",
-    access: { table: { territories: ["Query"] } },
-    streamed: true,
-  },
-  {
-    method: "POST",
-    path: "/api/territories",
-    file: "territories/create",
-    access: { table: { ...named, ...newIds, territories: ["PutItem", "UpdateItem"], places: ["PutItem"] } },
-  },
-  {
-    method: "GET",
-    path: "/api/territories/{id}",
-    file: "territories/get",
-    access: { table: { territories: ["GetItem"], places: ["GetItem"] } },
-  },
-  {
-    method: "PATCH",
-    path: "/api/territories/{id}",
-    file: "territories/update",
-    access: { table: { ...named, territories: ["GetItem", "PutItem", "UpdateItem"], places: ["GetItem"] } },
-  },
-  {
-    method: "DELETE",
-    path: "/api/territories/{id}",
-    file: "territories/delete",
-    access: {
-      table: {
-        territories: ["GetItem", "UpdateItem", "DeleteItem"],
-        places: ["GetItem", "DeleteItem"],
-        deletedTerritories: ["PutItem"],
       },
     },
   },

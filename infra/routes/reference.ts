@@ -17,6 +17,8 @@ const userWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
+/** The rights to wait until the user's running job has read changed rights. */
+const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"] };
 /** The rights to invite a user. An invitation claims the e-mail address and counts toward a daily limit. */
 const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutItem"], quotas: ["UpdateItem"] };
 
@@ -37,7 +39,7 @@ export const referenceRoutes: readonly Route[] = [
     path: "/api/users/{id}",
     file: "users/update",
     access: {
-      table: { ...invitationWrites, identity: ["PutItem", "UpdateItem"] },
+      table: { ...invitationWrites, ...runningJob, identity: ["PutItem", "UpdateItem"] },
       identityProvider: "invite",
     },
   },
@@ -48,6 +50,7 @@ export const referenceRoutes: readonly Route[] = [
     access: {
       table: {
         ...userWrites,
+        ...runningJob,
         identity: ["UpdateItem", "DeleteItem"],
         email: ["GetItem", "DeleteItem"],
       },
@@ -68,7 +71,7 @@ export const referenceRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/api/statuses/{id}",
     file: "statuses/delete",
-    // A deleted status keeps its text, so the row that keeps the text unique is not deleted.
+    // The row that keeps the text unique is not deleted, because a deleted status keeps its text.
     access: { table: { ...valueWrites, reference: ["GetItem", "PutItem", "UpdateItem"] } },
   },
 

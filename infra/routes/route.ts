@@ -44,27 +44,30 @@ export type TableAction =
 
 export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS";
 
-/** The folders of the bucket: files that users upload, other files of imports, and exported files. */
-export const folderNames = ["uploads", "imports", "exports"] as const;
+/** The folders of the bucket: files that users upload, other files of imports, exported files, and files of bulk jobs. */
+export const folderNames = ["uploads", "imports", "exports", "bulk"] as const;
 export type Folder = (typeof folderNames)[number];
 /** `PutObject` includes the right to upload an object in parts. */
 type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUpload";
 
 /**
  * The rights of a function. Each right also sets environment variables: `table` sets TABLE_NAME, `deliveryQueue` DELIVERY_QUEUE_URL,
- * `parkedRecords` PARKED_RECORDS_URL, `importQueue` IMPORT_QUEUE_URL, `exportQueue` EXPORT_QUEUE_URL, `files` BUCKET_NAME, and `secrets`
- * SECRETS_KEY_ARN. `settings` sets the variables that it lists. `issuer` sets ISSUER and AUDIENCE, and JWKS_URI if the deployment knows
- * it. `identityProvider` sets USER_POOL_ID if the deployment has a user pool.
+ * `parkedRecords` PARKED_RECORDS_URL, `importQueue` IMPORT_QUEUE_URL, `exportQueue` EXPORT_QUEUE_URL, `bulkQueue` BULK_QUEUE_URL, `files`
+ * BUCKET_NAME, and `secrets` SECRETS_KEY_ARN. `settings` sets the variables that it lists. `issuer` sets ISSUER and AUDIENCE, and JWKS_URI if the deployment knows
+ * it. `console` sets ISSUER, and CONSOLE_SECRET_PARAMETER and CONSOLE_SCOPE if the deployment has them. `identityProvider` sets USER_POOL_ID if the deployment has a user pool.
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
   readonly issuer?: "verify";
+  /** The right to sign users in to the console: to read the secret of the console's client, if it has one. */
+  readonly console?: "sign-in";
   readonly identityProvider?: "invite" | "withdraw";
   readonly deliveryQueue?: "send";
   /** The right to send to the queue of poison records. These are stream records from which no event can be made. */
   readonly parkedRecords?: "send";
   readonly importQueue?: "send";
   readonly exportQueue?: "send";
+  readonly bulkQueue?: "send";
   /** `sign` is the right to use existing webhook secrets. `make` is also the right to create them. */
   readonly secrets?: "sign" | "make";
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;

@@ -2,10 +2,15 @@
  * Defines the route table: method, path, function file and rights of each route. The API stack, the OpenAPI generator and the tests use
  * it.
  */
-import { exportJob, importJob, named } from "./access.ts";
+import { bulkJob, exportJob, importJob, named } from "./access.ts";
+import { jobRoutes } from "./jobs.ts";
 import { prospectRoutes } from "./prospects.ts";
 import { referenceRoutes } from "./reference.ts";
+import { reportRoutes } from "./reports.ts";
 import type { EventFunction, Rate, Route } from "./route.ts";
+import { sessionRoutes, signedInUser } from "./session.ts";
+import { syncRoutes } from "./sync.ts";
+import { territoryRoutes } from "./territories.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
 /** The throttle of the public documents. It is low, because their answers are large, need no token, and a client needs them only once. */
@@ -33,31 +38,40 @@ const declared: readonly Route[] = [
   },
   { method: "GET", path: "/docs", file: "docs/page", access: {}, public: true, rate: PUBLIC_DOCUMENT },
   { method: "GET", path: "/health", file: "health", access: {}, public: true, rate: HEALTH },
+  ...sessionRoutes,
   { method: "GET", path: "/api/me", file: "me", access: { table: named } },
   ...referenceRoutes,
   ...prospectRoutes,
+  ...territoryRoutes,
+  ...jobRoutes,
+  ...reportRoutes,
+  ...syncRoutes,
   ...webhookRoutes,
 ];
 
-/** Adds the rights to the rows of idempotency keys. Every POST accepts an idempotency key. */
+/** Adds the rights to the rows of idempotency keys. Every POST of a user accepts an idempotency key. */
 const withIdempotency = (route: Route): Route => {
-  if (route.method !== "POST") return route;
-  const idempotency = ["PutItem", "UpdateItem", "DeleteItem"] as const;
+  if (route.method !== "POST" || route.public) return route;
+  const receipts = route.access.table?.idempotency ?? [];
+  const idempotency = ["PutItem", "UpdateItem", "DeleteItem", ...receipts] as const;
   return { ...route, access: { ...route.access, table: { ...route.access.table, idempotency } } };
 };
 
 export const routes: readonly Route[] = declared.map(withIdempotency);
 
-/** The function that API Gateway calls with the Authorization header of each request, except of requests to public routes. */
+/** The authorizer. API Gateway calls it with the Authorization header of each request, except for public routes. */
 export const authorizer = {
   file: "authorize",
-  // The function may fetch twice from the issuer. Each fetch may take three seconds.
+  // The function may fetch twice from the issuer, and each fetch may take three seconds.
   timeoutSeconds: 10,
   access: {
     // The identity row contains the user's rights. For users that an older release created, the user row (`reference`) contains them.
-    // The first sign-in accepts the invitation: it updates the identity row, the user row and the row of the e-mail address.
-    table: { identity: ["GetItem", "UpdateItem"], reference: ["GetItem", "UpdateItem"], email: ["UpdateItem"] },
+    // The first sign-in accepts the invitation: it updates the identity row, the user row and the row of the e-mail address, and records
+    // the change of the user for caches and for the feed of changes.
+    table: { ...signedInUser, sessions: ["GetItem"], dataKeys: ["GetItem"] },
     issuer: "verify",
+    // The tokens of a session are encrypted.
+    secrets: "sign",
   },
 } as const satisfies EventFunction;
 
@@ -71,7 +85,7 @@ export const methodNotAllowed = {
 /** The scheduled smoke test. It uses the service only over HTTP, so it has no access to the table. */
 export const canary = {
   file: "canary",
-  // The steps take some seconds, but a webhook may take half a minute.
+  // The steps take some seconds, but the webhook may take half a minute.
   timeoutSeconds: 90,
   access: {},
 } as const satisfies EventFunction;
@@ -104,6 +118,9 @@ export const eventFunctions = {
     access: {
       table: {
         index: ["Query", "UpdateItem", "BatchWriteItem"],
+        changeLog: ["PutItem"],
+        factLog: ["GetItem", "Query", "PutItem", "BatchWriteItem"],
+        dayFacts: ["Query", "PutItem"],
         indexTexts: ["BatchGetItem", "BatchWriteItem"],
         manifests: ["BatchGetItem", "Query", "BatchWriteItem"],
         segments: ["BatchGetItem", "BatchWriteItem"],
@@ -138,15 +155,22 @@ export const eventFunctions = {
       settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY", "DELIVERY_SENDERS"],
     },
   },
-  /** Sends queue messages for overdue deliveries, and for imports and exports whose function has died. */
+  /** Sends queue messages for overdue deliveries, and for imports, exports and bulk jobs whose function has died. */
   sweep: {
     file: "events/sweep",
     timeoutSeconds: 50,
     access: {
-      table: { due: ["Query"], deliveries: ["UpdateItem"], imports: ["UpdateItem"], exports: ["UpdateItem"] },
+      table: {
+        due: ["Query"],
+        deliveries: ["UpdateItem"],
+        imports: ["UpdateItem"],
+        exports: ["UpdateItem"],
+        bulkJobs: ["UpdateItem"],
+      },
       deliveryQueue: "send",
       importQueue: "send",
       exportQueue: "send",
+      bulkQueue: "send",
       settings: ["TIME_SCALE"],
     },
   },
@@ -154,10 +178,12 @@ export const eventFunctions = {
   importJob: { file: "jobs/import", timeoutSeconds: 900, access: importJob },
   /** Writes the file of an export. The timeout is Lambda's maximum. */
   exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },
+  /** Changes, deletes or restores many prospects. After a minute, a job lets other jobs run and continues later. */
+  bulkJob: { file: "jobs/bulk", timeoutSeconds: 300, access: bulkJob },
 } as const satisfies Record<string, EventFunction>;
 
 export const keyServiceUsers: ReadonlySet<string> = new Set(
-  [...routes, ...Object.values<EventFunction>(eventFunctions)]
+  [authorizer, ...routes, ...Object.values<EventFunction>(eventFunctions)]
     .filter(({ access }) => access.secrets !== undefined)
     .map(({ file }) => file),
 );

@@ -129,8 +129,8 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
     access: { table: { webhooks: ["GetItem"], deliveries: ["BatchGetItem", "Query"] } },
-    // The answer contains a body of up to a megabyte and all attempts. A quotation mark of the body becomes four bytes in the answer,
-    // so the answer may exceed the 6 MB of a buffered answer.
+    // The answer contains a body of up to a megabyte and all attempts. A quotation mark in the body becomes four bytes in the answer. The
+    // answer may therefore exceed the 6 MB of a buffered answer.
     streamed: true,
   },
   {

@@ -1,6 +1,6 @@
 /**
- * `npm run licenses` lists the packages of package-lock.json by license. It fails if a package has a license that is not allowed here, or a
- * script that npm would run at its installation and that `allowScripts` of package.json does not name.
+ * `npm run licenses` lists the packages of package-lock.json by license. It fails for two reasons: a package has a license that is not
+ * allowed here, or it has an installation script that `allowScripts` of package.json does not name.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,18 +8,18 @@ import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
 import { type Package, readPackages } from "./lockfile.ts";
 
-/** Licenses that permit commercial use without publishing one's own code, as SPDX identifiers. */
+/** Licenses that permit commercial use without publishing the user's own code, as SPDX identifiers. */
 const allowed: ReadonlySet<string> = new Set([
   ...["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"],
   ...["Python-2.0", "Unlicense", "Zlib"],
 ]);
 
-/** Licenses with duties, which are accepted for packages that are used unchanged and that no function contains. */
+/** Licenses with obligations. They are accepted only for packages that are used unchanged and that no function contains. */
 const allowedForDevelopment: ReadonlySet<string> = new Set(["MPL-2.0"]);
 
 const Manifest = z.object({ allowScripts: z._default(z.record(z.string(), z.boolean()), {}) });
 
-/** Returns the packages whose installation scripts are named in package.json, allowed or not. npm runs no other scripts. */
+/** Returns the packages whose installation scripts package.json names, as allowed or as forbidden. npm runs no other scripts. */
 export const namedScripts = (): ReadonlySet<string> => {
   const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   return new Set(Object.keys(z.parse(Manifest, manifest).allowScripts));
@@ -37,7 +37,10 @@ export function faultsOf(packages: readonly Package[], scripts: ReadonlySet<stri
   ]);
 }
 
-/** An expression such as `(MIT OR GPL-3.0-or-later)` leaves the choice to the user; `AND` requires all its licenses. */
+/**
+ * Returns true if an expression such as `(MIT OR GPL-3.0-or-later)` is allowed. With `OR` the user may choose a license. `AND` requires all
+ * its licenses.
+ */
 function isAllowed(expression: string, isDevelopment: boolean): boolean {
   const text = expression.replaceAll(/[()]/g, "");
   return text

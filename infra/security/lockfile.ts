@@ -13,6 +13,9 @@ const Lockfile = z.object({
       hasInstallScript: z.optional(z.boolean()),
       dev: z.optional(z.boolean()),
       link: z.optional(z.boolean()),
+      optional: z.optional(z.boolean()),
+      os: z.optional(z.array(z.string())),
+      cpu: z.optional(z.array(z.string())),
     }),
   ),
 });
@@ -22,20 +25,23 @@ export interface Package {
   readonly version: string;
   readonly license: string | undefined;
   readonly hasInstallScript: boolean;
-  /** Whether only the work on this project needs the package. No function contains it. */
+  /** True if only the development of this project needs the package. No function contains it. */
   readonly isDevelopment: boolean;
+  /** True if npm stops with EBADPLATFORM on other platforms. If the package were optional, npm would leave it out instead. */
+  readonly needsItsPlatform: boolean;
 }
 
-/** Returns the installed packages, without the project's own ones. */
+/** Returns the installed packages, except the project's own packages. */
 export function readPackages(text = readFileSync(join(root, "package-lock.json"), "utf8")): Package[] {
   const { packages } = z.parse(Lockfile, JSON.parse(text));
   return Object.entries(packages)
     .filter(([path, { link }]) => path.includes("node_modules/") && link !== true)
-    .map(([path, { version = "", license, hasInstallScript = false, dev = false }]) => ({
+    .map(([path, { version = "", license, hasInstallScript = false, dev = false, optional = false, os, cpu }]) => ({
       name: path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length),
       version,
       license,
       hasInstallScript,
       isDevelopment: dev,
+      needsItsPlatform: !optional && (os !== undefined || cpu !== undefined),
     }));
 }

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import * as z from "zod/mini";
 import { families } from "#shared/db/keys.ts";
 import { root } from "../build/bundle.ts";
+import { folderNames } from "../routes/route.ts";
 import { type DeployConfig, readConfig } from "../settings/config.ts";
 import { actionReasons, familyReasons, folderReasons, otherReasons } from "../stack/reasons.ts";
 import { type CloudFormationTemplate, synthesize } from "../synth.ts";
@@ -97,8 +98,9 @@ function rightsOf(id: string, statement: Statement): Right[] {
       return { on: `table: ${family}`, actions, reason: familyReasons[family], isTable: true };
     });
   }
-  const folder = /"\/(uploads|imports|exports)\/\*"/.exec(JSON.stringify(statement.Resource))?.[1];
-  if (folder === "uploads" || folder === "imports" || folder === "exports") {
+  const objects = /"\/(\w+)\/\*"/.exec(JSON.stringify(statement.Resource))?.[1];
+  const folder = folderNames.find((name) => name === objects);
+  if (folder !== undefined) {
     const actions = statement.Action.map((action) => action.replace("s3:", ""));
     return [{ on: `bucket: ${folder}/`, actions, reason: folderReasons[folder] }];
   }
@@ -129,7 +131,7 @@ function usesOf(actions: readonly string[]): string {
   return [...uses].join(", ");
 }
 
-/** The names that a reader knows, by a part of the resource's logical id. */
+/** The name of a resource in the document, by a pattern of the resource's logical id. */
 const resourceNames: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/ParkedRecords/, "queue of poison records"],
   [/UnflushedIndexes/, "queue of failed flushes"],
@@ -212,7 +214,7 @@ export function permissionsDocument(resources: Resources): string {
   ].join("\n")}\n`;
 }
 
-/** The preset with all parts that a deployment can have. */
+/** The settings of a deployment with all optional parts, so that the document contains all rights. */
 export const documentedDeployment = (): DeployConfig =>
   readConfig({ preset: "production", alarmEmail: "operator@example.com" });
 

@@ -12,7 +12,7 @@ export interface BackupPlan {
 export const COLD_AFTER_DAYS = 30;
 /** Minimum number of days for which AWS Backup keeps a copy in cold storage. */
 const COLD_DAYS = 90;
-/** AWS recommends keeping copies for at least a week. */
+/** Minimum number of days for daily copies. AWS recommends keeping copies for at least a week. */
 const WEEK = 7;
 
 const defaults: Readonly<Record<Preset, BackupPlan>> = {

@@ -6,7 +6,7 @@
 export const presets = ["small", "production"] as const;
 export type Preset = (typeof presets)[number];
 
-/** Number of executions that must not be reserved. Lambda refuses a reservation that leaves fewer of them in the account. */
+/** Number of executions that must stay unreserved. Lambda refuses a reservation that leaves fewer of them in the account. */
 const UNRESERVED = 100;
 
 /** A throttle: the number of requests per second, and the number that may arrive at once. */
@@ -15,24 +15,27 @@ export interface Throttle {
   readonly burst: number;
 }
 
-/** The default memory. It also determines the processor share: Lambda gives one processor at 1 769 MB, and proportionally less below. */
+/**
+ * The default memory of a function in MB. It also determines the processor share: Lambda gives one processor at 1 769 MB, and
+ * proportionally less below.
+ */
 export const MEMORY_MB = 1024;
 
 /**
- * Lambda collects the stream's records for this time before it starts the index flush, so that many writes start it once. Reads stay exact
- * meanwhile.
+ * Seconds for which Lambda collects the stream's records before it starts the index flush, so that many writes start only one flush. Reads
+ * are exact in this time too.
  */
 export const FLUSH_WINDOW_SECONDS = 10;
 
 export interface Capacity {
   readonly accountConcurrency: number;
-  /** The throttle of all requests together. Above it, API Gateway answers 429 without calling a function. */
+  /** The throttle of all requests together. API Gateway answers further requests with 429, without calling a function. */
   readonly requests: Throttle;
-  /** The throttle of each company, so that no company can use up the requests of the others. */
+  /** The throttle of each company. It prevents one company from using up the throttle of all requests. */
   readonly company: Throttle;
-  /** Maximum number of functions that send webhook deliveries concurrently. Each sends up to ten deliveries. */
+  /** Maximum number of functions that send webhook deliveries concurrently. Each of them sends up to ten deliveries. */
   readonly deliverySenders: number;
-  /** Maximum number of concurrent imports. The same number applies to exports. */
+  /** Maximum number of concurrent imports, of exports, and of bulk jobs. */
   readonly jobs: number;
   /**
    * The reserved concurrency of functions, by file. Other functions cannot use it, and the function cannot exceed it. It is empty for a
@@ -56,23 +59,29 @@ interface Plan {
 /** The values of each preset. `jobs` must be at least 2, because Lambda requires a maximum concurrency of at least 2 for a queue. */
 const plans: Record<Preset, Plan> = {
   /**
-   * A new account has 10 concurrent executions and may reserve none. Four senders and two jobs of each kind leave the rest for requests.
+   * A new account has 10 concurrent executions and may reserve none. Two senders, two imports, two exports and two bulk jobs leave two
+   * executions for requests.
    */
   small: {
     accountConcurrency: 10,
-    // Ten executions of 100 ms each are 100 requests per second. Without this throttle Lambda would refuse the excess, and API Gateway
-    // would answer 500 instead of 429.
+    // Ten executions of 100 ms each handle 100 requests per second. Without this throttle, Lambda would refuse further requests, and API
+    // Gateway would answer 500 instead of 429.
     requests: { perSecond: 100, burst: 200 },
-    deliverySenders: 4,
+    deliverySenders: 2,
     jobs: 2,
     reserved: {},
     // In a new account, a function may have at most 3 008 MB.
-    memoryMb: { "prospects/list": 2_048, "prospects/pins": 2_048 },
+    memoryMb: {
+      "prospects/list": 2_048,
+      "prospects/search": 2_048,
+      "prospects/clusters": 2_048,
+      "prospects/pins": 2_048,
+    },
   },
   /**
    * `publish` and `flush` run once for each stream shard, and 20 shards accept about 20 000 writes per second. The authorizer runs for 20
-   * ms once a minute for each caller, so 50 of them verify 2 500 callers per second. The reservations of exports and imports are only
-   * upper bounds, because each of these functions runs for a long time.
+   * ms once a minute for each caller, so 50 executions verify 2 500 callers per second. The reservations of exports and imports are only
+   * upper bounds. They are not computed from a rate, because each of these functions runs for a long time.
    */
   production: {
     accountConcurrency: 1_000,
@@ -86,9 +95,19 @@ const plans: Record<Preset, Plan> = {
       "prospects/export": 50,
       "prospects/import": 50,
     },
-    memoryMb: { "prospects/list": 5_120, "prospects/pins": 2_048 },
+    memoryMb: {
+      "prospects/list": 5_120,
+      "prospects/search": 2_048,
+      "prospects/clusters": 2_048,
+      "prospects/pins": 2_048,
+    },
   },
 };
+
+/** Imports, exports and bulk jobs. Each kind has a queue, and each queue a maximum concurrency. */
+const KINDS_OF_JOBS = 3;
+/** Executions that senders and jobs must leave to requests. */
+const FOR_REQUESTS = 2;
 
 /** The share of all requests that one company may use. A company of 200 reps with one request per second each reaches this limit. */
 const COMPANY_SHARE = 0.2;
@@ -97,7 +116,10 @@ export function companyThrottle({ perSecond, burst }: Throttle, companyRate = pe
   return { perSecond: companyRate, burst: Math.ceil((companyRate * burst) / perSecond) };
 }
 
-/** The functions of which a lone rep finds no environment most often (`npm run simulate`). The map and changes of a status are used each minute. */
+/**
+ * The functions for which a single rep most often has to wait for a new environment (`npm run simulate`). The map and changes of a status
+ * are missing, because their use each minute keeps their environments warm.
+ */
 export const PROVISIONED = ["prospects/list", "prospects/get", "prospects/create"] as const;
 
 export interface CapacityChoice {
@@ -110,19 +132,22 @@ export interface CapacityChoice {
   readonly warmEnvironments?: number | undefined;
 }
 
-/** Throws an error that names the context key, if Lambda would refuse the reservations or if the senders would use all concurrency. */
+/**
+ * Throws an error that names the context key in two cases: Lambda would refuse the reservations, or the background work would leave too few
+ * executions to requests.
+ */
 export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // The reservation for `events/deliver` must equal the concurrency of its event source. Lambda would throttle the event source if the
-  // reservation were smaller.
+  // The reservation for `events/deliver` must equal the maximum concurrency of its event source. If the reservation were smaller, Lambda
+  // would throttle the event source.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
   const { warmEnvironments = 0 } = given;
   const provisioned: Capacity["provisioned"] =
     warmEnvironments === 0 ? {} : Object.fromEntries(PROVISIONED.map((file) => [file, warmEnvironments]));
-  // Provisioned environments also belong to the reserved part of the account's concurrency.
+  // The executions of provisioned environments are also reserved in the account.
   const kept = [...Object.values(reserved), ...Object.values(provisioned)];
   const sum = kept.reduce<number>((total, one = 0) => total + one, 0);
   if (sum > 0 && sum + UNRESERVED > accountConcurrency) {
@@ -131,13 +156,14 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
         "unreserved; ask AWS for a higher quota, or deploy with -c preset=small",
     );
   }
-  if (deliverySenders >= accountConcurrency) {
+  const { requests, jobs, memoryMb } = plan;
+  const background = deliverySenders + KINDS_OF_JOBS * jobs;
+  if (background + FOR_REQUESTS > accountConcurrency) {
     throw new Error(
-      `context key deliverySenders: ${deliverySenders} would take all ${accountConcurrency} functions that run at once in the ` +
-        "account; -c accountConcurrency=N says how many its quota allows",
+      `context key deliverySenders: ${deliverySenders} senders and ${KINDS_OF_JOBS * jobs} jobs leave fewer than ${FOR_REQUESTS} of the ` +
+        `account's ${accountConcurrency} concurrent executions to requests; set accountConcurrency if the account's quota is higher`,
     );
   }
-  const { requests, jobs, memoryMb } = plan;
   if (given.companyRate !== undefined && given.companyRate > requests.perSecond) {
     throw new Error(
       `context key companyRate: ${given.companyRate} is more than the ${requests.perSecond} requests a second of all companies together`,

@@ -19,7 +19,7 @@ export interface DeployConfig {
    * account.
    */
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
-  /** Names of resources that an earlier deployment has left. The stacks use them instead of new ones. */
+  /** Names of resources that an earlier deployment has left. The stacks use these resources and do not make new ones. */
   readonly adopted?: Adopted;
   /** A restored table, which the service uses instead of the data stack's table. */
   readonly activeTable?: ActiveTable;
@@ -27,7 +27,7 @@ export interface DeployConfig {
   readonly backup?: BackupPlan;
   /** Which webhook URLs are allowed. `local` also allows http and loopback addresses, for development. */
   readonly webhookUrlPolicy: "public" | "local";
-  /** All delays, retry intervals and debounce windows of webhooks are divided by this factor, for rehearsals. */
+  /** The factor by which all delays, retry intervals and debounce windows of webhooks are divided, for rehearsals. */
   readonly timeScale: number;
   /** The shape (version of the fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
@@ -39,6 +39,8 @@ export interface DeployConfig {
   readonly retention: Retention;
   readonly alarmEmail?: string;
   readonly watch: Watch;
+  /** The console in the browser. If undefined, the deployment serves only the API. */
+  readonly console?: Console;
   /** The API's own domain name. If undefined, clients use the URL that API Gateway makes from the id of the API. */
   readonly domain?: Domain;
   /** The browser origins that may call the API. An empty list disables CORS. */
@@ -47,12 +49,28 @@ export interface DeployConfig {
   readonly serverTiming: boolean;
 }
 
-/** The settings with which an operator observes the deployment. */
+/** The settings for observing the deployment. */
 export interface Watch {
   /** The URL of the runbook, which the text of each alarm contains. */
   readonly runbook: string;
   /** True if a scheduled function runs the smoke test. */
   readonly canary: boolean;
+}
+
+/** The settings of the console. */
+export interface Console {
+  /** The URL of the console on this machine. It is undefined in a deployment, where CloudFront or the domain determines the URL. */
+  readonly localUrl?: string;
+  /** The console's client at an external issuer. If undefined, the stack makes a client of its user pool. */
+  readonly clientId?: string;
+  /** The name of the SSM parameter with the client's secret. If undefined, the client has none. */
+  readonly secretParameter?: string;
+  /** The scopes, beside `openid`, that the console requests. */
+  readonly scope?: string;
+  /** The URL of the style of a base map. If undefined, the console draws an outline of the land. */
+  readonly basemapStyleUrl?: string;
+  /** The console's own domain name. Its certificate must be in us-east-1. If undefined, CloudFront determines the name. */
+  readonly domain?: { readonly name: string; readonly certificate: string };
 }
 
 export interface Domain {
@@ -92,8 +110,8 @@ export interface Adopted {
 const SETTING = /^[A-Za-z]\w*$/;
 
 /**
- * Throws an error that names each unknown or invalid context key. A mistyped key must not be ignored: without the name of its table, a
- * deployment would begin with an empty one.
+ * Throws an error that names each unknown or invalid context key. A mistyped key must not be ignored: if the key with the name of an
+ * existing table were mistyped, the deployment would begin with an empty table.
  */
 export function readConfig(context: Readonly<Record<string, unknown>>): DeployConfig {
   const known = new Set(Object.keys(Context.shape));
@@ -128,8 +146,23 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     importFileDays,
     recoveryDays,
     rollout,
+    console: hasConsole,
+    consoleDomain,
+    consoleCertificate,
+    consoleClient,
+    consoleSecret,
+    consoleScope,
+    basemapStyleUrl,
     ...rest
   } = others;
+  const console = consoleOf(hasConsole, {
+    consoleDomain,
+    consoleCertificate,
+    consoleClient,
+    consoleSecret,
+    consoleScope,
+    basemapStyleUrl,
+  });
   const domain = domainOf({ domain: domainName, certificate, basePath, defaultEndpoint });
   const backup = backupPlanOf({ preset, dailyDays: backupDailyDays, monthlyDays: backupMonthlyDays });
   const activeTable = activeTableOf(activeTableStream);
@@ -144,6 +177,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     watch: { runbook, canary: canary ?? preset === "production" },
     rollout: rollout ?? (preset === "production" ? "canary" : "at-once"),
     ...(domain !== undefined && { domain }),
+    ...(console !== undefined && { console }),
     ...(backup !== undefined && { backup }),
     ...(activeTable !== undefined && { activeTable }),
     ...(alarmEmail !== undefined && { alarmEmail }),
@@ -177,12 +211,42 @@ function domainOf(given: {
   };
 }
 
+const consoleKeys = [
+  ...["consoleDomain", "consoleCertificate", "consoleClient", "consoleSecret", "consoleScope", "basemapStyleUrl"],
+] as const;
+
+function consoleOf(hasConsole: boolean, given: Readonly<Record<string, string | undefined>>): Console | undefined {
+  const { consoleDomain: name, consoleCertificate: certificate, basemapStyleUrl } = given;
+  const { consoleClient: clientId, consoleSecret: secretParameter, consoleScope: scope } = given;
+  if (!hasConsole) {
+    const useless = consoleKeys.find((key) => given[key] !== undefined);
+    if (useless !== undefined) throw new Error(`context key ${useless}: needs console`);
+    return undefined;
+  }
+  if (name !== undefined && certificate === undefined) {
+    throw new Error("context key consoleCertificate: needed with consoleDomain");
+  }
+  if (name === undefined && certificate !== undefined) {
+    throw new Error("context key consoleDomain: needed with consoleCertificate");
+  }
+  if (secretParameter !== undefined && clientId === undefined) {
+    throw new Error("context key consoleClient: needed with consoleSecret");
+  }
+  return {
+    ...(name !== undefined && certificate !== undefined && { domain: { name, certificate } }),
+    ...(clientId !== undefined && { clientId }),
+    ...(secretParameter !== undefined && { secretParameter }),
+    ...(scope !== undefined && { scope }),
+    ...(basemapStyleUrl !== undefined && { basemapStyleUrl }),
+  };
+}
+
 export function activeTableOf(tableStreamArn: string | undefined): ActiveTable | undefined {
   const [, tableArn] = TABLE_STREAM.exec(tableStreamArn ?? "") ?? [];
   return tableArn === undefined || tableStreamArn === undefined ? undefined : { tableArn, tableStreamArn };
 }
 
-/** The two context keys for mail are valid only together, because SES sends only for a verified identity. */
+/** Returns the settings for mail. The two context keys are valid only together, because SES sends only for a verified identity. */
 function mailOf(from: string | undefined, sesIdentity: string | undefined): DeployConfig["mail"] {
   if (from === undefined && sesIdentity === undefined) return undefined;
   if (from === undefined) throw new Error("context key mailFrom: needed with sesIdentity");
@@ -214,7 +278,14 @@ function adoptedOf(
 }
 
 /** Checks settings that depend on each other. Throws an error that names the wrong context keys. */
-export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, webhookUrlPolicy }: DeployConfig): void {
+export function assertConsistent(config: DeployConfig): void {
+  const { issuer, jwksUri, audience, mail, adopted, webhookUrlPolicy, console } = config;
+  if (console !== undefined && issuer !== undefined && console.clientId === undefined) {
+    throw new Error("context key consoleClient: needed with console and issuer");
+  }
+  if (console?.clientId !== undefined && issuer === undefined) {
+    throw new Error("context key consoleClient: needs an issuer; the stack makes a client of its user pool");
+  }
   if (issuer !== undefined && mail !== undefined) {
     throw new Error(
       "context key mailFrom: an issuer of your own sends its mail itself; leave out mailFrom and sesIdentity",
@@ -242,5 +313,5 @@ export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, web
   }
 }
 
-/** The URL of an issuer may use http on loopback, because the local service is its own issuer. */
+/** Returns true if the URL is on loopback. The URL of such an issuer may use http, because the local service is its own issuer. */
 const isLoopback = (url: string): boolean => ["127.0.0.1", "[::1]", "localhost"].includes(new URL(url).hostname);

@@ -1,12 +1,14 @@
 /**
- * The schema of all settings of a deployment, which are keys of the CDK context (`-c issuer=...`). Each key has texts, from which `npm
+ * The schema of all settings of a deployment. A setting is a key of the CDK context (`-c issuer=...`). Each key has texts, from which `npm
  * run settings` makes the tables of docs/deploy.md.
  */
 import * as z from "zod/mini";
 import { presets } from "./capacity.ts";
+import { consoleSettings } from "./console-settings.ts";
 import { STAGE_NAME } from "./names.ts";
 import { LEAST_IMPORT_FILE_DAYS, LOG_DAYS, standardRetention } from "./retention.ts";
 import { settingTexts } from "./setting-texts.ts";
+import { DOMAIN_NAME, Flag, matching } from "./values.ts";
 
 /** Accepts a comma-separated text (from the command line) or a JSON list (from cdk.json). */
 const List = z.pipe(
@@ -32,21 +34,17 @@ export const AllowedOrigins = z._default(
   [],
 );
 
-/** A sender's address with or without a name, and the ARN of an SES identity. The ARN ends with the verified address or domain. */
+/** Match a sender's address with or without a name, and the ARN of an SES identity. The ARN ends with the verified address or domain. */
 export const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
 export const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
 
-/** Matches the ARN of a table's stream. It contains the name of the table. */
+/** Matches the ARN of a table's stream. The ARN contains the name of the table. */
 export const TABLE_STREAM = /^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/([\w.-]{3,255}))\/stream\/[0-9T:.-]+$/;
-
-const matching = (pattern: RegExp, what: string) => z.optional(z.string().check(z.regex(pattern, `must be ${what}`)));
 
 export const TableStream = matching(TABLE_STREAM, "the ARN of a table's stream");
 
 const count = (least: number, most: number) =>
   z.optional(z.coerce.number().check(z.int("must be a whole number"), z.minimum(least), z.maximum(most)));
-
-const Flag = z.union([z.boolean(), z.stringbool()]);
 
 const address = {
   stage: matching(STAGE_NAME, "2 to 20 lower-case letters, digits and hyphens, such as test").register(settingTexts, {
@@ -57,10 +55,7 @@ const address = {
       "several deployments in one account: the stacks are `Canvassing-test` and `Canvassing-test-Data`, and admin commands choose them by `--stage test`. Another name means another, empty deployment",
     cost: "each deployment costs its own requests, storage, keys and alarms",
   }),
-  domain: matching(
-    /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/,
-    "a domain name in lower case",
-  ).register(settingTexts, {
+  domain: matching(DOMAIN_NAME, "a domain name in lower case").register(settingTexts, {
     topic: "Name and address",
     description: "domain name of the API, such as `api.example.com`. Needs `certificate`",
     default: "none: clients use API Gateway's URL, which changes when the service is deployed anew",
@@ -137,8 +132,8 @@ const size = {
       "the environments that Lambda keeps ready of each of three functions: lists, reads of one prospect, and creates",
     default: "0",
     effect:
-      "fewer requests wait 0.3 s for a start. A lone rep notices it at half of the lists; from 50 reps on hardly any request meets a start " +
-      "(`npm run simulate`). It needs a quota that leaves 100 executions unreserved",
+      "fewer requests wait 0.3 s for a start. A lone rep notices it at half of the lists, unless `canary` calls the functions; from 50 reps " +
+      "on hardly any request meets a start ([latency](latency.md)). It needs a quota that leaves 100 executions unreserved",
     cost: "$61 a month for each with the preset `production`, of which lists take $44",
   }),
 };
@@ -384,6 +379,7 @@ export const Context = z.object({
   ...size,
   ...users,
   ...clients,
+  ...consoleSettings,
   ...retention,
   ...existing,
   ...backups,

@@ -1,4 +1,4 @@
-/** The names of a deployment's stacks. They are in a separate file because admin commands need them and must not load the CDK. */
+/** The names of a deployment's stacks. They are in a separate file, because admin commands need them but must not load the CDK. */
 
 const STACK_NAME = "Canvassing";
 
@@ -9,7 +9,7 @@ const STACK_NAME = "Canvassing";
  */
 export const STAGE_NAME = /^(?!(?:.*-)?data$)[a-z][a-z0-9-]{0,18}[a-z0-9]$/;
 
-/** Returns the name of the service stack. Without a stage, it is the name that all deployments had before there were stages. */
+/** Returns the name of the service stack. Without a stage, it is the name that all deployments had before stages were introduced. */
 export const stackNameOf = (stage: string | undefined): string =>
   stage === undefined ? STACK_NAME : `${STACK_NAME}-${stage}`;
 

@@ -1,11 +1,14 @@
-/** How long a deployment keeps what its operator may limit. The API's contract fixes other times, such as the 30 days of deliveries. */
+/**
+ * The times for which a deployment keeps data, as far as its operator may choose them. The API's contract fixes all other times, such as
+ * the 30 days of deliveries.
+ */
 
 export interface Retention {
   /** Days after which CloudWatch deletes log lines. */
   readonly logDays: number;
   /** Days after which S3 deletes the files and reports of imports. */
   readonly importFileDays: number;
-  /** Days to which point-in-time recovery of the table reaches back. */
+  /** Number of past days to which point-in-time recovery can restore the table. */
   readonly recoveryDays: number;
 }
 
@@ -16,5 +19,8 @@ export const LOG_DAYS: readonly number[] = [
   ...[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1_096, 1_827],
 ];
 
-/** The message of an import may wait for 14 days in a dead-letter queue, and needs its file afterwards. */
+/**
+ * Minimum number of days for the files of imports. The message of an import may wait for 14 days in a dead-letter queue, and needs its file
+ * afterwards.
+ */
 export const LEAST_IMPORT_FILE_DAYS = 15;

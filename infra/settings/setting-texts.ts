@@ -7,6 +7,7 @@ export const topics = [
   "Size",
   "Users and their mail",
   "Clients and webhooks",
+  "Console",
   "Retention",
   "Existing resources",
   "Backups",
@@ -21,7 +22,7 @@ export interface SettingTexts {
   readonly description: string;
   /** What happens if the key is not set. It is required if the schema has no default value. */
   readonly default?: string;
-  /** What the setting changes for users and operators, and what happens if the value is changed later. */
+  /** What the setting changes for users and operators. Also says what happens if an existing deployment changes the value. */
   readonly effect: string;
   readonly cost: string;
 }

@@ -1,12 +1,11 @@
 /** The format of API Gateway's access log, with an example of a line. */
 
 /**
- * The fields of the access log. It must contain no personal data. It therefore contains the pattern of the path (without ids), and no
- * query, no header and no address of the caller.
+ * The fields of the access log. It must contain no personal data. It therefore contains the pattern of the path (without ids), the ids of
+ * the company and the user, and no query, no header and no address of the caller. CloudWatch adds the time.
  */
 const fields = {
   requestId: "$context.requestId",
-  time: "$context.requestTimeEpoch",
   method: "$context.httpMethod",
   resource: "$context.resourcePath",
   status: "$context.status",
@@ -14,8 +13,10 @@ const fields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
-  // The log lines of the authorizer contain only this id, so it is needed to find them.
+  // The log lines of the authorizer contain only this id. It connects them with the request.
   authorizationId: "$context.authorizer.requestId",
+  companyId: "$context.authorizer.companyId",
+  userId: "$context.authorizer.userId",
 } as const;
 
 export const accessLogFormat = JSON.stringify(fields);
@@ -32,7 +33,6 @@ export function accessLogLine({
 }): string {
   const values: Record<string, string> = {
     "$context.requestId": "6f5a1c8e-8c5c-4d1c-9d7b-2f1f3d1b8a55",
-    "$context.requestTimeEpoch": "1795305600000",
     "$context.httpMethod": method,
     "$context.resourcePath": resource,
     "$context.status": "200",
@@ -41,6 +41,8 @@ export function accessLogLine({
     "$context.responseLength": String(bytes),
     "$context.error.responseType": "-",
     "$context.authorizer.requestId": "0b0b9a53-1f5d-4f0e-8a53-5b8f3f0f2c11",
+    "$context.authorizer.companyId": "123456",
+    "$context.authorizer.userId": "1234567",
   };
   return accessLogFormat.replaceAll(/\$[\w.]+/g, (name) => values[name] ?? "-");
 }

@@ -1,6 +1,6 @@
 /**
- * Makes the alarms. Each has a text that says what it means for users. Also makes the metrics that some alarms read from logs, and the
- * topic that mails alarms to an operator.
+ * Makes the alarms. Each alarm has a text that says what it means for users. Also makes the metrics that some alarms read from logs, and
+ * the topic that mails alarms to an operator.
  */
 import { Alarm, CfnAlarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
@@ -24,10 +24,10 @@ export interface Meaning {
 export interface AlarmSpec extends Meaning {
   readonly metric: Metric;
   readonly threshold: number;
-  /** How the metric is compared with the threshold. By default, a higher value is bad. */
+  /** How the metric is compared with the threshold. By default, a value above the threshold is bad. */
   readonly comparison?: ComparisonOperator;
   readonly periods?: number;
-  /** How a period without data is treated. By default, it is good. */
+  /** How a period without data counts. By default, it counts as good. */
   readonly missing?: TreatMissingData;
 }
 
@@ -52,7 +52,10 @@ export const alarm = (scope: Construct, id: string, spec: AlarmSpec): Alarm => n
 /** Returns the anchor of a heading, as GitHub and most renderers of Markdown make it. */
 export const anchorOf = (title: string): string => title.toLowerCase().replaceAll(" ", "-");
 
-/** Makes an alarm that goes off after three consecutive minutes with errors. A single error is no outage, because a retry may succeed. */
+/**
+ * Makes an alarm that goes off after three consecutive minutes with errors. A single minute with errors is no outage, because a retry may
+ * succeed.
+ */
 export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Errors", { metric, threshold: 0, periods: 3, ...meaning });
@@ -62,7 +65,7 @@ export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
 export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricInvocations({ period: Duration.minutes(1), statistic: "Sum" });
   const comparison = ComparisonOperator.LESS_THAN_THRESHOLD;
-  // Lambda reports no data for a minute without a call. A minute without data must therefore count too.
+  // Lambda reports no data for a minute without a call, so a minute without data must count as bad.
   const missing = TreatMissingData.BREACHING;
   alarm(watched, "Stopped", { metric, threshold: 1, comparison, missing, periods: 5, ...meaning });
 }
@@ -135,7 +138,7 @@ export function unreadableAlarm(stack: Stack): Alarm {
   });
 }
 
-/** The alarm goes off when this share of the account's concurrency is in use. Lambda refuses invocations when all of it is in use. */
+/** Share of the account's concurrency at which the alarm goes off. If all concurrency is in use, Lambda refuses invocations. */
 const CONCURRENCY_SHARE = 0.8;
 
 export function accountAlarms(scope: Stack, accountConcurrency: number): void {
@@ -157,7 +160,7 @@ export function accountAlarms(scope: Stack, accountConcurrency: number): void {
   });
 }
 
-/** Makes the topic that mails alarms. SNS asks the e-mail address for consent and sends no alarm before. */
+/** Makes the topic that mails alarms. SNS first asks the owner of the e-mail address for consent, and sends no alarm before that. */
 export function createAlarmTopic(scope: Stack, email: string | undefined): Topic {
   const key = new Key(scope, "AlarmKey", {
     description: "Encrypts alarms in the topic that mails them",
@@ -166,7 +169,7 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
-  // The topic needs its own key. CloudWatch may not use the AWS managed key, and the policy of that key cannot be changed.
+  // The topic needs a separate key. CloudWatch may not use the key that AWS manages, and the policy of that key cannot be changed.
   const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com");
   const sameAccount = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
   key.addToResourcePolicy(
@@ -200,8 +203,8 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
 }
 
 /**
- * Makes the topic mail all alarms, and adds to each alarm the URL of its section in the runbook. @param runbook the URL of the runbook
- * without an anchor
+ * Connects all alarms with the topic, and adds to each alarm the URL of its section in the runbook.
+ * @param runbook the URL of the runbook without an anchor
  */
 export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): void {
   const action = new SnsAction(topic);

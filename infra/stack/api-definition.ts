@@ -2,8 +2,8 @@
  * Defines the REST API as one OpenAPI document with API Gateway's extensions. An endpoint therefore needs no CloudFormation resources for
  * its path and method. A stack may have only 500 resources.
  */
-import { BEARER_PATTERN } from "#shared/auth/token.ts";
 import * as limits from "#shared/limits.ts";
+import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
 import type { Route } from "../routes/route.ts";
 import { gatewayResponses, type PathMethod, preflight } from "./gateway.ts";
 
@@ -16,8 +16,8 @@ export interface Endpoint {
 
 export interface DefinitionSpec {
   /**
-   * The title of the document, and also the name of the API in CloudWatch. API Gateway takes the name from the document and not from the
-   * resource.
+   * The title of the document. It is also the name of the API in CloudWatch, because API Gateway takes the name from the document and not
+   * from the resource.
    */
   readonly title: string;
   readonly endpoints: readonly Endpoint[];
@@ -31,8 +31,8 @@ export interface DefinitionSpec {
 }
 
 /**
- * API Gateway compresses buffered answers of at least this size, because compression can make smaller answers larger. It does not
- * compress streamed answers. Their functions compress them.
+ * Minimum bytes of a buffered answer that API Gateway compresses. Compression can make smaller answers larger. API Gateway does not
+ * compress streamed answers, so their functions do it.
  */
 const COMPRESSED_BYTES = 1_024;
 
@@ -104,9 +104,8 @@ function parametersOf(path: string): object {
 const ALL_METHODS: readonly PathMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
- * Answers CORS preflights for paths that no route has. Otherwise a browser would report a CORS error for a mistyped path instead of the
- * answer 404. `/{proxy+}` matches all unknown paths except `/` and the parents of known paths, such as `/api`. These are listed one by
- * one.
+ * Answers CORS preflights for paths that no route has. Otherwise a browser would report a CORS error for a mistyped path, and hide the 404.
+ * `/{proxy+}` matches all unknown paths except `/` and the parents of known paths, such as `/api`. These exceptions are listed one by one.
  */
 function unknownPaths(known: readonly string[], { allowedOrigins }: DefinitionSpec): Record<string, object> {
   if (allowedOrigins.length === 0) return {};
@@ -141,7 +140,7 @@ const authorizer = ({ authorizerArn, invokerArn, partition, region }: Definition
     type: "token",
     authorizerUri: lambdaUri({ partition, region }, `2015-03-31/functions/${authorizerArn}/invocations`),
     authorizerCredentials: invokerArn,
-    identityValidationExpression: BEARER_PATTERN,
+    identityValidationExpression: AUTHORIZATION_PATTERN,
     authorizerResultTtlInSeconds: limits.authorizationCacheSeconds,
   },
 });
@@ -150,7 +149,7 @@ const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "re
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
 /**
- * Lets API Gateway invoke the function of a route. A streamed answer needs another URI than a buffered one, but the same right
+ * Allows API Gateway to invoke the function of a route. A streamed answer needs another URI than a buffered answer, but the same right
  * `lambda:InvokeFunction`.
  */
 function lambdaProxy(

@@ -57,7 +57,7 @@ export function createApi(
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  // All routes share one log group. The names of its log streams contain the names of the functions.
+  // All routes share one log group. Each log stream in it has the name of its function.
   const logGroup = functionLogs(home, platform, table);
   const arnOf = (spec: FunctionSpec) => called(createFunction(home, platform, spec), spec.file, platform).functionArn;
   const endpoints = table.map((route) => ({
@@ -107,7 +107,8 @@ function createRestApi(
   scope: Construct,
   { restApiName, definition, table, requests, domain, logDays }: RestApiSpec,
 ): SpecRestApi {
-  // This URL contains the id of the API, and a new API has another id. Clients that know only the domain do not notice the change.
+  // The URL of API Gateway contains the id of the API, and a new API has a new id. If clients know only the domain name, they do not notice
+  // a new API.
   const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
     retention: logDays,
@@ -116,10 +117,10 @@ function createRestApi(
   const api = new SpecRestApi(scope, "Api", {
     restApiName,
     apiDefinition: ApiDefinition.fromInline(definition),
-    // With OVERWRITE, a deployment also removes what the definition no longer contains.
+    // With OVERWRITE, a deployment also removes everything from the API that the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
-    // The data stack makes the role for logs.
+    // The data stack makes the role with which API Gateway writes logs.
     cloudWatchRole: false,
     ...(isDefaultEndpointOff && { disableExecuteApiEndpoint: true }),
     deployOptions: {
@@ -135,7 +136,7 @@ function createRestApi(
   const resource = api.node.defaultChild;
   // With OVERWRITE, API Gateway reads the endpoint type from this parameter. Without it, the type would be edge-optimized.
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
-  // The CDK's own output is removed, because the stack already has the output ApiUrl.
+  // The CDK's own output `Endpoint` is removed, because the stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
   // The new logical id makes CloudFormation deploy the API again. Without a deployment, a change of this setting would have no effect.
   api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
@@ -153,8 +154,8 @@ const settingOf = ({ perSecond, burst }: Throttle) => ({
 const ROUTE_SHARE = 0.2;
 
 /**
- * Returns the throttle of one method. API Gateway throttles GET and HEAD separately, although both run the same function. HEAD gets a
- * tenth of GET's rate, so that both together hardly exceed the rate of the route.
+ * Returns the throttle of one method. API Gateway throttles GET and HEAD separately, although both call the same function. HEAD gets a
+ * tenth of the rate of GET, so that both together exceed the rate of the route by a tenth at most.
  */
 function throttleOf({ perSecond, burst }: Rate, method: PathMethod, requests: Throttle): Throttle {
   const share = method === "HEAD" ? 0.1 : 1;
@@ -174,8 +175,8 @@ function limitedRoutes(table: readonly Route[], requests: Throttle): LimitedMeth
 }
 
 /**
- * Returns the throttles of single methods. Each repeats the stage's other settings, because a method with its own settings does not
- * inherit them.
+ * Returns the throttles of single methods. Each of them repeats the stage's common settings, because a method with separate settings does
+ * not inherit them.
  */
 function ownThrottles(table: readonly Route[], requests: Throttle): Record<string, MethodDeploymentOptions> {
   return Object.fromEntries(
@@ -193,10 +194,10 @@ const acceptedFindings = {
   "Serverless-APIGWXrayEnabled": "The request id of an answer is in every log line of the request.",
 } as const;
 
-/** The execution log helps to find faults of the API's definition, which show soon after a deployment. */
+/** Days for which the execution log is kept. It helps to find faults of the API's definition, and these appear soon after a deployment. */
 const EXECUTION_LOG_DAYS = 30;
 
-/** Makes the log group of the API's execution log. API Gateway itself would create it without a retention time. */
+/** Makes the log group of the API's execution log. Otherwise API Gateway would create it without a retention time. */
 function keepExecutionLog(api: SpecRestApi, logDays: number): void {
   const log = new LogGroup(api, "ExecutionLog", {
     logGroupName: Fn.join("", ["API-Gateway-Execution-Logs_", api.restApiId, "/", STAGE]),
@@ -207,8 +208,8 @@ function keepExecutionLog(api: SpecRestApi, logDays: number): void {
 }
 
 /**
- * Makes the role with which API Gateway may call exactly these functions. Without it, the stack would need a permission resource for each
- * function.
+ * Makes the role with which API Gateway may call exactly these functions. Otherwise the stack would need one more resource (a permission)
+ * for each function.
  */
 function createInvoker(home: Construct, arns: string[]): Role {
   return new Role(home, "Invoker", {

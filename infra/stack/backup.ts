@@ -15,7 +15,7 @@ import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/backup-pla
 import type { ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
-/** The hour (UTC) at which copies begin. A copy uses no capacity of the table. */
+/** The hour (UTC) at which copies begin. The hour hardly matters, because a copy uses no capacity of the table. */
 const HOUR = "5";
 const POLICY = "service-role/AWSBackupServiceRolePolicyForBackup";
 
@@ -68,8 +68,8 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
 }
 
 /**
- * The name contains a part of the id of the stack. The CDK's own name would be the same for each new data stack, which could then not be
- * created beside the vault that an earlier one has left.
+ * Returns the name of the backup vault. It contains a part of the stack's id. The CDK's own name would be the same for each new data stack.
+ * If an earlier stack had left its vault behind, a new stack could then not be created.
  */
 const vaultName = (stack: Stack): string =>
   Fn.join("-", [stack.stackName, Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", stack.stackId))))]);

@@ -42,7 +42,7 @@ export function createCanary(scope: Stack, platform: Platform, apiUrl: string): 
     principal: "events.amazonaws.com",
     sourceArn: rule.attrArn,
   });
-  // A failed run is not repeated, because the next one follows within minutes.
+  // A failed run is not repeated, because the next scheduled run follows within minutes.
   const once = new CfnEventInvokeConfig(run, "Once", {
     functionName: run.functionName,
     qualifier: "$LATEST",

@@ -1,6 +1,6 @@
 /**
- * Limits the requests of each company with API Gateway's usage plan, before any function runs. The authorizer names one of a fixed number
- * of API keys for each company, so a new company needs no new AWS resource.
+ * Limits the requests of each company with API Gateway's usage plan, before any function runs. There is a fixed number of API keys. For
+ * each request, the authorizer names one of them by the company, so a new company needs no new AWS resource.
  */
 import { ApiKey, CfnUsagePlan, CfnUsagePlanKey, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { Fn, Stack } from "aws-cdk-lib/core";
@@ -9,7 +9,7 @@ import { THROTTLE_KEYS, throttleKey } from "#shared/auth/throttle-key.ts";
 import type { Throttle } from "../settings/capacity.ts";
 import type { PathMethod } from "./gateway.ts";
 
-/** A method with a separate throttle, which limits all companies together. */
+/** A method with a separate throttle. This throttle limits the requests of all companies together. */
 export interface LimitedMethod {
   readonly path: string;
   readonly method: PathMethod;
@@ -22,12 +22,12 @@ interface CompanyThrottles {
   readonly routes: readonly LimitedMethod[];
 }
 
-/** The share of such a throttle that one company may use. */
+/** The share of a method's throttle that one company may use. */
 const COMPANY_SHARE_OF_METHOD = 0.25;
 
 /**
- * Returns the variable that tells the authorizer how the values of the keys begin. A key's value must be unique in the account and
- * region, so it contains a part of the stack's id.
+ * Returns an environment variable for the authorizer. It contains the text with which the values of the keys begin. A key's value must be
+ * unique in the account and region, so this text contains a part of the stack's id.
  */
 export const throttleKeyVariables = (scope: Construct): Record<string, string> => ({
   THROTTLE_KEY_PREFIX: keyPrefix(scope),
@@ -41,7 +41,8 @@ function keyPrefix(scope: Construct): string {
 
 export function throttleCompanies(home: Construct, api: SpecRestApi, { company, routes }: CompanyThrottles): void {
   const scope = new Construct(home, "CompanyThrottle");
-  // The CDK's class UsagePlan can throttle only methods that are CDK constructs. An API that is made from an OpenAPI document has none.
+  // The CDK's class UsagePlan can throttle only methods that are CDK constructs. An API that is made from an OpenAPI document has no such
+  // constructs.
   const plan = new CfnUsagePlan(scope, "Plan", {
     description: "Limits the requests of each company",
     throttle: { rateLimit: company.perSecond, burstLimit: company.burst },

@@ -26,7 +26,7 @@ import type { Platform } from "./function.ts";
 import { type LogQuery, logQueries } from "./queries.ts";
 
 /**
- * Maximum number of metrics in a free dashboard. CloudWatch charges nothing for an account's first three dashboards if each has at most
+ * Maximum number of metrics on a free dashboard. CloudWatch charges nothing for an account's first three dashboards if each has at most
  * this many metrics. A test counts them.
  */
 export const FREE_METRICS = 50;
@@ -34,8 +34,8 @@ export const FREE_METRICS = 50;
 const WIDTH = 24;
 const HEIGHT = 6;
 
-/** The results of attempts to deliver a webhook, as the deliver function logs them. */
-export const attemptResults = ["2xx", "3xx", "4xx", "5xx", "timeout", "no answer", "unsent"] as const;
+/** The results of attempts to deliver a webhook, as the deliver function logs them. `refused` is an answer with 3xx or 4xx. */
+export const attemptResults = ["2xx", "refused", "5xx", "no answer", "unsent"] as const;
 
 /** Makes the dashboard. Call it after the stack has all its functions, queues and alarms. */
 export function createDashboard(stack: Stack, platform: Platform): void {
@@ -50,7 +50,7 @@ export function createDashboard(stack: Stack, platform: Platform): void {
     return new LogQueryWidget({ title, logGroupNames, queryLines: [...query], width: WIDTH / 3, height: HEIGHT });
   };
   new Dashboard(stack, "Dashboard", {
-    // Dashboards of an account have one namespace for all regions.
+    // Names of dashboards must be unique in the account, over all regions.
     dashboardName: `${stack.stackName}-${stack.region}`,
     defaultInterval: Duration.hours(6),
     periodOverride: PeriodOverride.INHERIT,
@@ -80,7 +80,7 @@ interface Watched {
   readonly alarms: readonly Alarm[];
   readonly accessLog: LogGroup;
   readonly functionLogs: readonly LogGroup[];
-  readonly queues: Pick<Platform, "deliveryQueue" | "importQueue" | "exportQueue">;
+  readonly queues: Pick<Platform, "deliveryQueue" | "importQueue" | "exportQueue" | "bulkQueue">;
   readonly deadLetters: readonly Queue[];
 }
 
@@ -109,7 +109,7 @@ function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
     accessLog,
     functionLogs: groups.filter((group) => functions.some(({ logGroup }) => logGroup === group)),
     queues,
-    // A queue without a dead-letter queue is a dead-letter queue itself.
+    // A queue that has no dead-letter queue is itself a dead-letter queue.
     deadLetters: [
       ...all.filter((one) => one instanceof Queue).filter(({ deadLetterQueue }) => deadLetterQueue === undefined),
       imports,
@@ -140,11 +140,7 @@ const requests = (stack: Stack): Graphs => ({
     ofApi(stack, "4XXError", "Sum", "4xx"),
     ofApi(stack, "5XXError", "Sum", "5xx"),
   ],
-  "Latency of the API, ms": [
-    ofApi(stack, "Latency", "p50", "p50"),
-    ofApi(stack, "Latency", "p99", "p99"),
-    ofApi(stack, "IntegrationLatency", "p99", "p99 of the functions"),
-  ],
+  "Latency of the API, ms": [ofApi(stack, "Latency", "p50", "p50"), ofApi(stack, "Latency", "p99", "p99")],
 });
 
 const capacity = ({ table }: Platform): Graphs => ({
@@ -157,7 +153,7 @@ const capacity = ({ table }: Platform): Graphs => ({
   "Units of the table a minute": units(table).map(({ metric }) => metric),
 });
 
-/** Returns the metrics of the consumed units. CloudWatch reports those of the table and of its index separately. */
+/** Returns the metrics of the consumed units. CloudWatch has separate metrics for the table and for its index. */
 const units = ({ tableName: TableName }: Platform["table"]) =>
   (["Read", "Write"] as const).flatMap((kind) =>
     [{}, { GlobalSecondaryIndexName: DUE_INDEX.name }].map((index) => {
@@ -170,7 +166,10 @@ const units = ({ tableName: TableName }: Platform["table"]) =>
 const ofFunction = ({ functionName }: LambdaFunction, metricName: string, statistic: string, label: string): Metric =>
   aws("Lambda", metricName, statistic, { FunctionName: functionName }, label);
 
-/** Returns a metric of a queue. For a queue of the other stack, the name is taken from its URL, because only the URL is exported. */
+/**
+ * Returns a metric of a queue. If the queue belongs to the other stack, its name is taken from its URL, because that stack exports only the
+ * URL.
+ */
 function ofQueue({ stack }: Watched, queue: Queue, metricName: string, statistic: string, label: string): Metric {
   const isOwn = Stack.of(queue) === stack;
   const QueueName = isOwn ? queue.queueName : Fn.select(4, Fn.split("/", queue.queueUrl));
@@ -196,7 +195,6 @@ function webhooks(watched: Watched): Graphs {
     "Webhook attempts a minute, by result": attemptResults.map(attempt),
     "Oldest waiting work, seconds": [
       ofService(stack, "OldestDueSeconds", "oldest due webhook"),
-      ofService(stack, "OverdueSeconds", "oldest due without a reason"),
       ofQueue(watched, queues.deliveryQueue, "ApproximateAgeOfOldestMessage", "Maximum", "oldest delivery message"),
     ],
   };
@@ -221,6 +219,7 @@ function background(watched: Watched): Graphs {
       ofFunction(job, "Invocations", "Sum", "runs of import jobs"),
       ofFunction(job, "Errors", "Sum", "failed runs of import jobs"),
       ofQueue(watched, queues.exportQueue, VISIBLE, "Maximum", "exports that wait"),
+      ofQueue(watched, queues.bulkQueue, VISIBLE, "Maximum", "bulk jobs that wait"),
     ],
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Makes the stack with everything whose loss would lose data: table, bucket, user pool, key of the webhook secrets, the queue for
- * notifications of the bucket, and the API's own domain name. The service stack can be deleted and deployed again without it.
+ * Makes the stack with all resources whose deletion would lose data: table, bucket, user pool, key of the webhook secrets, the queue for
+ * notifications of the bucket, and the API's own domain name. The service stack can be deleted and deployed again without changing the data
+ * stack.
  */
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Effect, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -43,8 +44,8 @@ export interface Data {
   readonly secretsKey: IKey;
   readonly identity: Identity;
   /**
-   * The topic that mails alarms. It is in the data stack, because this stack has an alarm too. If the service stack is created anew, the
-   * subscribers therefore need not confirm their address again.
+   * The topic that mails alarms. It is in the data stack, because this stack has an alarm too. Subscribers therefore need not confirm their
+   * address again if the service stack is created again.
    */
   readonly alarms: Topic;
 }
@@ -57,7 +58,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const table = createTable(stack, config.retention, config.adopted?.table);
   const importQueue = createImportQueue(stack);
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
-    // CloudFormation may replace a queue. The old queue is kept, because it may still contain messages.
+    // If CloudFormation replaces a queue, it keeps the old queue, because the old queue may still contain messages.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
   const bucket = createBucket(stack, importQueue, config, config.adopted?.bucket);
@@ -77,20 +78,20 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
 }
 
 /**
- * Returns the restored table that the service uses. The data stack also keeps its own table: CloudFormation could not replace it, because
+ * Returns the restored table that the service uses. The data stack still keeps its own table. CloudFormation could not replace it, because
  * the service stack imports its names.
  */
 const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
   activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
 
 /**
- * Makes CloudFormation create the user pool after all other resources, and the table after the user pool. CloudFormation cannot delete a
- * resource with deletion protection. If the first deployment failed after creating such a resource, the remaining stack could only be
- * repaired by hand.
+ * Makes CloudFormation create the user pool after all other resources, and the table after the user pool. Both have deletion protection, so
+ * CloudFormation cannot delete them. If a first deployment failed after it had created one of them, an operator would have to repair the
+ * stack by hand.
  */
 function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
-  // The construct of the backups as a whole cannot be listed, because a part of it needs the table.
+  // Only parts of the backups are listed, because one part of them needs the table.
   const backups = ["Backups/Vault", "Backups/Role", "Backups/Plan/Resource"];
   for (const path of ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms", ...backups]) {
     const other = stack.node.findAll().find(({ node }) => node.path === `${stack.node.path}/${path}`);
@@ -121,17 +122,24 @@ function createTable(scope: Construct, { recoveryDays }: Retention, tableName: s
   return table;
 }
 
+const BULK_KEPT_DAYS = limits.bulkKeptMs / 86_400_000;
+
 /**
- * Returns the days after which the bucket deletes files. The API returns the link of an exported file for a fixed time, and the file is
+ * Returns the days after which the bucket deletes files. The API promises the link of an exported file for a fixed time, and the file is
  * kept one day longer.
  */
 const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => ({
   uploads: importFileDays,
   imports: importFileDays,
   exports: limits.exportKeptDays + 1,
+  // Bulk jobs may be paused for as long as results are kept after a job's end, so their files are kept for twice this time.
+  bulk: 2 * BULK_KEPT_DAYS + 5,
 });
 
-/** Number of days after which an export of a whole company is deleted, because it is a second copy of personal data. */
+/**
+ * Number of days after which an export of a whole company is deleted. The time is short, because the export is a second copy of personal
+ * data.
+ */
 const COMPANY_EXPORT_DAYS = 30;
 
 /** Allows web pages of these origins to upload and download with presigned URLs. */
@@ -174,7 +182,7 @@ function createBucket(
     ],
   });
   const resource = bucket.node.defaultChild;
-  // The construct has a method for notifications, but it would deploy an additional function.
+  // The construct's own method for notifications would deploy an additional function.
   if (resource instanceof CfnBucket) resource.notificationConfiguration = uploadNotifications(uploads);
   accept(bucket, {
     "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
@@ -193,8 +201,8 @@ const uploadNotifications = (queue: Queue) => ({
 });
 
 /**
- * Allows S3 to send to the queue. S3 checks this when the bucket gets its notifications, so the policy must exist before the bucket. The
- * policy therefore names the account instead of the bucket.
+ * Allows S3 to send to the queue. S3 checks this right when the bucket gets its notifications, so the policy must exist before the bucket.
+ * The policy therefore names the account and not the bucket.
  */
 function allowNotifications(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);
@@ -209,7 +217,7 @@ function allowNotifications(bucket: Bucket, queue: Queue): void {
   bucket.node.addDependency(queue);
 }
 
-/** Actions that administrators may perform with the key. None of them decrypts data or gives others the right to decrypt. */
+/** Actions that administrators may perform with the key. None of these actions decrypts data or gives others the right to decrypt. */
 const keyAdministration = [
   ...["kms:DescribeKey", "kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListResourceTags", "kms:ListKeyPolicies"],
   ...["kms:PutKeyPolicy", "kms:UpdateKeyDescription", "kms:EnableKey", "kms:DisableKey"],
@@ -218,8 +226,8 @@ const keyAdministration = [
 ];
 
 /**
- * Makes the KMS key that encrypts the companies' data keys. Without it no webhook can be signed. It is therefore kept when the stack is
- * deleted, like the table.
+ * Makes the KMS key that encrypts the companies' data keys. Without this key, no webhook can be signed. Like the table, it is therefore
+ * kept when the stack is deleted.
  */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
@@ -236,7 +244,7 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
           actions: keyAdministration,
           resources: ["*"],
         }),
-        // The account as principal means that IAM policies decide who may use the key. The condition allows only roles with the tag.
+        // With the account as principal, IAM policies decide who may use the key. The condition allows only roles with the tag.
         new PolicyStatement({
           sid: "SigningFunctions",
           effect: Effect.ALLOW,
@@ -253,9 +261,9 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
 }
 
 /**
- * Exports these values to the service stack, even those that it does not use. The CDK would export only the used values. If the service
- * stack stops using a value, the CDK would remove its export, and the deployment would fail: CloudFormation updates this stack first,
- * while the deployed service stack still imports the value.
+ * Exports these values to the service stack, even if it does not use them. By default, the CDK exports only used values. When the service
+ * stack stops using a value, the CDK would then remove the export, and the deployment would fail: CloudFormation updates the data stack
+ * first, while the deployed service stack still imports the value.
  */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,

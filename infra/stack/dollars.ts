@@ -10,11 +10,11 @@ export interface Usage {
   readonly readUnits: readonly Metric[];
   readonly writeUnits: readonly Metric[];
   readonly invocations: Metric;
-  /** Milliseconds of all functions together. */
+  /** The milliseconds of all functions together. */
   readonly durations: Metric;
   /** The memory of most functions, in GB. */
   readonly usualGb: number;
-  /** Milliseconds of the functions that have another memory. */
+  /** The milliseconds of each group of functions that have another memory. */
   readonly others: readonly { readonly durations: Metric; readonly gb: number }[];
   readonly logBytes: readonly Metric[];
   readonly messages: Metric;
@@ -26,12 +26,12 @@ type Priced = readonly [usage: Metric, dollars: number];
 const GB = 1_000_000_000;
 const gbMillisecond = prices.lambda.gbSecond / 1_000;
 
-/** Calls of SQS for one message: send, receive and delete. A call can handle ten messages, so the estimate is too high. */
+/** Calls of SQS for one message: send, receive and delete. One call can handle ten messages, so the estimate is an upper bound. */
 const CALLS_FOR_MESSAGE = 3;
 
 /**
- * Returns one metric for each AWS service, in dollars per day. They contain the costs that grow with use, but no storage and data
- * transfer.
+ * Returns one metric for each AWS service, in dollars per day. The metrics contain the costs that grow with use, but not the costs of
+ * storage and data transfer.
  */
 export function dollarsPerDay(usage: Usage): IMetric[] {
   const each = (metrics: readonly Metric[], dollars: number): Priced[] => metrics.map((metric) => [metric, dollars]);
@@ -42,7 +42,7 @@ export function dollarsPerDay(usage: Usage): IMetric[] {
     Lambda: [
       [usage.invocations, prices.lambda.request],
       [usage.durations, usage.usualGb * gbMillisecond],
-      // The line above has already counted these functions with the usual memory.
+      // The entry above has already counted these functions with the usual memory. This entry adds the difference.
       ...usage.others.map(({ durations, gb }): Priced => [durations, (gb - usage.usualGb) * gbMillisecond]),
     ],
     logs: each(usage.logBytes, prices.cloudWatch.logGb / GB),
@@ -56,7 +56,8 @@ function sum(label: string, prefix: string, priced: readonly Priced[]): IMetric 
   return new MathExpression({
     label,
     period: DAY,
-    // A day without data costs nothing. Without FILL, a missing metric would make the whole sum empty.
+    // FILL replaces a missing value by 0, because a day without data costs nothing. Without FILL, one missing metric would make the whole
+    // sum empty.
     expression: named.map(({ id, dollars }) => `FILL(${id}, 0) * ${decimal(dollars)}`).join(" + "),
     usingMetrics: Object.fromEntries(
       named.map(({ id, metric }) => [id, metric.with({ statistic: "Sum", period: DAY })]),

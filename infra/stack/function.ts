@@ -1,4 +1,6 @@
-/** Makes a Lambda function with its runtime, log group, role, rights, and the environment variables for these rights. */
+/**
+ * Makes a Lambda function with its runtime, log group, role and rights. Also sets the environment variables that belong to these rights.
+ */
 import { join } from "node:path";
 import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import {
@@ -32,7 +34,7 @@ export interface Platform extends Resources {
   readonly settings: Readonly<Record<Setting, string>>;
   /** The shape (version of the fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
-  /** Undefined: a deployment replaces all functions at once. */
+  /** If undefined, a deployment replaces all functions at once. */
   readonly rollout: Rollout | undefined;
   readonly capacity: Capacity;
   /** Days after which CloudWatch deletes log lines. */
@@ -47,11 +49,11 @@ export interface FunctionSpec {
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
   /**
-   * The reason why the function may send messages to the queue that invokes it. With a reason, Lambda's loop detection is off for the
+   * The reason why the function may send messages to the queue that invokes it. With a reason, Lambda's loop detection is off for this
    * function. Otherwise Lambda would stop the chain of invocations after 16.
    */
   readonly recursion?: string;
-  /** Whether Lambda logs the begin, the duration and the used memory of each invocation. It always logs failed ones. */
+  /** True if Lambda logs the begin, the duration and the used memory of each invocation. Otherwise it logs only failed invocations. */
   readonly logsEachInvocation?: true;
   /** The log group. By default the function gets a separate one. */
   readonly logGroup?: LogGroup;
@@ -84,10 +86,11 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,
-    // In the text format, a line begins with time, id and level. A metric filter for JSON could not read it.
+    // With the text format, a line would begin with time, id and level, and a metric filter for JSON could not read it.
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
-    // At the level INFO Lambda writes two lines for each invocation, which are half of the bytes of all logs. Their figures are also metrics.
+    // At the level INFO, Lambda writes two lines for each invocation, which are half of the bytes of all logs. Metrics contain the same
+    // figures.
     systemLogLevelV2: spec.logsEachInvocation ? SystemLogLevel.INFO : SystemLogLevel.WARN,
     ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
     ...(spec.recursion !== undefined && { recursiveLoop: RecursiveLoop.ALLOW }),
@@ -108,8 +111,8 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
 }
 
 /**
- * A function with the name that its callers use: an alias if the function is replaced step by step, or if Lambda keeps environments of it
- * ready, which needs a published version. Call this once for a function.
+ * Returns the name under which callers invoke the function. It is an alias in two cases: if the function is replaced step by step, or if
+ * Lambda keeps environments of it ready, which is only possible for a published version. Call this once for each function.
  */
 export function called(deployed: LambdaFunction, file: string, { rollout, capacity }: Platform) {
   const count = capacity.provisioned[file];
@@ -152,6 +155,7 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...(access.table !== undefined && { TABLE_NAME: platform.table.tableName }),
     ...(platform.prospectShape === 1 && writesProspects(access) && { PROSPECT_SHAPE: "1" }),
     ...(access.issuer !== undefined && issuerVariables(platform)),
+    ...(access.console !== undefined && consoleVariables(platform)),
     ...(access.identityProvider !== undefined && platform.userPool && { USER_POOL_ID: platform.userPool.id }),
     ...(access.files !== undefined && { BUCKET_NAME: platform.bucket.bucketName }),
     ...(access.secrets !== undefined && { SECRETS_KEY_ARN: platform.secretsKey.keyArn }),
@@ -159,12 +163,19 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...(access.parkedRecords !== undefined && { PARKED_RECORDS_URL: platform.parkedRecords.queueUrl }),
     ...(access.importQueue !== undefined && { IMPORT_QUEUE_URL: platform.importQueue.queueUrl }),
     ...(access.exportQueue !== undefined && { EXPORT_QUEUE_URL: platform.exportQueue.queueUrl }),
+    ...(access.bulkQueue !== undefined && { BULK_QUEUE_URL: platform.bulkQueue.queueUrl }),
     ...Object.fromEntries(settings),
   };
 }
 
 const writesProspects = ({ table }: Access): boolean =>
   table?.prospects?.some((action) => action === "PutItem" || action === "BatchWriteItem") ?? false;
+
+const consoleVariables = ({ issuer, console }: Platform): Record<string, string> => ({
+  ISSUER: issuer,
+  ...(console?.secretParameter !== undefined && { CONSOLE_SECRET_PARAMETER: console.secretParameter }),
+  ...(console?.scope !== undefined && { CONSOLE_SCOPE: console.scope }),
+});
 
 const issuerVariables = ({ issuer, audience, jwksUri }: Platform): Record<string, string> => ({
   ISSUER: issuer,

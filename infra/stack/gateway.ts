@@ -27,9 +27,12 @@ const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem
   ...more,
 });
 
-/** One second, because the throttle refills every second. Longer quotas exist only in usage plans, and this API has none. */
+/**
+ * The header of refused requests. One second is enough, because the throttle refills every second. Quotas for longer periods exist only in
+ * usage plans, and this API has none.
+ */
 const RETRY_AFTER = { "Retry-After": "1" } as const;
-/** For a request without a token, RFC 6750 requires a challenge without an error code. */
+/** The header of an answer to a request without a token. RFC 6750 then requires a challenge without an error code. */
 const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
 
 const noRoute = problem("not_found", "No route of the API has this path.");
@@ -40,8 +43,8 @@ const noCaller = problem(
   { headers: CHALLENGE },
 );
 /**
- * The authorizer refuses a token by a policy that denies the request and whose context contains the reason (shared/auth/authorizer.ts).
- * No other policy denies a request, so the answer is 401 and not 403.
+ * The answer to a refused token. The authorizer refuses a token by a policy that denies the request and whose context contains the reason
+ * (shared/auth/authorizer.ts). No other policy denies a request, so the answer can always be 401 instead of 403.
  */
 const refusedToken = problem("unauthenticated", "The access token was refused ($context.authorizer.reason).", {
   variables: { "WWW-Authenticate": "context.authorizer.challenge" },
@@ -63,7 +66,7 @@ const TOO_LARGE =
 const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   ACCESS_DENIED: refusedToken,
   API_CONFIGURATION_ERROR: fault,
-  // The authorizer has failed, so the token may be valid. A 401 would sign the user out.
+  // The authorizer itself has failed, so the token may be valid. A 401 would sign the user out.
   AUTHORIZER_CONFIGURATION_ERROR: unverified,
   AUTHORIZER_FAILURE: unverified,
   BAD_REQUEST_BODY: problem("validation_failed", "The body of the request is not valid."),
@@ -73,7 +76,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   EXPIRED_TOKEN: noCaller,
   INTEGRATION_FAILURE: problem("internal", problems.internal.title, { status: 502 }),
   INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
-  // The authorizer names the key. Only an incomplete deployment has no such key, so the client may try again.
+  // The key comes from the authorizer. Only an incomplete deployment lacks this key, so the client may try again.
   INVALID_API_KEY: unverified,
   INVALID_SIGNATURE: noCaller,
   // API Gateway uses this error type for a path without a route.
@@ -146,7 +149,10 @@ export function preflight(methods: readonly PathMethod[], allowedOrigins: readon
   };
 }
 
-/** Headers of a preflight's answer. Browsers may cache it for ten minutes, so a removed origin can call the API for this long. */
+/**
+ * Headers of the answer to a preflight. Browsers may cache the answer for ten minutes. A web page of a removed origin can therefore call
+ * the API for up to ten minutes.
+ */
 const methodHeaders = (methods: readonly PathMethod[]) => ({
   "Access-Control-Allow-Methods": methods.join(","),
   "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key,If-None-Match",
@@ -154,8 +160,8 @@ const methodHeaders = (methods: readonly PathMethod[]) => ({
 });
 
 /**
- * Returns the header with the allowed origin. The answer is static, so for several configured origins it contains `*`. This is safe: only
- * the configured origins can read the answers of functions, and the API uses no cookies.
+ * Returns the header with the allowed origin. The answer is static, so it contains `*` if several origins are configured. This is safe:
+ * only the configured origins can read the answers of functions, and the API uses no cookies.
  */
 function originHeaders(allowedOrigins: readonly string[]): Record<string, string> {
   const [first, ...more] = allowedOrigins;

@@ -51,7 +51,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     signInCaseSensitive: false,
     selfSignUpEnabled: false,
     autoVerify: { email: true },
-    // The old address stays valid until the user has verified the new one, because mails to the address can reset the password.
+    // The old address stays valid until the user has verified the new address, because a mail to a valid address can reset the password.
     keepOriginal: { email: true },
     passwordPolicy: {
       minLength: 12,
@@ -77,7 +77,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
   return pool;
 }
 
-/** Sets the SES identity on the CloudFormation resource. The construct does not accept an identity in another region. */
+/** Sets the SES identity directly on the CloudFormation resource, because the construct does not accept an identity in another region. */
 function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
   const resource = pool.node.defaultChild;
   if (mail === undefined || !(resource instanceof CfnUserPool)) return;
@@ -85,8 +85,8 @@ function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
 }
 
 /**
- * The attributes that users may change with their access token. Without a list, Cognito lets them change every standard attribute,
- * including the e-mail address. An empty list counts as no list. The list therefore contains one attribute that the service does not use.
+ * The attributes that users may change with their access token. Without a list, Cognito allows every standard attribute, including the
+ * e-mail address. An empty list has the same effect. The list therefore contains one attribute that the service does not use.
  */
 const writable = new ClientAttributes().withStandardAttributes({ locale: true });
 

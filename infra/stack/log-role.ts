@@ -1,7 +1,8 @@
 /**
- * Makes the role with which API Gateway writes logs. An account has one such role in each region, and all its APIs use it. The role is
- * therefore in the data stack, and is kept when this stack is deleted. API Gateway keeps the setting then, and would refuse to deploy an
- * API with logs if the role did not exist. Another deployment in the account sets its own role with the same rights.
+ * Makes the role with which API Gateway writes logs. An account has only one such role in each region, and all its APIs use it. The role is
+ * therefore in the data stack, and is kept when this stack is deleted. If the role were deleted, API Gateway would keep the setting, and
+ * would refuse to deploy any API with logs. Another deployment in the account replaces the setting by its own role, which has the same
+ * rights.
  */
 import { CfnAccount } from "aws-cdk-lib/aws-apigateway";
 import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";

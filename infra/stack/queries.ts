@@ -36,7 +36,7 @@ export const logQueries = {
     title: "Errors",
     source: "functions",
     query: [
-      // `errorType` and `record.status` are in lines that Lambda itself writes: the kind of an uncaught error, and a time-out.
+      // Lambda itself writes lines with `errorType` (the kind of an uncaught error) and with `record.status` (a time-out).
       "fields coalesce(message.event, errorType, record.status) as what",
       'filter level = "ERROR" or (type = "platform.report" and record.status != "success")',
       "stats count(*) as lines by what, message.error, message.cause, message.companyId",

@@ -1,4 +1,4 @@
-/** Makes the queues. Each has a dead-letter queue, and an alarm that says what a dead letter means. */
+/** Makes the queues. Each queue has a dead-letter queue, and an alarm that says what a message in the dead-letter queue means. */
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { CfnOutput, Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
@@ -9,13 +9,13 @@ import { accept } from "./rules.ts";
 /** SQS's maximum number of days for which a queue keeps messages. */
 const DEAD_LETTER_DAYS = 14;
 /**
- * Number of days for which a queue keeps a message. It is lower than for a dead-letter queue, because a message keeps its age when it
- * moves there.
+ * Number of days for which a queue keeps a message. It is lower than for a dead-letter queue, because a message keeps its age when it moves
+ * to that queue.
  */
 const QUEUE_DAYS = 4;
 /**
- * A message that was received this often without success moves to the dead-letter queue. A failing webhook receiver does not cause this:
- * the service then deletes the message and sends a new one for the retry.
+ * Number of times that a message is received without success before it moves to the dead-letter queue. A failing webhook receiver does not
+ * cause this: the service then deletes the message and sends a new one for the retry.
  */
 const MAX_RECEIVES = 5;
 
@@ -59,7 +59,7 @@ export function createDeadLetterQueue(scope: Construct, id: string, meaning: Mea
   return queue;
 }
 
-/** Makes the stack output by which `npm run dead-letters` finds the queue. */
+/** Makes a stack output with the queue's URL, by which `npm run dead-letters` finds the queue. */
 function nameUrl(queue: Queue, name: string): void {
   new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
 }
@@ -73,7 +73,7 @@ export function createDeliveryQueue(scope: Construct): Queue {
   const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
   alarm(queue, "Late", {
     metric,
-    // 1 800 seconds are twice the longest delay of a message.
+    // The longest delay of a message is half of these 1 800 seconds.
     threshold: 1_800,
     periods: 5,
     title: "Delivery queue late",
@@ -89,7 +89,7 @@ export function createDeliveryQueue(scope: Construct): Queue {
 export function createPoisonRecords(scope: Construct): Queue {
   return createDeadLetterQueue(
     scope,
-    // The id is older than the name. With a new id, CloudFormation would replace the deployed queue.
+    // This id is older than the name of the queue. If the id changed, CloudFormation would replace the deployed queue.
     "ParkedRecords",
     {
       title: "Poison records",
@@ -108,4 +108,10 @@ export const createExportQueue = (scope: Construct): Queue =>
   createQueue(scope, "Exports", eventFunctions.exportJob, {
     title: "Failed exports",
     impact: "Users see an export as running that does not run, because it failed through a fault of the service.",
+  });
+
+export const createBulkQueue = (scope: Construct): Queue =>
+  createQueue(scope, "BulkJobs", eventFunctions.bulkJob, {
+    title: "Failed bulk jobs",
+    impact: "Users see a bulk job as running that does not run, because it failed through a fault of the service.",
   });

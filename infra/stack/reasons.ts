@@ -2,10 +2,11 @@
 import type { Family } from "#shared/db/keys.ts";
 import type { Folder, TableAction } from "../routes/route.ts";
 
-/** What the rows of each key family (a group of partition keys) are. */
+/** Describes the rows of each key family (a group of partition keys). */
 export const familyReasons: Record<Family, string> = {
   ids: "the counter from which functions reserve ids for new records",
   identity: "the company, role and permissions of a token's subject",
+  sessions: "sessions of the console, with encrypted tokens",
   email: "the claim that makes an e-mail address unique in the service",
   quotas: "the counts that enforce a company's limits",
   reference: "the company, its users, statuses and tags",
@@ -20,11 +21,19 @@ export const familyReasons: Record<Family, string> = {
   openImports: "unfinished imports, whose rows the next import removes",
   importList: "the list of a company's imports",
   exports: "the state of an export",
+  bulkJobs: "the state of a bulk job",
+  bulkJobList: "the list of a company's bulk jobs",
+  bulkQueues: "the bulk jobs of a company that have not ended, of which at most one runs",
   idempotency: "the answer to a POST with an Idempotency-Key, for its repetition",
+  receipts: "receipts of the operations that devices have sent",
+  clientRecords: "the ids that devices have given to prospects before the service did",
   territories: "territories",
   deletedTerritories: "deleted territories, which deliveries may still name",
   index: "new entries and the head of the company index",
   indexTexts: "long texts of the company index",
+  changeLog: "chunks of the change log, one for each flush of the company index",
+  factLog: "activity that is not in the sums of days yet, and the state of these sums",
+  dayFacts: "the activity of each day and its sums",
   manifests: "the list of segments of the company index",
   segments: "the stored segments of the company index",
   webhooks: "webhooks with their registrations and limits",
@@ -50,14 +59,18 @@ export const folderReasons: Record<Folder, string> = {
   uploads: "files that users uploaded for imports",
   imports: "error reports and progress of imports",
   exports: "exported files",
+  bulk: "the records and results of bulk jobs",
 };
 
-/** Why roles have rights outside the table and the bucket's folders. The first entry whose pattern matches an action is its reason. */
+/**
+ * The reasons for rights other than those to the table and the bucket's folders. The reason of an action is the first entry whose pattern
+ * matches it.
+ */
 export const otherReasons: readonly { readonly action: RegExp; readonly reason: string }[] = [
   { action: /^logs:/, reason: "its own log lines" },
   { action: /^s3:ListBucket$/, reason: "a missing file answers 404 instead of 403, so that 403 always means a fault" },
-  { action: /^kms:GenerateDataKey$/, reason: "creates the data key of a company's webhook secrets" },
-  { action: /^kms:Decrypt$/, reason: "decrypts the data key of a company's webhook secrets" },
+  { action: /^kms:GenerateDataKey$/, reason: "creates the data key of a company's webhook secrets and session tokens" },
+  { action: /^kms:Decrypt$/, reason: "decrypts the data key of a company's webhook secrets and session tokens" },
   { action: /^sqs:SendMessage$/, reason: "sends work to another function, or a failed record to a dead-letter queue" },
   { action: /^sqs:/, reason: "its event source reads the queue" },
   {

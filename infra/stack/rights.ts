@@ -3,10 +3,12 @@ import { Effect, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
+import { Stack } from "aws-cdk-lib/core";
 import * as z from "zod/mini";
 import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
 import { PURPOSE } from "#shared/secrets/secrets.ts";
 import { type Access, folderNames, type TableAction } from "../routes/route.ts";
+import type { Console } from "../settings/config.ts";
 
 export interface ServedTable {
   readonly tableName: string;
@@ -21,7 +23,10 @@ export interface Resources {
   readonly parkedRecords: Queue;
   readonly importQueue: Queue;
   readonly exportQueue: Queue;
+  readonly bulkQueue: Queue;
   readonly secretsKey: IKey;
+  /** The settings of the console's client. Undefined if the deployment has no console. */
+  readonly console: Console | undefined;
   /** The user pool in which users are invited. Undefined if the issuer is external. */
   readonly userPool: { readonly id: string; readonly arn: string; readonly clientId: string } | undefined;
 }
@@ -39,6 +44,7 @@ export function statements(access: Access, resources: Resources): PolicyStatemen
     ...(access.identityProvider !== undefined && userPool !== undefined
       ? [allow(poolActions[access.identityProvider], [userPool.arn])]
       : []),
+    ...consoleStatements(access.console, resources),
     ...folderStatements(access.files ?? {}, bucket),
     ...(access.bucket === "list" ? [allow(["s3:ListBucket"], [bucket.bucketArn])] : []),
     ...secretsStatements(access.secrets, resources.secretsKey),
@@ -48,7 +54,16 @@ export function statements(access: Access, resources: Resources): PolicyStatemen
   ];
 }
 
-const queueNames = ["deliveryQueue", "parkedRecords", "importQueue", "exportQueue"] as const;
+/** Returns the right to read the secret of the console's client. Only clients of external issuers have a secret. */
+function consoleStatements(access: Access["console"], { deliveryQueue, console }: Resources): PolicyStatement[] {
+  if (access === undefined || console?.secretParameter === undefined) return [];
+  const { partition, region, account } = Stack.of(deliveryQueue);
+  return [
+    allow(["ssm:GetParameter"], [`arn:${partition}:ssm:${region}:${account}:parameter${console.secretParameter}`]),
+  ];
+}
+
+const queueNames = ["deliveryQueue", "parkedRecords", "importQueue", "exportQueue", "bulkQueue"] as const;
 
 const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
   invite: ["cognito-idp:AdminCreateUser", "cognito-idp:AdminGetUser"],
@@ -57,7 +72,7 @@ const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
 
 /**
  * Makes one statement for each set of key families, with the actions that are allowed on exactly this set. A key family is a group of
- * partition keys. IAM evaluates a batch or transaction as one request, and a single statement must allow all its keys.
+ * partition keys. IAM evaluates a batch or a transaction as one request, and one statement must allow all its keys.
  */
 function tableStatements(access: NonNullable<Access["table"]>, resource: string): PolicyStatement[] {
   const byFamilies = new Map<string, { patterns: string[]; actions: TableAction[] }>();
@@ -72,7 +87,7 @@ function tableStatements(access: NonNullable<Access["table"]>, resource: string)
       [resource],
     );
     statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": patterns });
-    // `ForAllValues` alone also allows a request without keys, such as a Scan. This condition refuses it.
+    // `ForAllValues` alone would also allow a request without keys, such as a Scan. This condition refuses such a request.
     statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
     return statement;
   });
@@ -95,6 +110,7 @@ function patternsByAction(access: NonNullable<Access["table"]>): Map<TableAction
 const familyNames = [
   "ids",
   "identity",
+  "sessions",
   "email",
   "quotas",
   "reference",
@@ -109,11 +125,19 @@ const familyNames = [
   "openImports",
   "importList",
   "exports",
+  "bulkJobs",
+  "bulkJobList",
+  "bulkQueues",
   "idempotency",
+  "receipts",
+  "clientRecords",
   "territories",
   "deletedTerritories",
   "index",
   "indexTexts",
+  "changeLog",
+  "factLog",
+  "dayFacts",
   "manifests",
   "segments",
   "webhooks",
@@ -148,10 +172,13 @@ export function folderFindings(
 /** The tag of roles that may use the KMS key. An operator's role also needs it, for `npm run webhooks -- encrypt-secrets`. */
 export const SECRETS_TAG = { name: "webhook-secrets", value: "use" } as const;
 
-/** The condition that limits the right to the KMS key to the data keys of webhook secrets. These have this encryption context. */
+/** A condition for the rights to the KMS key. It allows only the data keys of webhook secrets, which have this encryption context. */
 export const secretsCondition = { "kms:EncryptionContext:purpose": PURPOSE } as const;
 
-/** Only a function that creates webhook secrets may create data keys. The other functions may only decrypt them. */
+/**
+ * Returns the statements for webhook secrets. Only a function that creates secrets may create data keys. All others may only decrypt data
+ * keys.
+ */
 function secretsStatements(secrets: Access["secrets"], { keyArn }: IKey): PolicyStatement[] {
   if (secrets === undefined) return [];
   const actions = ["kms:Decrypt", ...(secrets === "make" ? ["kms:GenerateDataKey"] : [])];

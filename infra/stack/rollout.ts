@@ -1,6 +1,6 @@
 /**
- * Lets CodeDeploy replace functions step by step: the new version gets a tenth of the calls for five minutes, then all. If an alarm goes off
- * meanwhile, all calls go to the old version again, and CloudFormation undoes the deployment.
+ * Lets CodeDeploy replace functions step by step. The new version gets a tenth of the calls for five minutes, and then all calls. If an
+ * alarm goes off in this time, all calls go to the old version again, and CloudFormation undoes the deployment.
  */
 import { Alarm } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnApplication, CfnDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
@@ -9,7 +9,7 @@ import { CfnAlias, type CfnAliasProps, type Function as LambdaFunction } from "a
 import { Construct } from "constructs";
 import { accept } from "./rules.ts";
 
-/** The alias that callers invoke. It points to the current version, and during a deployment also to the new one. */
+/** The alias that callers invoke. It points to the current version. During a deployment, it points to the old and the new version. */
 export const ALIAS = "live";
 
 /** CodeDeploy's predefined configuration. */
@@ -17,14 +17,15 @@ const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
 
 /**
  * The functions of daily work in the field, and those that turn changes into webhooks and indexes. The others are replaced at once, because
- * each function takes three more of the 500 resources of a stack.
+ * each function takes three more of the 500 resources of a stack. Admins rarely use files and bulk jobs.
  */
-const gradual = /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:prospects|notes|appointments)\/)/;
+const gradual =
+  /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:prospects|notes|appointments)\/(?!(?:bulk|export|import|template)$))/;
 
-/** The ids of the alarms on errors of the API and of single functions. CodeDeploy accepts ten alarms. */
+/** The construct ids of the alarms on errors of the API and of single functions. CodeDeploy accepts at most ten alarms. */
 const errorAlarms: ReadonlySet<string> = new Set(["ServerErrors", "Errors"]);
 
-/** The environments that Lambda keeps ready of an alias. */
+/** The environments of an alias that Lambda keeps ready. */
 export type ReadyEnvironments = Pick<CfnAliasProps, "provisionedConcurrencyConfig">;
 
 export class Rollout {
@@ -48,7 +49,7 @@ export class Rollout {
     return alias.ref;
   }
 
-  /** Call it after all functions and alarms are made. Each alarm on errors undoes the deployment. */
+  /** Makes each alarm on errors undo the deployment. Call it after all functions and alarms are made. */
   watchErrors(scope: Construct): void {
     const alarms = scope.node.findAll().filter((child) => child instanceof Alarm && errorAlarms.has(child.node.id));
     const application = new CfnApplication(this.#home, "Application", { computePlatform: "Lambda" });
@@ -75,7 +76,7 @@ export class Rollout {
           events: ["DEPLOYMENT_FAILURE", "DEPLOYMENT_STOP_ON_ALARM", "DEPLOYMENT_STOP_ON_REQUEST"],
         },
       });
-      // CloudFormation asks CodeDeploy to move the alias, instead of moving it itself.
+      // CloudFormation then lets CodeDeploy move the alias, instead of moving it at once.
       alias.cfnOptions.updatePolicy = {
         codeDeployLambdaAliasUpdate: { applicationName: application.ref, deploymentGroupName: group.ref },
       };

@@ -2,7 +2,10 @@
 import { type App, Validations } from "aws-cdk-lib/core";
 import type { IConstruct } from "constructs";
 
-/** A finding that `accept` does not name makes the synthesis fail. cdk-nag is imported here, because a local start does not need it. */
+/**
+ * Adds the rule packs. A finding that `accept` does not name then makes the synthesis fail. cdk-nag is imported only here, because a local
+ * start does not need it.
+ */
 export async function addRulePacks(app: App): Promise<void> {
   const { AwsSolutionsChecks, ServerlessChecks } = await import("cdk-nag");
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app));

@@ -8,11 +8,12 @@ import { stackNameOf } from "../settings/names.ts";
 import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
 import { createApi } from "./api.ts";
 import { createCanary } from "./canary.ts";
+import { createConsole } from "./console.ts";
 import { createDashboard } from "./dashboard.ts";
 import { createDataStack } from "./data-stack.ts";
 import { urlOf } from "./domain.ts";
 import type { Platform } from "./function.ts";
-import { createDeliveryQueue, createExportQueue, createPoisonRecords } from "./queues.ts";
+import { createBulkQueue, createDeliveryQueue, createExportQueue, createPoisonRecords } from "./queues.ts";
 import { Rollout } from "./rollout.ts";
 import { protectApi } from "./web-acl.ts";
 import { createEvents, createJobs } from "./workers.ts";
@@ -33,7 +34,7 @@ export function createStacks(
   const { bucket, importQueue, secretsKey, identity } = data;
   const service = new Stack(scope, stackNameOf(config.stage), {
     description: "Multi-tenant canvassing backend",
-    // CloudFormation accepts a template of at most one megabyte. Indentation counts too.
+    // CloudFormation accepts templates of at most one megabyte, and indentation counts too.
     suppressTemplateIndentation: true,
   });
   const platform: Platform = {
@@ -45,10 +46,12 @@ export function createStacks(
     importQueue,
     secretsKey,
     exportQueue: createExportQueue(service),
+    bulkQueue: createBulkQueue(service),
     issuer: identity.issuer,
     audience: identity.audience,
     jwksUri: identity.jwksUri,
     userPool: identity.userPool,
+    console: config.console,
     settings: {
       WEBHOOK_URL_POLICY: config.webhookUrlPolicy,
       TIME_SCALE: String(config.timeScale),
@@ -62,6 +65,8 @@ export function createStacks(
   createEvents(service, platform);
   createJobs(service, platform);
   const api = createApi(service, platform, config, table);
+  const { console } = config;
+  const consoleUrl = console && createConsole(service, api, platform, { ...config, console });
   const apiUrl =
     config.domain !== undefined
       ? urlOf(config.domain)
@@ -76,6 +81,7 @@ export function createStacks(
   outputs(service, {
     // The URL has no slash at its end, because clients append the paths of the OpenAPI document.
     ApiUrl: apiUrl,
+    ...(consoleUrl !== undefined && { ConsoleUrl: consoleUrl }),
     TableName: data.table.tableName,
     BucketName: bucket.bucketName,
     SecretsKeyArn: secretsKey.keyArn,

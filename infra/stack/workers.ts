@@ -1,6 +1,6 @@
 /**
- * Makes the functions that no route calls, with their event sources. `publish` and `flush` read the table's stream, `deliver` and the
- * jobs read queues, and the sweeper runs on a schedule.
+ * Makes the functions that no route calls, with their event sources. `publish` and `flush` read the table's stream, `deliver` and the jobs
+ * read queues, and the sweeper (which replaces lost messages) runs on a schedule.
  */
 import { CfnRule } from "aws-cdk-lib/aws-events";
 import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
@@ -19,8 +19,8 @@ import { allow, type ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
 /**
- * Number of retries of a batch of stream records. After seven failures, splitting the batch has isolated a single bad record of 100. The
- * others are for faults that pass.
+ * Number of retries of a batch of stream records. After each failure, Lambda splits the batch, so seven failures isolate a single bad
+ * record among 100. The remaining retries are for faults that pass.
  */
 const STREAM_RETRIES = 10;
 /**
@@ -29,12 +29,12 @@ const STREAM_RETRIES = 10;
  */
 const FLUSH_RETRIES = 3;
 /**
- * The alarm goes off when a delivery has been overdue for longer than this. The sweeper replaces a lost message within half of this time,
- * so a longer delay means a fault of the service.
+ * Seconds for which a delivery may be overdue before the alarm goes off. The sweeper replaces a lost message within half of this time, so a
+ * longer delay means a fault of the service.
  */
 const OVERDUE_SECONDS = 900;
 /**
- * Age at which Lambda gives up a record that still fails. It then reports only the record's position in the stream. The stream keeps
+ * Age at which Lambda gives up a record that still fails. Lambda then reports only the record's position in the stream. The stream keeps
  * records for 24 hours, so an operator has one hour to read the record.
  */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
@@ -74,7 +74,9 @@ function createPublisher(scope: Construct, platform: Platform): void {
   });
 }
 
-/** Makes the function `flush`. A stream record only starts it. The function reads from the table what it has to flush. */
+/**
+ * Makes the function `flush`. A stream record only starts the function. The function then reads from the table which entries it must flush.
+ */
 function createFlusher(scope: Construct, platform: Platform): void {
   const destination = createDeadLetterQueue(scope, "UnflushedIndexes", {
     title: "Unflushed indexes",
@@ -113,7 +115,10 @@ const readsStream = (table: ServedTable): PolicyStatement =>
     [streamOf(table)],
   );
 
-/** Makes an event source that reads the stream in order, from its oldest record. Records that Lambda gives up go to the queue `failed`. */
+/**
+ * Makes an event source that reads the stream in order, from its oldest record. Records that Lambda gives up are sent to the queue
+ * `failed`.
+ */
 const streamSource = (table: ServedTable, failed: Queue) => ({
   eventSourceArn: streamOf(table),
   startingPosition: "TRIM_HORIZON",
@@ -135,8 +140,8 @@ function streamOf(table: ServedTable): string {
 function createDeliverer(scope: Construct, platform: Platform): void {
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    // The function may invoke itself through its queue. The chain of messages ends at a delivery's last attempt, or when a backlog is
-    // empty.
+    // The function may invoke itself through its queue. The chain of messages is finite: it ends at a delivery's last attempt, or when a
+    // backlog is empty.
     recursion:
       "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
     statements: [readsQueue(platform.deliveryQueue)],
@@ -183,8 +188,8 @@ function createSweeper(scope: Construct, platform: Platform): void {
     sourceArn: rule.attrArn,
   });
   const event = "deliveries waiting";
-  // This metric includes the deliveries of paused webhooks and failing receivers. The alarm uses the next metric, which does not
-  // include them.
+  // This metric includes deliveries that wait because of a paused webhook or a failing receiver. The alarm uses the next metric, which does
+  // not include them.
   logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
   const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
   alarm(sweep, "Overdue", {
@@ -196,11 +201,11 @@ function createSweeper(scope: Construct, platform: Platform): void {
   });
   errorAlarm(sweep, {
     title: "Sweeper fails",
-    impact: "Webhooks, imports and exports whose message was lost wait, because the sweeper fails.",
+    impact: "Webhooks, imports, exports and bulk jobs whose message was lost wait, because the sweeper fails.",
   });
   stoppedAlarm(sweep, {
     title: "Sweeper stopped",
-    impact: "Webhooks, imports and exports whose message was lost wait, because the sweeper does not run.",
+    impact: "Webhooks, imports, exports and bulk jobs whose message was lost wait, because the sweeper does not run.",
   });
 }
 
@@ -208,13 +213,14 @@ export function createJobs(scope: Construct, platform: Platform): void {
   const home = new Construct(scope, "JobWork");
   createJob(home, platform, eventFunctions.importJob, platform.importQueue);
   createJob(home, platform, eventFunctions.exportJob, platform.exportQueue);
+  createJob(home, platform, eventFunctions.bulkJob, platform.bulkQueue);
 }
 
 function createJob(home: Construct, platform: Platform, spec: EventFunction, queue: Queue): void {
   const job = createFunction(home, platform, {
     ...spec,
-    // The function may invoke itself through its queue. Each invocation continues where the last one ended, and the messages end when
-    // the whole file is imported or exported.
+    // The function may invoke itself through its queue. The chain of messages is finite: each invocation continues where the previous one
+    // ended, until the whole file is imported or exported, or all records are changed.
     recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
     logsEachInvocation: true,
     statements: [readsQueue(queue)],
@@ -239,7 +245,7 @@ interface QueueReading {
 }
 
 /**
- * Connects the function to the queue. There is no batching window, so Lambda passes messages on at once and does not wait for a full
+ * Connects the function to the queue. There is no batching window. Lambda therefore passes messages on at once and does not wait for a full
  * batch.
  */
 function readQueue(

@@ -31,11 +31,11 @@ export interface Authorization {
     ];
   };
   readonly context: ReturnType<typeof contextOf> | RefusalContext;
-  /** The API key under which API Gateway counts the request for its throttle. */
+  /** The API key under which API Gateway counts the request. The key's usage plan limits the rate of requests. */
   readonly usageIdentifierKey: string;
 }
 
-/** The values that the gateway's answer to a refused token contains (infra/stack/gateway.ts). */
+/** The values that API Gateway puts into its answer to a refused token (infra/stack/gateway.ts). */
 interface RefusalContext {
   readonly reason: Refusal;
   /** The value of the header `WWW-Authenticate`. */
@@ -50,7 +50,8 @@ export const authorizer =
       const { authorizationToken, methodArn } = TokenEvent.parse(event);
       try {
         const { result: caller, usage } = await metered(() => authenticate(apiContext(), authorizationToken));
-        // Not logged in a deployment: it would be a tenth of all log bytes, and each request's own line names the caller too.
+        // This line has the level debug, which deployments do not log. It would be a tenth of all log bytes, and the log line of the
+        // request also names the caller.
         log.debug("authorized", { companyId: caller.companyId, userId: caller.userId, ...usage });
         return authorization(caller, methodArn);
       } catch (error) {
@@ -61,8 +62,8 @@ export const authorizer =
     });
 
 /**
- * The policy allows all endpoints, because API Gateway caches it by token and applies it to every endpoint. Each endpoint checks role and
- * permissions itself.
+ * Returns a policy that allows all endpoints. API Gateway caches the policy by token and applies it to every endpoint. Each endpoint
+ * therefore checks the caller's role and permissions itself.
  */
 const authorization = (caller: Caller, methodArn: string): Authorization => ({
   principalId: `${caller.companyId}/${caller.userId}`,
@@ -72,9 +73,9 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
 });
 
 /**
- * Returns a policy that denies a token, for a reason that the client may know. A policy can contain the reason. The text of an error
- * would not reach the client. API Gateway caches policies, so do not use this function for a refusal that an admin can end, such as that
- * of a disabled user.
+ * Returns a policy that denies a token, for a reason that the client may know. A policy can pass the reason to the client, but an error
+ * cannot. API Gateway caches policies, so do not use this function for a refusal that an admin can end. An example is a disabled user, whom
+ * an admin may enable again.
  */
 const refusal = (reason: Refusal, methodArn: string): Authorization => ({
   principalId: "refused",
@@ -99,7 +100,7 @@ function gatewayError(error: unknown): Error {
   if (error instanceof ApiError && error.code === "unauthenticated") {
     log.info("unauthorized", { reason: error.message });
     const refusal = new Error(UNAUTHORIZED);
-    // The stack is removed, because Lambda logs it for every error, and a refused token is a normal event.
+    // Lambda logs the stack of every error. A refused token is a normal event, so its stack is removed.
     refusal.stack = String(refusal);
     return refusal;
   }

@@ -1,14 +1,14 @@
 /**
  * Passes the caller from the authorizer to the functions, in the authorizer's context. API Gateway converts each value of the context to
- * text, and no value may be empty. Fields may be added but never changed: the gateway caches contexts for a minute, so a new deployment
- * receives contexts of the previous one.
+ * text, and no value may be empty. You may add fields but never change them: API Gateway caches contexts for a minute, so a new deployment
+ * receives contexts that the previous deployment has made.
  */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { PathId } from "#shared/schema.ts";
 
-/** Converts the caller to the context. `rights` is the role and then the permissions, with spaces between them. */
+/** Converts the caller to the context. `rights` contains the role and then the permissions, separated by spaces. */
 export const contextOf = ({ companyId, userId, role, permissions }: Caller) => ({
   companyId: `${companyId}`,
   userId: `${userId}`,
@@ -26,7 +26,7 @@ const Rights = z.pipe(
   z.object({ role: Role, permissions: z.array(Permission) }),
 );
 
-/** Parses the result of `contextOf`. The gateway adds other fields, which are ignored. */
+/** Parses the context that `contextOf` has made. Fields that API Gateway has added are ignored. */
 export const CallerContext = z.pipe(
   z.object({ companyId: PathId, userId: PathId, rights: Rights }),
   z.transform(({ rights, ...ids }): Caller => ({ ...ids, ...rights })),

@@ -3,16 +3,18 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { unauthenticated } from "#shared/auth/token.ts";
 import { StoredUser, UserRights } from "#shared/auth/user-schema.ts";
+import { sharedDelta } from "#shared/company-index/delta.ts";
+import { namesChangeInHead } from "#shared/company-index/manifest.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
-import { above, all, equals, present } from "#shared/db/expression.ts";
+import { above, all, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { Id } from "#shared/schema.ts";
 
 /**
- * The row of a token subject. It contains a copy of the user's rights, so that authentication reads only one row. Older rows have no
- * copy, and the rights are then read from the user's row.
+ * The row of a token subject (the `sub` of a user's tokens). It contains a copy of the user's rights, so that authentication reads only one
+ * row. Rows of old releases have no copy. For them, the rights are read from the user's row.
  */
 export const Identity = z.object({
   type: z.literal("identity"),
@@ -50,24 +52,42 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
 const ownRights = async (table: ApiContext["table"], { companyId, userId }: Identity): Promise<UserRights> =>
   StoredUser.parse(await table.get(keys.user(companyId, userId)));
 
+/** The position of the user's row in the transaction that accepts an invitation. */
+const USER = 1;
+
 /**
- * Removes the times at which the invitation and the reservation of the e-mail address expire. Returns false if the invitation has
- * expired. It may be repeated and may run concurrently.
+ * Removes the expiry times of the invitation and of the reserved e-mail address. Returns false if the invitation has expired. It may be
+ * repeated and may run concurrently.
  */
 async function acceptInvitation(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
   sub: string,
-  { companyId, userId, email }: Identity,
+  identity: Identity,
+  tries = 5,
 ): Promise<boolean> {
+  const { companyId, userId, email } = identity;
   const own = equals("userId", userId);
+  const user = await table.get(keys.user(companyId, userId));
+  if (user === undefined) return false;
+  const { version } = StoredUser.parse(user);
   const accepted = { remove: ["invitedUntil", "email"] };
   const writes: Write[] = [
     { update: keys.identity(sub), change: accepted, when: all(own, above("invitedUntil", clock.now())) },
     {
       update: keys.user(companyId, userId),
       change: { remove: ["invitedUntil"], add: { version: 1 } },
-      when: present,
+      when: equals("version", version),
     },
+    // Lists and cached names show the state of the invitation.
+    { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
+    namesChangeInHead(companyId),
+    sharedDelta(companyId, {
+      kind: "user",
+      id: userId,
+      version: version + 1,
+      isDeleted: false,
+      isShownElsewhere: false,
+    }),
   ];
   if (email !== undefined) {
     writes.push({ update: keys.email(email), change: { remove: ["invitedUntil", "expiresAt"] }, when: own });
@@ -77,6 +97,8 @@ async function acceptInvitation(
     return true;
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
+    const isUserChanged = error.failed.every(({ index }) => index === USER);
+    if (isUserChanged && tries > 1) return acceptInvitation({ table, clock }, sub, identity, tries - 1);
     const item = await table.get(keys.identity(sub));
     const now = item === undefined ? undefined : Identity.parse(item);
     return now?.userId === userId && now.invitedUntil === undefined;

@@ -6,12 +6,12 @@ export interface IdentityProvider {
   readonly takesSubjects: boolean;
   /**
    * Minimum duration of an invitation request, in milliseconds. If a user of another company has the e-mail address, the service does not
-   * call the provider. Without a minimum, the shorter duration would reveal that the address is in use.
+   * call the provider and would answer sooner. The shorter duration would reveal that the address is in use.
    */
   readonly answersAfterMs: number;
   /**
-   * Registers the e-mail address and returns the user's token subject. A repeated call resumes an interrupted registration. `known` is the
-   * user's previous subject.
+   * Registers the e-mail address and returns the user's token subject (the `sub` of the user's tokens). A repeated call resumes an
+   * interrupted registration. `known` is the token subject that the user had before this invitation.
    */
   invite(email: string, known?: string): Promise<{ readonly sub: string }>;
   /** Withdraws an invitation. Does nothing if the user is unknown or has signed in. */

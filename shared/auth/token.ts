@@ -23,8 +23,8 @@ const FETCH_TIMEOUT_MS = 3_000;
 
 /**
  * Matches an Authorization header (RFC 6750) with a signed JWT, which has three base64url parts. RFC 9110 allows upper and lower case for
- * `Bearer`, and several spaces after it. API Gateway uses the same pattern. It begins with `^` and ends with `$`, because API Gateway's
- * documentation does not say whether a match of a part would be enough.
+ * `Bearer`, and several spaces after it. API Gateway uses the same pattern. The pattern begins with `^` and ends with `$`, because API
+ * Gateway's documentation does not say whether it compares the whole header.
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
@@ -35,8 +35,8 @@ const MAX_TOKEN_CHARACTERS = 8_192;
 const LEEWAY_SECONDS = 60;
 
 /**
- * The reasons for which a token is refused. The header `WWW-Authenticate` of the 401 contains the reason (RFC 6750). Each reason is only
- * about the token itself. It therefore reveals nothing about users, and the gateway may cache the refusal.
+ * The reasons for refusing a token. The header `WWW-Authenticate` of the 401 contains the reason (RFC 6750). Each reason concerns only the
+ * token itself. It therefore reveals nothing about users, and API Gateway may cache the refusal.
  */
 export type Refusal =
   | "expired"
@@ -76,31 +76,49 @@ export interface Issuer {
 
 type Verify = (token: string) => Promise<JwtPayload>;
 
-let own: ((authorization: string) => Promise<string>) | undefined;
+let own: SubjectOfToken | undefined;
 
-export function verifiedSubject(authorization: string): Promise<string> {
-  own ??= subjectOf({ issuer: setting("ISSUER"), audience: setting("AUDIENCE"), jwksUri: setting("JWKS_URI") });
-  return own(authorization);
+/** Verifies an access token of the configured issuer, for one of these client ids or audiences. Returns the token's subject. */
+export function subjectOfToken(token: string, audience: readonly string[]): Promise<string> {
+  own ??= tokenSubjects({ issuer: setting("ISSUER"), jwksUri: setting("JWKS_URI") });
+  return own(token, audience);
 }
 
+/** Verifies the access token of an Authorization header. Returns the token's subject. */
+export async function verifiedSubject(authorization: string): Promise<string> {
+  return subjectOfToken(tokenOf(authorization), setting("AUDIENCE"));
+}
+
+/** Returns a function that verifies the access token of an Authorization header and returns the token's subject. */
+export function subjectOf({ audience, ...issuer }: Issuer): (authorization: string) => Promise<string> {
+  const subject = tokenSubjects(issuer);
+  return async (authorization) => subject(tokenOf(authorization), audience);
+}
+
+function tokenOf(authorization: string): string {
+  const token = bearerToken(authorization);
+  if (token === undefined) throw new TokenRefused("malformed", "The Authorization header must hold one bearer token.");
+  return token;
+}
+
+type SubjectOfToken = (token: string, audience: readonly string[]) => Promise<string>;
+
 /**
- * Returns a function that verifies the access token of an Authorization header and returns the token's subject. It throws
- * `unauthenticated`, or `unavailable` if the issuer's keys cannot be fetched. The keys are cached. They are fetched again for a token
- * with an unknown key id.
+ * Returns a function that verifies an access token and returns the token's subject. It throws `unauthenticated`, or `unavailable` if the
+ * issuer's keys cannot be fetched. The keys are cached. They are fetched again for a token with an unknown key id.
  */
-export function subjectOf(issuer: Issuer): (authorization: string) => Promise<string> {
+function tokenSubjects(issuer: Omit<Issuer, "audience">): SubjectOfToken {
   let verifier: Promise<Verify> | undefined;
-  return async (authorization) => {
-    const token = bearerToken(authorization);
-    if (token === undefined)
-      throw new TokenRefused("malformed", "The Authorization header must hold one bearer token.");
+  return async (token, audience) => {
     verifier ??= createVerifier(issuer);
     const verify = await verifier.catch((error: unknown) => {
       verifier = undefined;
       throw unreachable(error);
     });
     try {
-      const { sub } = await verify(token);
+      const payload = await verify(token);
+      assertAudience(payload, audience);
+      const { sub } = payload;
       if (typeof sub === "string" && sub !== "" && sub.length <= limits.subject) return sub;
     } catch (error) {
       if (error instanceof ApiError) throw error;
@@ -114,8 +132,8 @@ export function subjectOf(issuer: Issuer): (authorization: string) => Promise<st
 function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
-  // After a token with an unknown key id, the library waits some seconds before it fetches the keys again. The next fetch may find the
-  // key, so the gateway must not cache this refusal.
+  // After a token with an unknown key id, the library waits some seconds before it fetches the keys again. A later fetch may find the key,
+  // so API Gateway must not cache this refusal.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }
@@ -133,16 +151,16 @@ const unreachable = (cause: unknown): ApiError =>
 export const unauthenticated = (detail: string, cause?: unknown): ApiError =>
   new ApiError("unauthenticated", detail, { cause });
 
-async function createVerifier({ issuer, audience, jwksUri }: Issuer): Promise<Verify> {
+async function createVerifier({ issuer, jwksUri }: Omit<Issuer, "audience">): Promise<Verify> {
   const jwt = JwtVerifier.create(
     {
       issuer,
-      // The library does not check `aud`. `assertAccessToken` checks `aud` or `client_id` instead, because Cognito's access tokens have
+      // The library does not check `aud`. `assertAudience` checks `aud` or `client_id` instead, because Cognito's access tokens have
       // only `client_id`.
       audience: null,
       graceSeconds: LEEWAY_SECONDS,
       jwksUri: jwksUri ?? (await discoveredJwksUri(issuer)),
-      customJwtCheck: ({ header, payload }) => assertAccessToken(header, payload, audience),
+      customJwtCheck: ({ header, payload }) => assertAccessToken(header, payload),
     },
     { jwksCache: new SimpleJwksCache({ fetcher: { fetch: fetchKeys } }) },
   );
@@ -160,7 +178,7 @@ async function discoveredJwksUri(issuer: string): Promise<string> {
  * Throws if the token is not an access token. Cognito marks access tokens with `token_use`, and RFC 9068 with the header `typ`. Id tokens
  * have neither of them.
  */
-function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: readonly string[]): void {
+function assertAccessToken(header: JwtHeader, payload: JwtPayload): void {
   const tokenUse = payload.token_use;
   const type = String(header.typ ?? "").toLowerCase();
   const isAccessToken =
@@ -170,6 +188,9 @@ function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: rea
   if (payload.iat !== undefined && payload.iat - LEEWAY_SECONDS > Date.now() / 1_000) {
     throw new TokenRefused("not yet valid", "The token was issued in the future.");
   }
+}
+
+function assertAudience(payload: JwtPayload, audience: readonly string[]): void {
   const aud = payload.aud ?? [];
   const madeOutTo = [payload.client_id, ...(Array.isArray(aud) ? aud : [aud])];
   if (!madeOutTo.some((name) => typeof name === "string" && audience.includes(name))) {
@@ -177,7 +198,10 @@ function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: rea
   }
 }
 
-/** Fetches the issuer's keys. Throws FetchError if the answer is not a key set. Otherwise the library would report the token as invalid. */
+/**
+ * Fetches the issuer's keys. Throws FetchError if the answer is not a key set. Without this check, the library would report the token as
+ * invalid although the issuer has failed.
+ */
 async function fetchKeys(url: string): Promise<ArrayBuffer> {
   const bytes = await fetchBytes(url);
   try {
@@ -188,7 +212,7 @@ async function fetchKeys(url: string): Promise<ArrayBuffer> {
   return bytes;
 }
 
-/** Uses fetch, because the library's own function refuses a local issuer without TLS. Redirects are not followed. */
+/** Fetches a URL with `fetch`, because the library's own function refuses a local issuer without TLS. Redirects are not followed. */
 async function fetchBytes(url: string): Promise<ArrayBuffer> {
   try {
     const answer = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });

@@ -27,7 +27,7 @@ export const PERMISSIONS_TEXT =
 export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.";
 /* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT } }));
 
-/** The fields that the API and the table have in common. */
+/** The fields that the user has both in the API and in the table. */
 export const userFields = {
   id: Id,
   firstName: text(limits.name),
@@ -40,7 +40,9 @@ export const userFields = {
   updatedAt: Timestamp,
 };
 
-/** The rights that authentication checks. One transaction writes them to the user's row and to the row of the token subject. */
+/**
+ * The rights that authentication checks. They are in the user's row and in the row of the token subject, and one transaction writes both.
+ */
 export const UserRights = z.object({ role: Role, permissions: z.array(Permission), isActive: z.boolean() });
 export type UserRights = z.infer<typeof UserRights>;
 

@@ -7,14 +7,14 @@ export interface Credentials {
 }
 
 export interface ClientSettings {
-  /** The URL of the service. By default the SDK reads it from AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_<SERVICE>. */
+  /** The URL of the AWS service. By default, the SDK reads it from AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_<SERVICE>. */
   readonly endpoint?: string | undefined;
   /** By default the SDK reads the environment variable AWS_REGION. */
   readonly region?: string | undefined;
   /** By default the SDK finds the credentials itself. In a Lambda function, they are those of the function's role. */
   readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
   readonly connectMs?: number;
-  /** Time-out in milliseconds for the beginning of an answer, and for each pause within it. */
+  /** Milliseconds without a byte of the answer after which a call fails. */
   readonly answerMs?: number;
   readonly attempts?: number;
 }
@@ -28,8 +28,8 @@ const ATTEMPTS = 3;
 const CONNECTIONS = 50;
 
 /**
- * Returns the configuration of a client. The retry mode is not `adaptive`. After DynamoDB has throttled one key, `adaptive` slows down
- * all calls of the client, and it does not notice the unprocessed keys of a batch.
+ * Returns the configuration of a client. The retry mode is not `adaptive`: after DynamoDB has throttled a single key, that mode slows down
+ * all calls of the client. It also does not notice the unprocessed keys of a batch.
  */
 export function clientConfig(settings: ClientSettings = {}) {
   const { endpoint, region, credentials, connectMs = CONNECT_MS, answerMs = ANSWER_MS, attempts = ATTEMPTS } = settings;

@@ -3,8 +3,8 @@ import { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 /**
- * Time-out in milliseconds for the beginning of an answer. It is longer than for other services, because Cognito sends the invitation
- * mail before it answers.
+ * Milliseconds without a byte of the answer after which a call fails. The time is longer than for other services, because Cognito sends the
+ * invitation mail before it answers.
  */
 const ANSWER_MS = 5_000;
 

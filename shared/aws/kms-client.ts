@@ -1,5 +1,5 @@
 /**
- * The KMS client and the KMS commands that the service uses. Importing them through this file keeps the other commands out of the
- * bundles.
+ * The KMS client and the KMS commands that the service uses. Import them only through this file, so that the bundles do not contain the
+ * other commands.
  */
 export { DecryptCommand, GenerateDataKeyCommand, KMSClient } from "@aws-sdk/client-kms";

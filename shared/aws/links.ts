@@ -11,12 +11,12 @@ export interface Link {
 }
 
 /**
- * The headers that the client must send with the upload, with exactly these values. S3 refuses an upload with another length, with other
- * bytes, or for a file that already exists.
+ * The headers that the client must send with the upload, with exactly these values. S3 refuses an upload of another length, an upload of
+ * other bytes, and an upload to a key that is in use.
  */
 export interface UploadHeaders {
   readonly "content-type": string;
-  /** `*` makes S3 refuse the upload if the file already exists. */
+  /** With the value `*`, S3 refuses the upload if the file already exists. */
   readonly "if-none-match": string;
   readonly "content-length"?: string | undefined;
   readonly "x-amz-checksum-sha256"?: string | undefined;
@@ -27,7 +27,7 @@ export interface Links {
   upload(key: string, headers: UploadHeaders, seconds: number, nowMs: number): Promise<Link>;
 }
 
-/** Returns functions that make presigned URLs. No setting is read before the first URL. */
+/** Returns functions that make presigned URLs. It reads no setting until the first URL is made. */
 export function openLinks(): Links {
   let client: S3Client | undefined;
   const s3 = (): S3Client => {
@@ -53,8 +53,8 @@ export function openLinks(): Links {
         ...(length !== undefined && { ContentLength: Number(length) }),
         ...(sha256 !== undefined && { ChecksumSHA256: sha256 }),
       });
-      // All these headers are signed. By default the signer leaves out the media type and moves `x-amz-` headers into the query, so an
-      // upload could change them.
+      // All these headers are signed, so that an upload cannot change them. By default, the signer leaves out the media type and moves
+      // `x-amz-` headers into the query.
       const names = new Set(Object.keys(headers));
       const url = await getSignedUrl(s3(), command, { expiresIn, signableHeaders: names, unhoistableHeaders: names });
       return expiring(url, expiresIn, nowMs);

@@ -19,9 +19,9 @@ import { setting } from "#shared/config.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/** Default time-out in milliseconds for the beginning of an answer, and for each pause within it. */
+/** Milliseconds without a byte of the answer after which a call fails. This is the default. */
 const ANSWER_MS = 6_000;
-/** Time-out in milliseconds of calls that read or write files. A part of 8 MB can be sent over a slow connection within this time. */
+/** Time-out in milliseconds for calls that read or write files. It is long enough to send a part of 8 MB over a slow connection. */
 const PART_TIMEOUT_MS = 30_000;
 const READ_TRIES = 6;
 
@@ -30,7 +30,7 @@ export function s3Client(settings: ClientSettings = {}): S3Client {
     (settings.endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL) !== undefined;
   return new S3Client({
     ...clientConfig({ answerMs: ANSWER_MS, ...settings }),
-    // A local substitute for S3 cannot resolve host names that contain the bucket's name.
+    // The local substitute for S3 needs the bucket's name in the path, because a host name with the bucket's name would not resolve.
     forcePathStyle: isStandIn,
     // By default no checksum is added, because a presigned URL cannot contain one. TLS already detects corrupted bytes.
     requestChecksumCalculation: "WHEN_REQUIRED",
@@ -72,7 +72,7 @@ export interface Objects {
   read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
   info(key: string): Promise<FileInfo | undefined>;
   remove(key: string): Promise<void>;
-  /** Begins a multipart upload and returns its id. The file becomes visible when the upload completes. */
+  /** Begins a multipart upload and returns its id. The file does not exist until the upload completes. */
   beginParts(key: string, headers: FileHeaders): Promise<string>;
   /**
    * Uploads one part and returns its ETag. Part numbers begin at 1. Every part except the last one must have at least 5 MB. Uploading a
@@ -80,11 +80,11 @@ export interface Objects {
    */
   putPart(key: string, upload: string, number: number, bytes: Uint8Array): Promise<string>;
   completeParts(key: string, upload: string, tags: readonly string[]): Promise<void>;
-  /** Deletes all uploaded parts. It may be repeated. */
+  /** Aborts the upload and deletes its parts. It may be repeated. */
   abortParts(key: string, upload: string): Promise<void>;
 }
 
-/** Returns access to the files. No setting is read before the first call. */
+/** Returns access to the files. It reads no setting until the first call. */
 export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PART_TIMEOUT_MS })): Objects {
   let client: S3Client | undefined;
   async function call<T>(send: (s3: S3Client, Bucket: string) => Promise<T>): Promise<T> {
@@ -168,8 +168,8 @@ interface Answered {
 }
 
 /**
- * Yields the bytes of a file, and resumes after a broken connection. Throws BucketUnavailable after several successive attempts without a
- * byte.
+ * Yields the bytes of a file. After a broken connection, it continues at the next byte. Throws BucketUnavailable after several successive
+ * attempts without a byte.
  */
 async function* readThrough(
   ranged: (key: string, etag: string, from: number) => Promise<Answered>,

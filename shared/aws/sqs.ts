@@ -1,4 +1,4 @@
-/** The queues of webhook deliveries, imports and exports. SQS may deliver a message twice, so every consumer is idempotent. */
+/** The queues of webhook deliveries, imports, exports and bulk jobs. SQS may deliver a message twice, so every consumer is idempotent. */
 import {
   ChangeMessageVisibilityCommand,
   SendMessageBatchCommand,
@@ -14,12 +14,25 @@ import { Id } from "#shared/schema.ts";
 
 export const sqsClient = (settings: ClientSettings = {}): SQSClient => new SQSClient(clientConfig(settings));
 
-export interface Queued<Message extends { readonly companyId: number } = { readonly companyId: number }> {
-  /**
-   * The message, which is sent as JSON. Its company is the message group, so that the queue shares its capacity fairly between companies.
-   */
+/** The fields of a message from which its message group is made. */
+interface Grouped {
+  readonly companyId: number;
+  readonly isBulk?: true | undefined;
+}
+
+/**
+ * Returns the message group. The queue divides its capacity fairly between groups. Each company has two groups. Webhook events of single
+ * records in bulk jobs are in the second group, so that thousands of them do not delay the company's other events.
+ */
+export const messageGroup = ({ companyId, isBulk }: Grouped): string =>
+  isBulk === true ? `${companyId}-bulk` : String(companyId);
+
+export interface Queued<Message extends Grouped = Grouped> {
+  /** The message, which is sent as JSON. */
   readonly message: Message;
-  /** Whole seconds, at most 900 (SQS's maximum). For a longer delay, the consumer sends the message again. */
+  /**
+   * Whole seconds, at most 900 (the maximum of SQS). If a delivery needs a longer delay, the consumer of its message sends another message.
+   */
   readonly delaySeconds: number;
 }
 
@@ -47,7 +60,7 @@ export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): Deliv
       Id: String(index),
       MessageBody: JSON.stringify(entry.message),
       DelaySeconds: Math.min(entry.delaySeconds, limits.queueDelaySeconds),
-      MessageGroupId: String(entry.message.companyId),
+      MessageGroupId: messageGroup(entry.message),
     }));
     for (let attempt = 1; left.length > 0; attempt++) {
       if (attempt > TRIES) throw new Error(`the queue refused ${left.length} messages`);
@@ -84,12 +97,12 @@ export interface JobId {
   readonly id: number;
 }
 
-/** A message that an import or export has work to do. The state of the job is in the table. */
+/** Asks for work on an import, an export or a bulk job. The state of the job is in the table. */
 export interface JobMessage extends JobId {
-  readonly kind: "import" | "export";
+  readonly kind: "import" | "export" | "bulk";
 }
 
-/** Returns a schema for a message about an import or export. It parses the message to a list with this one job. */
+/** Returns a schema for a message about a job. Its output is a list with this one job. */
 export const oneJob = (kind: JobMessage["kind"]) =>
   z.pipe(
     z.object({ kind: z.literal(kind), companyId: Id, id: Id }),
@@ -102,12 +115,12 @@ export interface JobQueue {
 }
 
 /**
- * The setting with the queue's URL. Imports and exports have separate queues, so that they do not delay each other and each function
- * bundles the code of one kind only.
+ * The name of the setting with the URL of each queue. Each kind of job has a separate queue, so that the kinds do not delay each other.
+ * Each function bundles the code of only one kind.
  */
-const queueSettings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL" } as const;
+const queueSettings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL", bulk: "BULK_QUEUE_URL" } as const;
 
-/** Returns the queues. No setting is read before the first message. */
+/** Returns the queues. It reads no setting until the first message is sent. */
 export function openJobQueues(open: () => SQSClient = sqsClient): JobQueue {
   let client: SQSClient | undefined;
   const sqs = (): SQSClient => {

@@ -1,11 +1,11 @@
-/** The client for Parameter Store of AWS Systems Manager, which contains the credentials of the scheduled smoke test. */
+/** The client for AWS Systems Manager Parameter Store. It contains the credentials of the scheduled smoke test. */
 import { GetParameterCommand, PutParameterCommand, SSMClient } from "@aws-sdk/client-ssm";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 export interface Parameters {
   /** Returns the decrypted value. Throws if the parameter does not exist. */
   readonly read: (name: string) => Promise<string>;
-  /** Encrypts the value with the account's own key for parameters, and stores it. */
+  /** Stores the value, encrypted with the account's default key for parameters. */
   readonly write: (name: string, value: string) => Promise<void>;
 }
 

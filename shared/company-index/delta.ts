@@ -5,6 +5,8 @@
  */
 
 import * as z from "zod/mini";
+import { type Change, SharedChange } from "#shared/company-index/change-log.ts";
+import type { FactFields } from "#shared/company-index/facts.ts";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
 import type { Delta, FlushedVersions } from "#shared/company-index/versions.ts";
@@ -19,11 +21,18 @@ export interface Unflushed {
   readonly head: Head;
   readonly entries: readonly IndexEntry[];
   readonly notes: readonly NoteEntry[];
+  /** The same entries as changes. They are the newest part of the company's change log. */
+  readonly changes: readonly Change[];
   readonly keys: readonly Key[];
   /** Sort keys of the entries whose text is in a separate row. In such an entry, the text is empty here. */
   readonly withLongText: ReadonlySet<string>;
   /** Sum of the weights of all entries (see `weightOf`). A flush starts when the sum is large enough. */
   readonly weight: number;
+  /**
+   * Approximate bytes of all entries and of the head row, without texts in separate rows. DynamoDB computes the price of the read from
+   * these bytes.
+   */
+  readonly bytes: number;
 }
 
 /**
@@ -56,41 +65,110 @@ export const DeltaFields = z.tuple([
   z.string(),
 ]);
 
+/** What the change log and activity reports need to know about the change of a prospect. */
+export interface ProspectDeltaOptions {
+  readonly fact?: FactFields | undefined;
+  /** True if the prospect was deleted before. */
+  readonly isRestored?: boolean;
+  /** The appointment that the same transaction writes. */
+  readonly appointment?: { readonly id: number; readonly version: number; readonly isDeleted: boolean } | undefined;
+}
+
 /**
- * Returns the entry of a changed prospect. Write it in the transaction that writes the prospect's row, so that the index misses no
- * change.
+ * Returns the entry of a changed prospect. Write it in the transaction that writes the prospect's row, so that the index misses no change.
+ * `before` is the assignee before the change. The change log needs this user's id, because the user may have a copy of the prospect.
  */
-export function prospectDelta(companyId: number, entry: IndexEntry): Write[] {
-  const key = keys.prospectDelta(companyId, entry.id, entry.version);
-  if (isTombstone(entry)) return [{ put: { ...key, type: DELTA_TYPE } }];
-  const { createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = entry;
+export function prospectDelta(
+  companyId: number,
+  entry: IndexEntry,
+  before: number | null,
+  { fact = {}, isRestored = false, appointment }: ProspectDeltaOptions = {},
+): Write[] {
+  const common = {
+    ...keys.prospectDelta(companyId, entry.id, entry.version),
+    type: DELTA_TYPE,
+    before: before ?? 0,
+    ...filled(fact),
+    ...(isRestored && { restored: 1 }),
+    ...(appointment !== undefined && { appointment }),
+  };
+  if (isTombstone(entry)) return [{ put: common }];
+  const {
+    createdAt,
+    updatedAt = createdAt,
+    statusId,
+    assignedToUserId,
+    tagIds,
+    city,
+    lat,
+    lng,
+    text,
+    phoneDigits,
+  } = entry;
+  const dated = { ...common, ...(updatedAt !== createdAt && { updated: updatedAt - createdAt }) };
   const filters = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng];
   const bytes = Buffer.byteLength(text) + phoneDigits.length;
   if (bytes <= TEXT_BYTES) {
-    return [{ put: { ...key, type: DELTA_TYPE, row: JSON.stringify([...filters, text, phoneDigits]) } }];
+    return [{ put: { ...dated, row: JSON.stringify([...filters, text, phoneDigits]) } }];
   }
   return [
-    { put: { ...key, type: DELTA_TYPE, row: JSON.stringify([...filters, "", ""]), aside: bytes } },
-    { put: { ...keys.deltaText(companyId, key.sk), type: "deltaText", text, phoneDigits } },
+    { put: { ...dated, row: JSON.stringify([...filters, "", ""]), aside: bytes } },
+    { put: { ...keys.deltaText(companyId, common.sk), type: "deltaText", text, phoneDigits } },
   ];
 }
 
+/** Leaves out fields without a value, because DynamoDB does not store undefined. */
+const filled = ({ by, at, past }: FactFields): FactFields => ({
+  ...(by !== undefined && { by }),
+  ...(at !== undefined && { at }),
+  ...(past !== undefined && { past }),
+});
+
+/** What the change log and activity reports need to know about the change of a note. */
+export interface NoteDeltaOptions {
+  /** Only for a new note. */
+  readonly fact?: FactFields | undefined;
+  /** Milliseconds since 1970. */
+  readonly createdAt?: number;
+  /** The assignee of the prospect, if a condition of the transaction ensures it. */
+  readonly assignee?: number | undefined;
+}
+
 /** Returns the entry of a changed note. Write it in the transaction that writes the note's row, so that the index misses no change. */
-export function noteDelta(companyId: number, { prospectId, noteId, version, text }: NoteEntry): Write[] {
+export function noteDelta(
+  companyId: number,
+  { prospectId, noteId, version, text }: NoteEntry,
+  { fact = {}, createdAt, assignee }: NoteDeltaOptions = {},
+): Write[] {
   const key = keys.noteDelta(companyId, prospectId, noteId, version);
-  if (text === null) return [{ put: { ...key, type: DELTA_TYPE } }];
+  const common = {
+    ...key,
+    type: DELTA_TYPE,
+    ...filled(fact),
+    ...(createdAt !== undefined && { createdAt }),
+    ...(assignee !== undefined && { assignee }),
+  };
+  if (text === null) return [{ put: common }];
   const bytes = Buffer.byteLength(text);
-  if (bytes <= TEXT_BYTES) return [{ put: { ...key, type: DELTA_TYPE, note: text } }];
+  if (bytes <= TEXT_BYTES) return [{ put: { ...common, note: text } }];
   return [
-    { put: { ...key, type: DELTA_TYPE, note: "", aside: bytes } },
+    { put: { ...common, note: "", aside: bytes } },
     { put: { ...keys.deltaText(companyId, key.sk), type: "deltaText", text } },
   ];
 }
 
 /**
- * Deletes flushed entries. The long text of an entry is deleted before the entry. If the process is killed in between, the entry remains
- * without its text, and readers conclude that it is flushed. In the other order, a text could remain without an entry, and no later flush
- * would find it.
+ * Returns the entry of a changed territory, status, tag or user. It is only for the change log, and never becomes part of the index. It has
+ * the form of a deleted prospect with the id of the record, so that release 0.1.0 can read it. No prospect has this id.
+ */
+export const sharedDelta = (companyId: number, change: SharedChange): Write => ({
+  put: { ...keys.prospectDelta(companyId, change.id, change.version), type: DELTA_TYPE, shared: change },
+});
+
+/**
+ * Deletes flushed entries. The long text of an entry is deleted before the entry. If the process is killed between the two, the entry
+ * remains without its text. By this, readers know that the entry is flushed. In the opposite order, a text could remain without its entry,
+ * and no later flush would find the text.
  */
 export async function removeUnflushed(
   table: Table,
@@ -110,25 +188,44 @@ export function weightOf(row: Item): number {
   return 1 + Math.floor((fields.length + note.length + aside) / ENTRY_BYTES);
 }
 
+/** Returns the approximate size of a row. DynamoDB adds the lengths of names and values. A number has about half a byte for each digit. */
+function bytesOf(row: Item): number {
+  let bytes = 0;
+  for (const [name, value] of Object.entries(row)) {
+    bytes += name.length + (typeof value === "string" ? Buffer.byteLength(value) : JSON.stringify(value).length);
+  }
+  return bytes;
+}
+
+type DeltaItem = z.infer<typeof DeltaItem>;
+
+/** Gets each entry of a prospect or note with its stored item. */
+export interface Visitor {
+  prospect(entry: IndexEntry, item: DeltaItem): void;
+  note(entry: NoteEntry, item: DeltaItem): void;
+}
+
 /** Reads the head row (the list of runs) and all unflushed entries with one strongly consistent Query. */
-export async function readUnflushed(table: Reads, companyId: number): Promise<Unflushed> {
+export async function readUnflushed(table: Reads, companyId: number, visitor?: Visitor): Promise<Unflushed> {
   const entries: IndexEntry[] = [];
   const notes: NoteEntry[] = [];
+  const changes: Change[] = [];
   const found: Key[] = [];
   const withLongText = new Set<string>();
   let head = readHead(undefined);
-  let weight = 0;
+  let [weight, bytes] = [0, 0];
   for await (const item of table.query(keys.index(companyId))) {
+    bytes += bytesOf(item);
     if (item.type === HEAD_TYPE) {
       head = readHead(item);
       continue;
     }
-    const key = keepEntry(item, entries, notes);
+    const key = keepEntry(item, { entries, notes, changes }, visitor);
     found.push(key);
     weight += weightOf(item);
     if (item.aside !== undefined) withLongText.add(key.sk);
   }
-  return { head, entries, notes, keys: found, withLongText, weight };
+  return { head, entries, notes, changes, keys: found, withLongText, weight, bytes };
 }
 
 /**
@@ -147,45 +244,91 @@ export const DeltaItem = z.object({
   type: z.literal(DELTA_TYPE),
   row: z.optional(z.string()),
   note: z.optional(z.string()),
+  /** The assignee before the change, or 0 if there was none. Undefined in an entry of release 0.1.0. */
+  before: z.optional(z.int()),
+  /** Milliseconds from the creation of the prospect to the change. Undefined means 0, and in an entry of release 0.1.0 unknown. */
+  updated: z.optional(z.int()),
+  /** 1 if the prospect was deleted before the change. */
+  restored: z.optional(z.int()),
+  /** The appointment that the transaction has written. */
+  appointment: z.optional(z.object({ id: z.int(), version: z.int(), isDeleted: z.boolean() })),
+  /** The creation time of a note, in milliseconds since 1970. */
+  createdAt: z.optional(z.int()),
+  /** The assignee of a note's prospect, if it is certain. */
+  assignee: z.optional(z.int()),
+  /** The user who has made the change, the time, and the status of a past change (see FactFields). */
+  by: z.optional(z.int()),
+  at: z.optional(z.int()),
+  past: z.optional(z.int()),
+  /** The change of a record that is not part of the index. */
+  shared: z.optional(SharedChange),
 });
 const prospectKey = /^D#(\d+)#(\d+)$/;
 const noteKey = /^D#(\d+)#N(\d+)#(\d+)$/;
 
-function keepEntry(item: Item, entries: IndexEntry[], notes: NoteEntry[]): Key {
-  const { pk, sk, row, note } = DeltaItem.parse(item);
+interface Kept {
+  readonly entries: IndexEntry[];
+  readonly notes: NoteEntry[];
+  readonly changes: Change[];
+}
+
+function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visitor): Key {
+  const parsed = DeltaItem.parse(item);
+  const { pk, sk, row, note, before, createdAt, ...more } = parsed;
   const ofNote = noteKey.exec(sk);
   const ofProspect = prospectKey.exec(sk);
   if (ofNote !== null) {
     const [prospectId = 0, noteId = 0, version = 0] = ofNote.slice(1).map(Number);
-    notes.push({ prospectId, noteId, version, text: note ?? null });
+    const entry = { prospectId, noteId, version, text: note ?? null };
+    notes.push(entry);
+    visitor?.note(entry, parsed);
+    const isDeleted = note === undefined;
+    changes.push({ kind: "note", id: noteId, version, prospectId, createdAt, assignee: more.assignee, isDeleted });
   } else if (ofProspect !== null) {
     const [id = 0, version = 0] = ofProspect.slice(1).map(Number);
-    entries.push(row === undefined ? { id, version, deleted: true } : { id, version, ...fieldsOf(row) });
+    if (more.shared !== undefined) {
+      changes.push(more.shared);
+      return { pk, sk };
+    }
+    const later = before === undefined ? undefined : (more.updated ?? 0);
+    const entry =
+      row === undefined ? ({ id, version, deleted: true } as const) : { id, version, ...fieldsOf(row, later) };
+    entries.push(entry);
+    visitor?.prospect(entry, parsed);
+    const isDeleted = isTombstone(entry);
+    const after = isTombstone(entry) ? null : entry.assignedToUserId;
+    const assignees = { before: before === undefined ? undefined : before || null, after };
+    changes.push({ kind: "prospect", id, version, ...assignees, isDeleted, isRestored: more.restored === 1 });
+    if (more.appointment !== undefined) {
+      changes.push({ kind: "appointment", ...more.appointment, prospectId: id, ...assignees });
+    }
   } else {
     throw new Error(`${sk} is not the key of a delta entry`);
   }
   return { pk, sk };
 }
 
-function fieldsOf(row: string) {
+/** @param later milliseconds from the creation to the last change. Undefined if they are unknown */
+function fieldsOf(row: string, later: number | undefined) {
   const fields = DeltaFields.parse(JSON.parse(row));
   const [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits] = fields;
-  return { createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits };
+  const updatedAt = later === undefined ? undefined : createdAt + later;
+  return { createdAt, updatedAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits };
 }
 
 export interface Filled {
   readonly delta: Delta;
-  /** Number of entries whose long text was not found. Either a flush is deleting the text, or the write of the text is not visible yet. */
+  /** Number of entries whose long text was not found. A flush may be deleting the text, or the write of the text may not be visible yet. */
   readonly missing: number;
 }
 
 /**
- * The long text of an entry. Its row has the same sort key as the entry, but is in another partition. Lists therefore do not pay for
- * texts that only searches read.
+ * The long text of an entry. Its row has the same sort key as the entry but is in a different partition, so that lists do not pay for texts
+ * that only searches read.
  */
 interface LongText {
   readonly text: string;
-  /** The digits of a prospect's phone numbers. A note has none. */
+  /** The digits of a prospect's phone numbers. Undefined for a note. */
   readonly phoneDigits?: string;
 }
 
@@ -193,7 +336,10 @@ export type LongTexts = ReadonlyMap<string, LongText>;
 
 const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z.optional(z.string()) });
 
-/** Reads all long texts with eventually consistent reads, which cost half as much. `withTexts` reads a missing text again by its key. */
+/**
+ * Reads all long texts with eventually consistent reads, which cost half as much. If a text is missing, `withTexts` later reads it by its
+ * key.
+ */
 export async function readLongTexts(table: Reads, companyId: number): Promise<LongTexts> {
   const texts = new Map<string, LongText>();
   for await (const item of table.query({ ...keys.deltaTexts(companyId), consistency: "eventual" }))
@@ -207,8 +353,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush deletes the text of an entry before the entry. An
- * entry without its text is therefore dropped if a run contains its version, and is otherwise counted as missing.
+ * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush deletes the text of an entry before the entry. If the
+ * text of an entry is missing and a run already contains the entry's version, the entry is dropped. Otherwise it is counted as missing.
  */
 export async function withTexts(
   table: Reads,

@@ -45,7 +45,7 @@ export class ByteWriter {
     this.#length += 8;
   }
 
-  /** Writes the bytes without their length, so the reader must know the length. */
+  /** Writes the bytes without their length. The reader must therefore know the length. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);
@@ -118,8 +118,8 @@ export class ByteReader {
 }
 
 /**
- * A dictionary-encoded column. `values` contains each different value once. `codes` contains for each row the position of its value in
- * `values`.
+ * A dictionary-encoded column. `values` contains each different value once. For each row, `codes` contains the position of the row's value
+ * in `values`.
  */
 export interface Coded<T> {
   readonly values: readonly T[];
@@ -181,8 +181,8 @@ const scaled = (degrees: number): number | undefined => {
 };
 
 /**
- * Writes coordinates without loss. A value with at most seven decimals is written as an integer, as the difference from the previous row.
- * Any other number is written as a double, and null is written as NaN.
+ * Writes coordinates without loss. A value with at most seven decimals becomes an integer, and is written as the difference from the
+ * previous row. Any other number is written as a double, and null is written as NaN.
  */
 export function writeDegrees(into: ByteWriter, values: readonly (number | null)[]): void {
   const others: [row: number, degrees: number][] = [];

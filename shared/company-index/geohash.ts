@@ -3,14 +3,9 @@
  * search index) are sorted by geohash. A binary search therefore finds the rows of a range.
  */
 import ngeohash from "ngeohash";
-import { type Box, meetsBox, withinBox } from "#shared/company-index/criteria.ts";
+import { type AreaRange, type Box, meetsBox, withinBox } from "#shared/company-index/criteria.ts";
 
 export const GEOHASH_BITS = 52;
-
-export interface GeohashRange {
-  readonly from: number;
-  readonly to: number;
-}
 
 /**
  * A cell on the map: all points whose geohashes have the same first `bits` bits. `geohash` is these bits as a number, and `box` contains
@@ -19,10 +14,13 @@ export interface GeohashRange {
 interface Cell {
   readonly geohash: number;
   readonly bits: number;
-  readonly box: Box;
+  readonly box: CellBox;
 }
 
 const EARTH: Cell = { geohash: 0, bits: 0, box: [-180, -90, 180, 90] };
+
+/** The edges of a cell. It never crosses the 180th meridian. */
+export type CellBox = readonly [west: number, south: number, east: number, north: number];
 
 /**
  * Maximum number of cells on the edge of a bounding box. More cells fit the box better, but lead to more ranges. With 192, the covered
@@ -34,18 +32,44 @@ const EDGE_CELLS = 192;
  * Returns sorted ranges that cover the whole box and little area outside it. The edges belong to the box, and the box may cross the 180th
  * meridian.
  */
-export function geohashRanges(box: Box): GeohashRange[] {
+export function geohashRanges(box: Box): AreaRange[] {
+  const ranges = rangesOfArea({}, EDGE_CELLS, (cell, known) => {
+    if (withinBox({ box: cell }, box)) return "inside";
+    return meetsBox({ box: cell }, box) ? known : "outside";
+  });
+  return joined(ranges.map(({ from, to }) => ({ from, to, isInside: false })));
+}
+
+/**
+ * Tells where a cell lies. Returns an object if the edge of the area may cross the cell. The test of the halves of the cell gets this
+ * object.
+ */
+export type CellTest<Known extends object> = (cell: CellBox, known: Known) => "inside" | "outside" | Known;
+
+/** Returns sorted ranges that cover an area, with at most `edgeCells` cells on its edge. */
+export function rangesOfArea<Known extends object>(
+  start: Known,
+  edgeCells: number,
+  test: CellTest<Known>,
+): AreaRange[] {
   const inside: Cell[] = [];
-  let edge = [EARTH];
-  while (edge.length > 0 && edge.length * 2 <= EDGE_CELLS && (edge[0]?.bits ?? 0) < GEOHASH_BITS) {
-    const next: Cell[] = [];
-    for (const cell of edge.flatMap(halves)) {
-      if (withinBox(cell, box)) inside.push(cell);
-      else if (meetsBox(cell, box)) next.push(cell);
+  let edge = [{ cell: EARTH, known: start }];
+  while (edge.length > 0 && edge.length * 2 <= edgeCells && (edge[0]?.cell.bits ?? 0) < GEOHASH_BITS) {
+    const next: { cell: Cell; known: Known }[] = [];
+    for (const { cell, known } of edge) {
+      for (const half of halves(cell)) {
+        const found = test(half.box, known);
+        if (found === "inside") inside.push(half);
+        else if (found !== "outside") next.push({ cell: half, known: found });
+      }
     }
     edge = next;
   }
-  return joined([...inside, ...edge].map(rangeOf).sort((a, b) => a.from - b.from));
+  const ranges = [
+    ...inside.map((cell) => ({ ...rangeOf(cell), isInside: true })),
+    ...edge.map(({ cell }) => ({ ...rangeOf(cell), isInside: false })),
+  ];
+  return joined(ranges.sort((a, b) => a.from - b.from));
 }
 
 function halves({ geohash, bits, box: [west, south, east, north] }: Cell): [Cell, Cell] {
@@ -67,17 +91,17 @@ function halves({ geohash, bits, box: [west, south, east, north] }: Cell): [Cell
   ];
 }
 
-function rangeOf({ geohash, bits }: Cell): GeohashRange {
+function rangeOf({ geohash, bits }: Cell): Pick<AreaRange, "from" | "to"> {
   const geohashes = 2 ** (GEOHASH_BITS - bits);
   return { from: geohash * geohashes, to: (geohash + 1) * geohashes };
 }
 
-function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
-  const long: GeohashRange[] = [];
-  for (const { from, to } of ranges) {
+function joined(ranges: readonly AreaRange[]): AreaRange[] {
+  const long: AreaRange[] = [];
+  for (const range of ranges) {
     const last = long.at(-1);
-    if (last?.to === from) long[long.length - 1] = { from: last.from, to };
-    else long.push({ from, to });
+    if (last?.to === range.from && last.isInside === range.isInside) long[long.length - 1] = { ...last, to: range.to };
+    else long.push(range);
   }
   return long;
 }

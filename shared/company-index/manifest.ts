@@ -3,6 +3,7 @@
  * (a common structure of databases). Each flush, import and rebuild adds a run. The head row of the index contains the ids of the runs.
  * Each run has a run manifest, which is written once and lists the run's segments (pieces of up to 4 096 rows).
  */
+import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
 
 import { Zone } from "#shared/company-index/criteria.ts";
@@ -39,14 +40,14 @@ export const SegmentEntry = z.object({
   id: z.string(),
   rows: z.int(),
   parts: z.object({ main: Parts, geo: Parts, text: Parts }),
-  /** Compressed bytes of the segment. */
+  /** Bytes of the segment in compressed form. */
   bytes: z.int(),
   zone: Zone,
 });
 export type SegmentEntry = z.infer<typeof SegmentEntry>;
 
 export const RunContent = z.object({
-  /** Number of rows in all segments of the run. Rows that newer runs replace are included. */
+  /** Number of rows in all segments of the run. It includes rows that newer runs replace. */
   rows: z.int(),
   overrides: Parts,
   looseNotes: Parts,
@@ -102,15 +103,33 @@ export const Head = z.object({
   /** Increases with each change of the list of runs, for optimistic locking. 0 means that the company has no index yet. */
   version: z._default(z.int(), 0),
   manifest: z._default(z.array(z.string()), []),
-  /** Number of changes of statuses, tags and users so far. A reader compares it with the version of the names that it has cached. */
+  /**
+   * Number of changes of statuses, tags and users so far. By this number, a reader knows whether the names that it has cached are current.
+   */
   dictionaryVersion: z._default(z.int(), 0),
   /**
-   * The time at which the compaction lock expires, in milliseconds since 1970. The lock prevents merges of runs during a rebuild. The
-   * attribute has an older name, because a new name would need a migration of stored data.
+   * The time at which the compaction lock expires, in milliseconds since 1970. The lock prevents merges of runs during a rebuild. Stored
+   * data contains this old name of the attribute, so do not rename it.
    */
   mergesRestUntil: z._default(z.int(), 0),
   /** The id of the rebuild that holds the compaction lock. */
   rebuildId: z._default(z.nullable(z.string()), null),
+  /** The version up to which the change log contains every change. A release without a change log raises only `version`. */
+  loggedVersion: z._default(z.int(), 0),
+  /** The version from which the change log contains every change. */
+  logBegins: z._default(z.int(), 0),
+  /** The version of the newest chunk of the change log. 0 if there is none. */
+  lastChunk: z._default(z.int(), 0),
+  /**
+   * Identifies the change log. It changes when the company's rows are restored from a backup, because no chunk contains the changes of a
+   * restore.
+   */
+  logId: z._default(z.string(), ""),
+  /**
+   * Number of changes of territories so far. A reader compares it with the version of the polygons that it has cached. At first, only
+   * changes of polygons were counted, so the attribute is named after them.
+   */
+  polygonsVersion: z._default(z.int(), 0),
 });
 export type Head = z.infer<typeof Head>;
 
@@ -134,32 +153,51 @@ export const namesChangeInHead = (companyId: number): Write => ({
   change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
 });
 
+/**
+ * Returns the write that increments the version of territories in the head row. Every transaction that changes territories includes this
+ * write once, so that readers notice that their cached territories are outdated.
+ */
+export const territoriesChangeInHead = (companyId: number): Write => ({
+  update: keys.indexHead(companyId),
+  change: { set: { type: HEAD_TYPE }, add: { polygonsVersion: 1 } },
+});
+
+/** Returns the write that begins a new change log for the company. Clients that keep a copy then read all data again. */
+export const restartOfLog = (companyId: number): Write => ({
+  update: keys.indexHead(companyId),
+  change: { set: { type: HEAD_TYPE, logId: randomBytes(6).toString("base64url") } },
+});
+
 /** Returns the condition of an optimistic lock. It fails if another process has changed the list of runs since `head` was read. */
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 
 /**
- * Makes the write `move`, which updates the head row. A caller may make other writes in the same transaction. `move` must be the first
- * write, because `moveHead` expects its failed condition at index 0.
+ * Makes the writes `moves`: the update of the head row and the rows of the change log. A caller may add other writes to the same
+ * transaction. `moves` must come first, because `moveHead` expects the failed condition of the head row at index 0.
  */
-export type Commit = (move: Write) => Promise<unknown>;
+export type Commit = (moves: readonly Write[]) => Promise<unknown>;
+
+type MovedHead = Pick<Head, "version" | "manifest"> & Partial<Pick<Head, "loggedVersion" | "logBegins" | "lastChunk">>;
 
 /**
- * Stores the list of runs in the head row, if the row has not changed since `from` was read. Returns undefined on success, and otherwise
- * the current head row. If a reply was lost, the list may have been stored although a head row is returned. The caller must therefore
- * check the returned row. Other attributes of the row are not set, because other processes change them at the same time.
+ * Stores the list of runs in the head row, if the row has not changed since `from` was read. Returns undefined on success. Otherwise
+ * returns the current head row, which the caller must check: if the reply was lost, the list may be stored nevertheless. Other attributes
+ * of the row are not set, because other processes change them at the same time.
  */
 export async function moveHead(
   table: Table,
   companyId: number,
   from: Head,
-  { version, manifest }: Pick<Head, "version" | "manifest">,
-  commit?: Commit,
+  { manifest, loggedVersion, logBegins, lastChunk, version }: MovedHead,
+  { chunk = [], commit }: { readonly chunk?: readonly Write[]; readonly commit?: Commit | undefined } = {},
 ): Promise<Head | undefined> {
-  const set = { type: HEAD_TYPE, format: INDEX_FORMAT, version, manifest };
+  const set = { type: HEAD_TYPE, format: INDEX_FORMAT, version, manifest, loggedVersion, logBegins, lastChunk };
   const move = { update: keys.indexHead(companyId), change: { set }, when: isUnmoved(from) };
   try {
-    await (commit === undefined ? table.write(move) : commit(move));
+    if (commit !== undefined) await commit([move, ...chunk]);
+    else if (chunk.length > 0) await table.transact([move, ...chunk]);
+    else await table.write(move);
     return undefined;
   } catch (error) {
     const failed = error instanceof ConditionFailed ? error.failed.find(({ index }) => index === 0) : undefined;
@@ -193,7 +231,7 @@ function runManifestIn(item: Item): RunManifest {
 }
 
 /**
- * Reads all run manifests of the company: those of current runs, of recently replaced runs, and of runs that were never added to the
+ * Reads all run manifests of the company. They belong to current runs, to recently replaced runs, and to runs that were never added to the
  * index.
  */
 export async function readRunManifests(
@@ -215,8 +253,8 @@ export interface AtHand {
 }
 
 /**
- * Reads the runs that the caller does not have yet. Throws IndexUnreadable if a run manifest is missing, is damaged, or has an unknown
- * format.
+ * Reads the manifests of the runs that the caller does not have yet. Throws IndexUnreadable if a run manifest is missing, is damaged, or
+ * has an unknown format.
  */
 export async function readManifest(
   table: Reads,

@@ -1,7 +1,7 @@
 /**
- * Stores the binary data of a company's search index. The index consists of runs (sorted batches of rows), and each run of segments (up
- * to 4 096 rows). A piece is one sequence of bytes that never changes, for example some columns of a segment. It is divided into parts
- * that fit into table items.
+ * Stores the binary data of a company's search index. The index consists of runs (sorted batches of rows), and each run consists of
+ * segments (up to 4 096 rows). A piece is a sequence of bytes that never changes, for example some columns of a segment. A piece is divided
+ * into parts that fit into table items.
  */
 
 import { randomBytes } from "node:crypto";
@@ -20,7 +20,7 @@ import type { Table } from "#shared/db/table.ts";
 /** Maximum bytes of a part, because DynamoDB limits an item to 400 KB. */
 const PART_BYTES = 380_000;
 
-/** Returns an id of 72 random bits. No piece therefore overwrites another one. */
+/** Returns an id of 72 random bits, so that no piece overwrites another piece. */
 export const newPieceId = (): string => randomBytes(9).toString("base64url");
 
 /** A piece of a segment or of a run. `parts` is the number of table items that store it. */
@@ -97,8 +97,8 @@ export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
   Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
 
 /**
- * The data of a run outside its segments. `overrides` tell which rows of older runs are outdated. `looseNotes` are notes whose prospects
- * are in other runs.
+ * The data of a run that is not in its segments. `overrides` say which rows of older runs are outdated. `looseNotes` are notes whose
+ * prospects are in other runs.
  */
 export interface RunOverrides {
   readonly overrides: Overrides;
@@ -124,7 +124,8 @@ export const inlineOverridesOf = ({ id, fewOverrides }: Run): Overrides =>
   fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
 
 /**
- * Returns a function for each segment that decodes it. Each call decodes the segment again, so that only compressed bytes stay in memory.
+ * Returns one function for each segment, which decodes the segment. Each call decodes the segment again, so that only compressed bytes
+ * remain in memory.
  */
 export async function readSegments(
   table: Reads,

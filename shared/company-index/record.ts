@@ -6,6 +6,11 @@ export interface IndexRow {
   readonly version: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
+  /**
+   * The time of the last write of the prospect's own row, in milliseconds since 1970. Undefined if release 0.1.0 has written the entry or
+   * the segment of the row.
+   */
+  readonly updatedAt?: number | undefined;
   readonly statusId: number | null;
   readonly assignedToUserId: number | null;
   readonly tagIds: readonly number[];
@@ -52,11 +57,11 @@ export interface SomeRecords {
   readonly notes: readonly NoteText[];
 }
 
-/** The reads of prospects and notes from the table. All of them are strongly consistent. */
+/** Reads prospects and notes from the table. All reads are strongly consistent. */
 export interface Records {
   /**
-   * Yields every prospect that has a row when the read begins, including deleted prospects. Each result contains some prospects with all
-   * their notes.
+   * Yields every prospect that has a row when the read begins, including deleted prospects. Each yielded value contains some prospects with
+   * all their notes.
    */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
   /** Reads the given records. A record without a row is left out. */

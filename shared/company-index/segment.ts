@@ -37,10 +37,16 @@ export interface MainColumns {
   readonly tagIds: Coded<readonly number[]>;
 }
 
-/** Degrees of each row. A row without a coordinate has NaN. */
+/** The columns that few filters need. */
 export interface GeoColumns {
+  /** Degrees of each row. A row without a coordinate has NaN. */
   readonly lat: Float64Array;
   readonly lng: Float64Array;
+  /**
+   * Milliseconds from the creation to the last change of each row. NaN if they are unknown. Undefined if those of all rows are unknown,
+   * because release 0.1.0 has written them. It stores no times of changes.
+   */
+  readonly updatedAfter?: Float64Array | undefined;
 }
 
 /**
@@ -134,15 +140,34 @@ function encodeGeo(rows: readonly IndexRow[]): Uint8Array {
   into.integer(rows.length);
   writeDegrees(into, column(rows, "lat"));
   writeDegrees(into, column(rows, "lng"));
+  // This column is the last one, because release 0.1.0 does not read it and ignores the bytes at the end.
+  if (rows.some(({ updatedAt }) => updatedAt !== undefined)) writeUpdatedAfter(into, rows);
   return into.finish();
 }
+
+function writeUpdatedAfter(into: ByteWriter, rows: readonly IndexRow[]): void {
+  for (const { createdAt, updatedAt } of rows) into.signed(updatedAt === undefined ? UNKNOWN : updatedAt - createdAt);
+}
+
+/** The stored value if the time of the change is unknown. No prospect changes 70 000 years before its creation. */
+const UNKNOWN = -(2 ** 51);
 
 export const decodeGeo = (label: string, compressed: Uint8Array): GeoColumns =>
   decompress(label, compressed, (bytes) => {
     const from = new ByteReader(bytes);
     const count = from.integer();
-    return { lat: readDegrees(from, count), lng: readDegrees(from, count) };
+    const [lat, lng] = [readDegrees(from, count), readDegrees(from, count)];
+    return { lat, lng, updatedAfter: from.done ? undefined : readUpdatedAfter(from, count) };
   });
+
+function readUpdatedAfter(from: ByteReader, count: number): Float64Array {
+  const values = new Float64Array(count);
+  for (let row = 0; row < count; row++) {
+    const value = from.signed();
+    values[row] = value === UNKNOWN ? Number.NaN : value;
+  }
+  return values;
+}
 
 function encodeText(entries: readonly RowWithNotes[]): Uint8Array {
   const into = new ByteWriter();
@@ -187,8 +212,8 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
   });
 
 /**
- * Writes the lengths of all texts and then the texts. A line break follows each text. A search word contains no line break, so no match
- * extends over two texts.
+ * Writes the lengths of all texts, and then the texts. A line break follows each text. A search word contains no line break, so no match
+ * can extend over two texts.
  */
 export function writeTexts(into: ByteWriter, texts: readonly string[]): void {
   const encoded = texts.map((text) => Buffer.from(`${text}\n`));
@@ -223,6 +248,7 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
         id,
         version: main.versions[row] ?? 0,
         createdAt: main.createdAt[row] ?? 0,
+        updatedAt: knownTime((main.createdAt[row] ?? 0) + (geo.updatedAfter?.[row] ?? Number.NaN)),
         statusId: main.statusId.values[main.statusId.codes[row] ?? 0] ?? null,
         assignedToUserId: main.assignedToUserId.values[main.assignedToUserId.codes[row] ?? 0] ?? null,
         tagIds: main.tagIds.values[main.tagIds.codes[row] ?? 0] ?? [],
@@ -239,6 +265,8 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
 
 const textOf = ({ bytes, starts }: TextColumns, entry: number): string =>
   bytes.toString("utf8", starts[entry], (starts[entry + 1] ?? 1) - 1);
+
+const knownTime = (time: number): number | undefined => (Number.isNaN(time) ? undefined : time);
 
 const degreesOrNull = (degrees: number | undefined): number | null =>
   degrees === undefined || Number.isNaN(degrees) ? null : degrees;

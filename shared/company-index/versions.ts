@@ -96,8 +96,8 @@ export interface Versions {
 }
 
 /**
- * The version overrides of a run: the ids and versions of all its records. Readers ignore lower versions of these records in older runs.
- * The oldest run needs no overrides.
+ * The version overrides of a run: the ids and versions of all records in the run. Readers ignore lower versions of these records in older
+ * runs. The oldest run needs no overrides.
  */
 export interface Overrides {
   readonly prospects: Versions;
@@ -171,7 +171,7 @@ export interface LooseNote extends NoteText {
   readonly age: number;
 }
 
-/** The newest flushed version of each record, and all notes that are not in the same run as their prospects. */
+/** The newest flushed version of each record. Also all notes that are in other runs than their prospects. */
 export interface FlushedVersions {
   readonly prospectVersions: NewestVersions;
   readonly noteVersions: NewestVersions;

@@ -1,6 +1,6 @@
 /**
- * Keys of the rows that belong to prospects: notes, past status changes, appointments, and locators (rows that find notes and
- * appointments by id or by time). Notes, status changes and appointments are in the partition of their prospect. Their sort keys do not
+ * Keys of the rows that belong to prospects: notes, past status changes, appointments, and locators. A locator is a row that finds a note
+ * or appointment by id or by time. Notes, status changes and appointments are in the partition of their prospect. Their sort keys do not
  * begin with the prefix of prospects, so that reads of prospects skip them.
  */
 import { blockOf, type Key, padded, prospectBlock } from "#shared/db/keys.ts";
@@ -15,7 +15,7 @@ export const prospectsAndNotes = (companyId: number, blockNumber: number) => ({
   from: "N#",
   upTo: "P#~",
 });
-/** The prospects of one block of 128 ids with the counts of their notes. */
+/** The prospects of one block of 128 ids, and the rows with the numbers of their notes. */
 export const prospectsAndCounts = (companyId: number, blockNumber: number) => ({
   pk: prospectBlock(companyId, blockNumber).pk,
   from: "NC#",
@@ -33,7 +33,7 @@ export const notes = (companyId: number, first: number, last = first) => ({
   // `$` sorts directly after `#`, so the range includes all notes of the last prospect.
   upTo: `N#${padded(last)}$`,
 });
-/** The number of notes of the prospect. Notes that an import created together with the prospect are not counted. */
+/** The row with the number of the prospect's notes. It does not count the notes that an import has created together with the prospect. */
 export const noteCount = (companyId: number, prospectId: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `NC#${padded(prospectId)}`,
@@ -56,8 +56,8 @@ export const history = (companyId: number, prospectId: number, version: number):
   sk: `D#${padded(prospectId)}#H#${padded(version)}`,
 });
 /**
- * A deleted appointment. Its row is moved to this key, which no read of the prospect includes. The event `appointment.cancelled` is made
- * from the stream record of this row.
+ * A deleted appointment. The deletion moves the row to this key, which no read of the prospect includes. The stream record of the new row
+ * becomes the event `appointment.cancelled`.
  */
 export const deletedAppointment = (companyId: number, prospectId: number, id: number): Key => ({
   pk: partitionOf(companyId, prospectId),
@@ -87,15 +87,15 @@ export const calendarEntry = (companyId: number, startAt: string, id: number): K
   sk: `${startAt}#${padded(id)}`,
 });
 /**
- * The agenda of a prospect (the times of its appointments), in a partition of the user to whom the prospect is assigned. No appointment
- * starts after `until`.
+ * The agenda of a prospect (the times of its appointments). It is in a partition of the user to whom the prospect is assigned. All
+ * appointments of the agenda start at `until` or earlier.
  */
 export const agenda = (companyId: number, assignee: number | null, until: string, prospectId: number): Key => ({
   pk: agendaPartition(companyId, assignee),
   sk: `${until}#${padded(prospectId)}`,
 });
-/** The agendas of a user's prospects that may have appointments at the time `from` or later. */
-export const agendas = (companyId: number, userId: number, from: string) => ({
+/** The agendas of a user's prospects (or of nobody's) that may have appointments at the time `from` or later. */
+export const agendas = (companyId: number, userId: number | null, from: string) => ({
   pk: agendaPartition(companyId, userId),
   from,
   upTo: "~",

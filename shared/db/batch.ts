@@ -25,7 +25,7 @@ const INSERT_STATEMENTS = 25;
 
 export interface HowToGet {
   readonly consistency?: Consistency;
-  /** The fields that are returned of each item. DynamoDB charges for the whole item nevertheless. */
+  /** The fields to return of each item. DynamoDB charges for the whole item nevertheless. */
   readonly fields?: readonly string[];
 }
 
@@ -78,7 +78,7 @@ export const batchRemove = (target: BatchTarget, keys: readonly Key[]): Promise<
     keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } })),
   );
 
-/** Error codes of a single statement that a retry can solve. */
+/** Codes of the errors of a single statement for which a retry can help. */
 const temporary: ReadonlySet<string> = new Set([
   "ProvisionedThroughputExceeded",
   "RequestLimitExceeded",
@@ -88,9 +88,9 @@ const temporary: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Writes each item whose key is not in use, and returns the items whose key already exists. After a lost reply, these may include items
- * that this call has written. The keys must be different. It uses PartiQL, because `BatchWriteItem` accepts no conditions and a
- * transaction costs twice as much.
+ * Writes each item whose key is not in use, and returns the items whose key already exists. If a reply was lost, the result may also
+ * contain items that this call itself has written. No two items may have the same key. It uses PartiQL, because `BatchWriteItem` accepts no
+ * conditions and a transaction costs twice as much.
  */
 export async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,
@@ -139,7 +139,7 @@ function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly
   );
 }
 
-/** Returns the unprocessed entries. If DynamoDB can process no entry, it rejects the whole batch. All entries are then unprocessed. */
+/** Sends the entries and returns the unprocessed ones. If DynamoDB throttles the whole batch, all entries are unprocessed. */
 async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<readonly T[]>): Promise<readonly T[]> {
   try {
     return await send();
@@ -151,27 +151,27 @@ async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<rea
 
 const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
 
-/** Maximum number of concurrent batches. Further ones would only wait for a connection. */
+/** Maximum number of concurrent batches. More batches would only wait for a connection. */
 const SLOTS = 12;
-/** Maximum milliseconds of the wait after an answer without progress. */
+/** Maximum wait in milliseconds before the next attempt, after an answer that processed no entry. */
 const PAUSE_MS = 2_000;
-/** Maximum milliseconds without progress before the call fails, for a caller without a deadline. */
+/** A caller without a deadline gets an error if no entry was processed for this many milliseconds. */
 const PATIENCE_MS = 5_000;
-/** For a caller with a deadline, the call fails this many milliseconds before the deadline, so that the caller can still answer. */
+/** A caller with a deadline gets an error this many milliseconds before the deadline, so that it can still answer its client. */
 const RESERVE_MS = 2_000;
 
 export type SendChunk<T> = (chunk: readonly T[]) => Promise<readonly T[]>;
 
 /**
- * Adapts the number of concurrent batches to the rate that DynamoDB accepts: it grows slowly, and halves when DynamoDB throttles. The
- * number is kept between calls.
+ * Adapts the number of concurrent batches to the rate that DynamoDB accepts. The number grows slowly, and is halved when DynamoDB
+ * throttles. It is kept for later calls.
  */
 export class Pace {
   #slots = SLOTS;
 
   /**
-   * Sends until every entry is processed. Throws TableBusy near the deadline or after too long without progress. When it returns or
-   * throws, no batch is running.
+   * Sends until every entry is processed. Throws TableBusy shortly before the deadline, or if no entry was processed for too long. No batch
+   * is still running when it returns or throws.
    */
   async send<T>(entries: readonly T[], size: number, sendChunk: SendChunk<T>): Promise<void> {
     const progress = { atMs: Date.now() };

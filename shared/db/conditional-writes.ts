@@ -8,14 +8,14 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
 /**
- * Maximum number of attempts. It is enough for about fifty concurrent writers of one record. The deadline of the request usually comes
- * first.
+ * Maximum number of attempts. It is enough for about fifty concurrent writers of one record. Usually the request's deadline ends the
+ * attempts earlier.
  */
 const TRIES = 60;
 
 /**
- * Repeats `work` after a failed condition (optimistic concurrency). `work` must read the record at each call, and write only if the
- * record has not changed since. If `isConflict` returns false for a failed condition, the error is thrown immediately.
+ * Repeats `work` after a failed condition (optimistic concurrency). `work` must read the record at each call, and write only if the record
+ * has not changed since this read. If `isConflict` returns false, the error is thrown without a repetition.
  */
 export async function optimistic<T>(
   work: () => Promise<T>,
@@ -35,8 +35,8 @@ export async function optimistic<T>(
 type Update = Extract<Write, { update: unknown }>;
 
 /**
- * Makes each update whose condition holds, and returns the others. Several updates are sent as one transaction. It is a single call, but
- * costs one and a half times the write units of separate updates. A single update is sent without a transaction.
+ * Makes each update whose condition holds. Returns the updates whose conditions have failed. Several updates are sent as one transaction,
+ * which is a single call but costs one and a half times the write units. A single update is sent without a transaction.
  */
 export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
   const refused: T[] = [];

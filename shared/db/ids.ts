@@ -8,20 +8,20 @@ import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface Ids {
-  /** Returns an id for any record except prospects and addresses. */
+  /** Returns an id for a record that is neither a prospect nor an address. */
   next(): Promise<number>;
   /** Returns an id for a prospect. All ids of its block of 128 are for prospects of this company. */
   nextProspect(companyId: number): Promise<number>;
   /** Returns an id for an address. All ids of its block of 128 are for addresses of this company. */
   nextAddress(companyId: number): Promise<number>;
-  /** Returns `count` ids in ascending order, from newly reserved blocks. */
+  /** Reserves new blocks and returns `count` of their ids in ascending order. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
   /**
-   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. The import's id is stored with the id range.
-   * Readers skip the range until the import is completed, which removes the import's id.
+   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. The row of the id range contains the import's id.
+   * Readers skip the range until the completed import removes its id from the row.
    */
   takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
-  /** Reserves whole blocks for any record except prospects and addresses. Returns the first of `count` consecutive ids. */
+  /** Reserves whole blocks for records that are neither prospects nor addresses. Returns the first of `count` consecutive ids. */
   take(count: number): Promise<number>;
 }
 
@@ -33,16 +33,16 @@ interface Lease {
 const Counter = z.object({ nextBlock: z.int() });
 
 /**
- * The kinds of records whose ids come from blocks that only one company uses. Each block is one partition. The company has a row for each
- * range of its blocks, so that a reader can find all partitions with such records.
+ * The kinds of records that have separate blocks of ids for each company. Each block is one partition. The company has a row for each range
+ * of its blocks. A reader therefore finds all partitions with records of this kind.
  */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
 export type Kind = keyof typeof rangeKeys;
 
 export function leaseIds(table: Table): Ids {
   /**
-   * Reserves blocks and returns the number of the first one. The counter only grows. A lost reply therefore leaves a gap but never
-   * repeats an id.
+   * Reserves blocks and returns the number of the first one. The counter only grows. If a reply is lost, its blocks stay unused, but no id
+   * is used twice.
    */
   async function leaseBlocks(blocks: number): Promise<number> {
     const counter = await table.write({ update: keys.idCounter(), change: { add: { nextBlock: blocks } } });
@@ -54,7 +54,9 @@ export function leaseIds(table: Table): Ids {
     return { next: first * IDS_PER_PARTITION, end: (first + 1) * IDS_PER_PARTITION };
   }
 
-  /** Reserves blocks for a company. The id range is stored before any of its ids is used, so that the stored ranges cover every record. */
+  /**
+   * Reserves blocks for a company. The row of the id range is written before any of its ids is used, so that the rows cover every record.
+   */
   async function leaseForCompany(kind: Kind, companyId: number, blocks: number, importId?: string): Promise<Lease> {
     const first = await leaseBlocks(blocks);
     const range = { from: first, to: first + blocks - 1, ...(importId !== undefined && { importId }) };
@@ -89,7 +91,7 @@ interface Pool {
   take(): Promise<number>;
 }
 
-/** Returns the ids of one block after the other. Concurrent callers share a block. */
+/** Makes a pool that returns the ids of one block after the other. Concurrent callers share a block. */
 function pool(renew: () => Promise<Lease>): Pool {
   let current: Promise<Lease> | undefined;
 

@@ -1,6 +1,6 @@
 /**
- * The keys of the table: one function for each question that the table answers. Import this file as a namespace (`import * as keys`), so
- * that a bundle contains only the keys that it uses.
+ * The keys of the table, with one function for each question that the table answers. Import this file as a namespace (`import * as keys`),
+ * so that a bundle contains only the keys that it uses.
  */
 
 export interface Key {
@@ -8,7 +8,10 @@ export interface Key {
   readonly sk: string;
 }
 
-/** Number of ids in a block. All records of a block share a partition, which is small enough not to get too many requests. */
+/**
+ * Number of ids in a block. All records of a block share a partition. The block is small, so that its partition does not get too many
+ * requests.
+ */
 export const IDS_PER_PARTITION = 128;
 
 /** Number of partitions for the deliveries of one webhook. They divide the load of a busy webhook. */
@@ -17,7 +20,7 @@ export const DELIVERY_SHARDS = 8;
 /** Number of partitions of the due index (waiting deliveries by due time). They divide the load of its writes. */
 export const DUE_SHARDS = 8;
 
-/** Pads the id with zeros, so that texts sort like the numbers. 2^53 has 16 digits. */
+/** Pads the id with zeros, so that the order of the texts is the order of the numbers. 2^53 has 16 digits. */
 export const padded = (id: number): string => String(id).padStart(16, "0");
 
 export const blockOf = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
@@ -34,34 +37,36 @@ const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 export const idCounter = (): Key => ({ pk: "IDS", sk: "IDS" });
 
 /**
- * The record that a company was erased. It is kept after the company, so that a restored older table can be erased again. It is not a row
- * of the company.
+ * Says that a company was erased. The row outlives the company, so that the company can be erased again after an older backup of the table
+ * was restored. It does not count as a row of the company.
  */
 export const erasure = (companyId: number): Key => ({ pk: "ERASURES", sk: `E#${padded(companyId)}` });
 export const erasures = (): { pk: string } => ({ pk: "ERASURES" });
 
 /** The row of a token subject, with its company and user. */
 export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" });
+/** A session of the console. `digest` is the SHA-256 hash of the session's id, so that the table does not contain the id itself. */
+export const session = (digest: string): Key => ({ pk: `SE#${digest}`, sk: "SESSION" });
 /**
- * The row of an e-mail address (in lower case) with the user who owns it in the whole service. An invited user owns it only if no user of
- * another company does.
+ * The row of an e-mail address (in lower case). It names the user who owns the address in the whole service. An invited user becomes the
+ * owner only if no user of another company has the address.
  */
 export const email = (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" });
 /**
- * The row of an e-mail address with the user of this company who has it. An invited user has this row even if a user of another company
- * owns the address.
+ * The row of an e-mail address within a company. It names the user of this company who has the address. An invited user has this row even
+ * if a user of another company owns the address.
  */
 export const companyEmail = (companyId: number, email: string): Key => ({
   pk: `E#${email}`,
   sk: `COMPANY#${companyId}`,
 });
-/** The company's usage of a daily quota. The day is `YYYY-MM-DD`, UTC. */
+/** Counts what the company has used of a daily quota. The day is `YYYY-MM-DD`, UTC. */
 export const quota = (companyId: number, name: "INVITATIONS", day: string): Key => ({
   pk: `C#${companyId}#Q`,
   sk: `${name}#${day}`,
 });
 
-/** The company's settings, users, statuses and tags, which one Query reads. */
+/** The company's settings, users, statuses and tags. One Query reads all of them. */
 export const reference = (companyId: number): { pk: string } => ({ pk: referencePartition(companyId) });
 export const company = (companyId: number): Key => ({ pk: referencePartition(companyId), sk: "COMPANY" });
 export const user = (companyId: number, id: number): Key => ({
@@ -77,7 +82,7 @@ export const tag = (companyId: number, id: number): Key => ({
   sk: `TAG#${padded(id)}`,
 });
 /**
- * Reserves the value of a status or tag: the text that users see, here in case-folded form. A company therefore has no two statuses or
+ * Reserves the value of a status or tag (the text that users see) in case-folded form. A company can therefore not have two statuses or two
  * tags with the same value.
  */
 export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: string): Key => ({
@@ -104,7 +109,7 @@ export const prospectsOfBlock = (companyId: number, blockNumber: number) => ({
   pk: prospectPartition(companyId, blockNumber),
   begins: "P#",
 });
-/** The progress of `npm run migrate` with the company's prospects. */
+/** The progress of `npm run migrate`, which rewrites the company's prospects in the newest form. */
 export const reshaping = (companyId: number): Key => ({ pk: `C#${companyId}#V`, sk: "PROSPECTS" });
 export const prospectSpan = (companyId: number, first: number, last: number) => ({
   pk: prospectPartition(companyId, blockOf(first)),
@@ -115,6 +120,26 @@ export const prospectSpan = (companyId: number, first: number, last: number) => 
 export const idempotency = (companyId: number, userId: number, digest: string): Key => ({
   pk: `C#${companyId}#IK#${userId}`,
   sk: `I#${digest}`,
+});
+
+/** The receipt of one part of a request that makes several transactions. `digest` identifies the request in all its executions. */
+export const requestPart = (companyId: number, userId: number, digest: string, part: number): Key => ({
+  pk: `C#${companyId}#IK#${userId}`,
+  sk: `P#${digest}#${String(part).padStart(4, "0")}`,
+});
+
+/** The receipt of an operation that a device of the user has sent. It shows that the operation was applied. */
+export const receipt = (companyId: number, userId: number, opId: string): Key => ({
+  pk: `C#${companyId}#OP#${userId}`,
+  sk: `O#${opId}`,
+});
+/**
+ * Finds the prospect that the user created with this id of the client. The row never expires, so that the client's id cannot create a
+ * second prospect.
+ */
+export const clientRecord = (companyId: number, userId: number, clientRecordId: string): Key => ({
+  pk: `C#${companyId}#CR#${userId}`,
+  sk: `R#${clientRecordId}`,
 });
 
 /** The id ranges that the company has reserved for its addresses. They cover all partitions of its addresses. */
@@ -137,11 +162,24 @@ export const importsBefore = (id: number | undefined) => ({
   upTo: `M#${id === undefined ? "~" : padded(id - 1)}`,
 });
 const exportRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#E#${id}`, sk: "EXPORT" });
-/** Returns the import or export to which a row belongs. Returns undefined for any other row. */
-export const jobAt = ({ pk }: Key): { kind: "import" | "export"; companyId: number; id: number } | undefined => {
-  const [, companyId, letter, id] = /^C#(\d+)#([ME])#(\d+)$/.exec(pk) ?? [];
-  if (letter === undefined) return undefined;
-  return { kind: letter === "M" ? "import" : "export", companyId: Number(companyId), id: Number(id) };
+/** A job that changes many records, such as a bulk change or its undo. */
+export const bulkJob = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#J#${id}`, sk: "JOB" });
+export const bulkJobs = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#JL` });
+export const bulkJobEntry = (companyId: number, createdAt: string, id: number): Key => ({
+  pk: `C#${companyId}#JL`,
+  sk: `J#${createdAt}#${padded(id)}`,
+});
+/** The queue of the company's bulk jobs: the id of the running job, and the ids of the waiting and paused jobs. */
+export const bulkQueue = (companyId: number): Key => ({ pk: `C#${companyId}#JQ`, sk: "QUEUE" });
+
+const jobKinds: Readonly<Record<string, "import" | "export" | "bulk">> = { M: "import", E: "export", J: "bulk" };
+/** Returns the import, export or bulk job to which a row belongs. Returns undefined for any other row. */
+export const jobAt = ({
+  pk,
+}: Key): { kind: "import" | "export" | "bulk"; companyId: number; id: number } | undefined => {
+  const [, companyId, letter = "", id] = /^C#(\d+)#([MEJ])#(\d+)$/.exec(pk) ?? [];
+  const kind = jobKinds[letter];
+  return kind === undefined ? undefined : { kind, companyId: Number(companyId), id: Number(id) };
 };
 /** The company's imports that are neither completed nor deleted. */
 export const openImports = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#MO` });
@@ -166,9 +204,14 @@ export const territory = (companyId: number, createdAt: string, id: number): Key
   pk: territoryPartition(companyId),
   sk: `T#${createdAt}#${padded(id)}`,
 });
-/** The number of the company's territories and the total size of their polygons. Writes check both limits with conditions on this row. */
+/**
+ * The row with the number of the company's territories and the total size of their polygons. Conditions on this row enforce both limits.
+ */
 export const territoryCount = (companyId: number): Key => ({ pk: territoryPartition(companyId), sk: "COUNT" });
-/** The locator of a territory: the row that finds it by its id. It contains the creation time, which is part of the territory's key. */
+/**
+ * The locator of a territory: the row that finds the territory by its id. It contains the creation time, which is a part of the territory's
+ * key.
+ */
 export const territoryLocator = (companyId: number, id: number): Key => ({
   pk: `C#${companyId}#I#${id}`,
   sk: "TERRITORY",
@@ -180,9 +223,9 @@ export const deletedTerritory = (companyId: number, id: number): Key => ({
 });
 
 /**
- * The unflushed entries (recent changes) and the head row (list of stored parts) of the company's search index. One Query reads them, the
- * head row last. A flush may move an entry into a stored part during the Query. The Query then finds either the entry or a head row that
- * includes the part.
+ * The unflushed entries (recent changes) and the head row (list of stored parts) of the company's search index. One Query reads them, and
+ * reads the head row last. A flush may move an entry into a stored part during the Query. The Query then still finds the entry, or its head
+ * row already lists the new part.
  */
 export const index = (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) });
 export const indexHead = (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" });
@@ -197,6 +240,17 @@ export const noteDelta = (companyId: number, prospectId: number, noteId: number,
 /** The long text of an unflushed entry (recent change) of the search index. This row has the same sort key as the entry. */
 export const deltaText = (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk });
 export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` });
+/** The chunks of the company's change log with versions above `after`, up to the version `upTo`. */
+export const changeChunks = (companyId: number, after: number, upTo: number) => ({
+  pk: `C#${companyId}#XL`,
+  from: `C#${padded(after + 1)}`,
+  upTo: `C#${padded(upTo)}~`,
+});
+/** One row of a chunk of the change log. Readers see the chunk as soon as the head row of the index has the version `version`. */
+export const changeChunk = (companyId: number, version: number, part: number): Key => ({
+  pk: `C#${companyId}#XL`,
+  sk: `C#${padded(version)}#${String(part).padStart(3, "0")}`,
+});
 /** The run manifests of the company's search index. Each lists the segments of one run (a sorted part of the index). */
 export const runManifests = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` });
 export const runManifest = (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId });
@@ -208,7 +262,7 @@ export const indexPart = (companyId: number, owner: string, piece: string, part:
 export const indexParts = (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` });
 
 export const webhooks = (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) });
-/** The number of the company's webhooks. Writes check the limit with a condition on this row. */
+/** The row with the number of the company's webhooks. A condition on this row enforces their maximum number. */
 export const webhookCount = (companyId: number): Key => ({ pk: webhookPartition(companyId), sk: "COUNT" });
 export const webhook = (companyId: number, id: number): Key => ({
   pk: webhookPartition(companyId),
@@ -225,7 +279,7 @@ export const registration = (companyId: number, webhookId: number, id: number): 
   sk: `W#${padded(webhookId)}#R#${padded(id)}`,
 });
 
-/** A delivery. The sort keys of its attempts begin with its sort key. Delivery ids sort by time. */
+/** A delivery. Its attempts sort directly after it, because their sort keys begin with its sort key. Delivery ids sort by time. */
 export const delivery = (companyId: number, webhookId: number, id: string): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(id)),
   sk: `D#${id}`,
@@ -233,7 +287,7 @@ export const delivery = (companyId: number, webhookId: number, id: string): Key 
 export const deliveryShard = (companyId: number, webhookId: number, shard: number): { pk: string } => ({
   pk: deliveryPartition(companyId, webhookId, shard),
 });
-/** The deliveries of one partition that are older than the delivery `id`, and that delivery itself. All of them if `id` is undefined. */
+/** The delivery `id` and all older deliveries of one partition, or all deliveries if `id` is undefined. */
 export const deliveriesBefore = (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` });
 export const attempt = (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),
@@ -243,22 +297,36 @@ export const attempt = (companyId: number, webhookId: number, deliveryId: string
 /** The partition of the due index (waiting deliveries by due time) for a delivery. */
 export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`;
 /**
- * The partition of the due index (an index of rows by due time) for unfinished imports and exports. The sweeper, which runs every minute,
- * continues them or deletes their rows.
+ * The partition of the due index (an index of rows by due time) for unfinished imports, exports and bulk jobs. The sweeper (a function that
+ * runs every minute) reads it, and continues these jobs or deletes their rows.
  */
 export const jobShard = "DUE#JOBS";
 /**
- * The partition of the due index (an index of rows by due time) with the paused backlog of a webhook: the deliveries that wait while it
- * is paused.
+ * The partition of the due index (an index of rows by due time) with the paused backlog of a webhook: the deliveries that wait while the
+ * webhook is paused. Deliveries that send events of single records in bulk jobs have a separate partition, because all others are sent
+ * first.
  */
-export const pausedBacklogShard = (companyId: number, webhookId: number): string =>
-  `DUE#HELD#${companyId}#${webhookId}`;
+export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
+  `DUE#HELD#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
 /**
- * The partition of the due index (an index of rows by due time) with the throttled backlog of a webhook: deliveries for which the limiter
- * had no free slot, or whose circuit breaker was open.
+ * The partition of the due index (an index of rows by due time) with the throttled backlog of a webhook: the deliveries that wait for a
+ * free slot or for the end of an open circuit breaker. Deliveries that send events of single records in bulk jobs have a separate
+ * partition.
  */
-export const throttledBacklogShard = (companyId: number, webhookId: number): string =>
-  `DUE#GATED#${companyId}#${webhookId}`;
+export const throttledBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
+  `DUE#GATED#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
+/**
+ * The two partitions of the paused backlog, and the two of the throttled backlog. Each list has the order in which the partitions are sent.
+ */
+export const pausedBacklogShards = (companyId: number, webhookId: number) =>
+  [pausedBacklogShard(companyId, webhookId), pausedBacklogShard(companyId, webhookId, true)] as const;
+export const throttledBacklogShards = (companyId: number, webhookId: number) =>
+  [throttledBacklogShard(companyId, webhookId), throttledBacklogShard(companyId, webhookId, true)] as const;
+/** Returns true if this partition of the due index contains a paused backlog of the webhook. */
+export const isPausedBacklog = (companyId: number, webhookId: number, shard: string | undefined): boolean =>
+  pausedBacklogShards(companyId, webhookId).some((own) => own === shard);
+export const isThrottledBacklog = (companyId: number, webhookId: number, shard: string | undefined): boolean =>
+  throttledBacklogShards(companyId, webhookId).some((own) => own === shard);
 /** The partition of the due index (an index of rows by due time) for the rows of paused webhooks. */
 export const pausedWebhooksShard = (): string => "DUE#PAUSED";
 export const dueShards = (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`);
@@ -268,7 +336,7 @@ export function shardOf(name: string): number {
   return hash(name) % DELIVERY_SHARDS;
 }
 
-/** The FNV-1a hash. It only distributes keys over partitions. */
+/** The FNV-1a hash. It serves only to distribute keys over partitions. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
@@ -279,12 +347,13 @@ function hash(text: string): number {
 export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueAt" } as const;
 
 /**
- * Patterns of partition keys. The IAM policy of a function allows only the patterns that the function needs, with the condition key
+ * Patterns of partition keys. The IAM policy of a function contains only the patterns that the function needs, in the condition key
  * `dynamodb:LeadingKeys`.
  */
 export const families = {
   ids: "IDS",
   identity: "S#*",
+  sessions: "SE#*",
   email: "E#*",
   quotas: "C#*#Q",
   reference: "C#*#REF",
@@ -299,11 +368,19 @@ export const families = {
   openImports: "C#*#MO",
   importList: "C#*#ML",
   exports: "C#*#E#*",
+  bulkJobs: "C#*#J#*",
+  bulkJobList: "C#*#JL",
+  bulkQueues: "C#*#JQ",
   idempotency: "C#*#IK#*",
+  receipts: "C#*#OP#*",
+  clientRecords: "C#*#CR#*",
   territories: "C#*#T",
   deletedTerritories: "C#*#TD",
   index: "C#*#X",
   indexTexts: "C#*#XN",
+  changeLog: "C#*#XL",
+  factLog: "C#*#FL",
+  dayFacts: "C#*#FD",
   manifests: "C#*#XM",
   segments: "C#*#XS#*",
   webhooks: "C#*#W",

@@ -1,4 +1,7 @@
-/** Counts the DynamoDB usage of some work: requests, capacity units, and rounds (requests that wait for each other). */
+/**
+ * Counts the DynamoDB usage of some work: requests, capacity units, and rounds. A round is a request that waits for the answer to an
+ * earlier request.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { stopSignal } from "#shared/deadline.ts";
 import { DeadlinePassed } from "#shared/errors.ts";
@@ -26,8 +29,8 @@ export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; u
 export const usageSoFar = (): Usage | undefined => current.getStore();
 
 /**
- * Sends one request and adds its usage to that of the current `metered` call. `kind` says whether the units are read or write units.
- * Throws DeadlinePassed if the current work is stopped at its deadline, before or during the request.
+ * Sends one request and adds its usage to the current `metered` call. `kind` says whether its units are read or write units. Throws
+ * DeadlinePassed if the current work was stopped at its deadline before or during the request.
  */
 export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined }>(
   kind: "read" | "write",

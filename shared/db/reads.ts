@@ -14,15 +14,15 @@ import { readable, withShape } from "#shared/db/shapes.ts";
 export interface QuerySpec {
   readonly pk: string;
   readonly begins?: string;
-  /** The last sort key that is read. */
+  /** The end of the range of sort keys. It is included. */
   readonly upTo?: string;
-  /** The first sort key that is read. It requires `upTo`. */
+  /** The start of the range of sort keys. It is included, and requires `upTo`. */
   readonly from?: string;
   readonly newestFirst?: boolean;
   /** Number of items that DynamoDB returns per page. The iteration still covers all pages. */
   readonly pageItems?: number;
   readonly limit?: number;
-  /** The fields that are returned of each item. DynamoDB charges for the whole item nevertheless. */
+  /** The fields to return of each item. DynamoDB charges for the whole item nevertheless. */
   readonly fields?: readonly string[];
   readonly index?: typeof DUE_INDEX.name;
   /** The default is `strong`. A secondary index supports only eventually consistent reads. */
@@ -37,7 +37,7 @@ export interface Reads {
 }
 
 /**
- * Opens the reads of a table. All batches of a table must share one `pace`, which adapts the number of concurrent batches to the rate
+ * Opens the reads of a table. All batches of a table must share one `pace`, because it adapts the number of concurrent batches to the rate
  * that the table accepts.
  */
 export function openReads(

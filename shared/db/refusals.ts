@@ -14,7 +14,7 @@ import { TableBusy } from "#shared/errors.ts";
 
 const CONFLICT_TRIES = 8;
 
-/** Retries a call while it conflicts with concurrent writes of the same items. The call must be idempotent. */
+/** Retries a call as long as it conflicts with concurrent writes of the same items. The call must be idempotent. */
 export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

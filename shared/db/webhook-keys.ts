@@ -28,11 +28,11 @@ const debounceKey = (kind: string, { companyId, webhookId, registrationId, recor
 
 export const debounceKeys = {
   /**
-   * The open debounce window of a record. A registration with a delay collects the events of a record in a window and sends them as one
-   * delivery. This row names the delivery. If no window is open, the next event opens one.
+   * The open debounce window of a record. A registration with a delay collects the events of a record in a window, and sends them as one
+   * delivery. This row names the delivery. If the row does not exist, the next event opens a window.
    */
   window: (record: RegisteredRecord): Key => debounceKey("W", record),
-  /** An event in a debounce window. Publishing the event again writes the same row. */
+  /** An event in a debounce window. If the event is published again, it has the same key. */
   event: (record: RegisteredRecord, version: number, event: string): Key => {
     const { pk, sk } = debounceKey("V", record);
     return { pk, sk: `${sk}#${padded(version)}#${event}` };
@@ -43,38 +43,51 @@ export const debounceKeys = {
     // `$` sorts directly after `#`, so the range includes every event of the last version.
     return { pk, from: `${sk}#${padded(from)}`, upTo: `${sk}#${padded(to)}$` };
   },
-  /** A partition of a webhook with debounce windows, their events, and manual triggers. */
+  /** One partition of a webhook. It contains debounce windows with their events, and manual triggers. */
   shard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
     pk: debouncePartition(companyId, webhookId, shard),
   }),
-  /** The last manual trigger for a record: the time at which a user requested a delivery, and the delivery. */
+  /** The last manual trigger for a record: the time at which a user requested a delivery, and the id of this delivery. */
   manualTrigger: (record: RegisteredRecord): Key => debounceKey("M", record),
 } as const;
 
-const fanOutPartition = (companyId: number): string => `C#${companyId}#D#F`;
+/**
+ * One of the two sequences (lanes) of a company's fan-outs. Only one function at a time works on a lane, beginning with the oldest fan-out.
+ * The events of bulk jobs have a separate lane, so that they do not delay the company's other events.
+ */
+export interface FanOutLane {
+  readonly companyId: number;
+  readonly isBulk?: true | undefined;
+}
 
-/** Keys of fan-outs. A fan-out is an event that matches many subscriptions. A consumer of the queue creates its deliveries later. */
+const fanOutPartition = ({ companyId, isBulk }: FanOutLane): string => `C#${companyId}#D#F${isBulk ? "B" : ""}`;
+
+/**
+ * Keys of fan-outs. A fan-out is an event that matches many subscriptions, or some events of a bulk job. A consumer of the queue creates its
+ * deliveries later.
+ */
 export const fanOutKeys = {
-  /** The events whose deliveries are not all created yet, the oldest first. */
-  waiting: (companyId: number): { pk: string; begins: string } => ({ pk: fanOutPartition(companyId), begins: "E#" }),
-  fanOut: (companyId: number, createdAt: string, eventId: string): Key => ({
-    pk: fanOutPartition(companyId),
+  /** The fan-outs whose deliveries are not all created yet, the oldest first. */
+  waiting: (lane: FanOutLane): { pk: string; begins: string } => ({ pk: fanOutPartition(lane), begins: "E#" }),
+  fanOut: (lane: FanOutLane, createdAt: string, eventId: string): Key => ({
+    pk: fanOutPartition(lane),
     sk: `E#${createdAt}#${eventId}`,
   }),
-  /** The progress of the company's fan-outs: which function works on them, and how many deliveries of the oldest event it has created. */
-  progress: (companyId: number): Key => ({ pk: fanOutPartition(companyId), sk: "PROGRESS" }),
-  /** Returns the company to which a fan-out's row belongs. Returns undefined for any other row. */
-  companyAt: ({ pk, sk }: Key): number | undefined => {
-    const [, companyId] = /^C#(\d+)#D#F$/.exec(pk) ?? [];
-    return companyId === undefined || !sk.startsWith("E#") ? undefined : Number(companyId);
+  /** The progress of a lane: which function works on it, and how many deliveries of the oldest fan-out exist. */
+  progress: (lane: FanOutLane): Key => ({ pk: fanOutPartition(lane), sk: "PROGRESS" }),
+  /** Returns the lane to which a fan-out's row belongs. Returns undefined for any other row. */
+  laneAt: ({ pk, sk }: Key): FanOutLane | undefined => {
+    const [, companyId, bulk] = /^C#(\d+)#D#F(B?)$/.exec(pk) ?? [];
+    if (companyId === undefined || !sk.startsWith("E#")) return undefined;
+    return { companyId: Number(companyId), ...(bulk === "B" && { isBulk: true }) };
   },
-  /** The data of an event, if its deliveries do not contain the data themselves. */
+  /** The data of an event whose deliveries do not contain the data themselves. */
   eventData: (companyId: number, eventId: string): Key => ({ pk: `C#${companyId}#D#E#${eventId}`, sk: "DATA" }),
 } as const;
 
 const dayPartition = (companyId: number, day: string): string => `C#${companyId}#D#L#${day}`;
 
-/** Keys of the ledger of expected deliveries. Reconciliation compares them with the deliveries that exist. */
+/** Keys of the ledger of expected deliveries. Reconciliation compares this ledger with the deliveries that exist. */
 export const expectedKeys = {
   /** An entry of the ledger: the deliveries that an event must have. Each day (UTC) has a separate partition. */
   entry: (companyId: number, day: string, eventId: string): Key => ({
@@ -98,7 +111,7 @@ export const replayKeys = {
     return companyId === undefined ? undefined : { companyId: Number(companyId), webhookId: Number(webhookId) };
   },
   /**
-   * The sort keys of the deliveries whose ids begin with `first`, with `last`, or with a text between them. If `after` is set, the range
+   * The sort keys of the deliveries whose ids are between `first` and `last`, or begin with one of them. If `after` is set, the range
    * begins after this delivery and its attempts.
    */
   between: (after: string | undefined, first: string, last: string) => ({
@@ -110,7 +123,7 @@ export const replayKeys = {
 export const secretKeys = {
   /**
    * The data key that encrypts the secrets of the company's webhooks. It has a separate partition, so that the IAM policies of most
-   * functions can exclude it.
+   * functions can exclude this partition.
    */
   dataKey: (companyId: number): Key => ({ pk: `C#${companyId}#WK`, sk: "KEY" }),
 } as const;

@@ -22,19 +22,25 @@ export function answer(
 }
 
 /**
- * Converts any error to an answer with a problem body (RFC 9457). An answer with a 5xx status has a constant text, unless the
- * error's detail is for the client. The log contains the cause.
+ * Converts any error to an answer with a problem body (RFC 9457). An answer with a 5xx status has a constant text, unless the error has a
+ * detail for the client. Only the log contains the cause.
  */
 export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
   const problem = asApiError(error);
   const { status } = problems[problem.code];
   if (status >= 500) log.error("request failed", { code: problem.code, ...errorFields(problem.cause ?? error) });
   const detail = status >= 500 && !problem.showsDetail ? problems[problem.code].title : problem.message;
-  return answer(request, status, problemBody(problem.code, `${detail}`, request.requestId, problem.faults), {
-    "Content-Type": "application/problem+json",
-    ...(problem.code === "unavailable" && { "Retry-After": "1" }),
-    ...problem.headers,
-  });
+  return answer(
+    request,
+    status,
+    { ...problemBody(problem.code, `${detail}`, request.requestId, problem.faults), ...problem.members },
+    {
+      "Content-Type": "application/problem+json",
+      ...(problem.code === "unavailable" && { "Retry-After": "1" }),
+      ...(problem.location !== undefined && { Location: `${request.prefix}${problem.location}` }),
+      ...problem.headers,
+    },
+  );
 }
 
 /** The detail of the answer to a request that was stopped at its deadline. */
@@ -89,20 +95,20 @@ function corsHeaders(request: Request): Record<string, string> {
   return {
     "Access-Control-Allow-Origin": origin,
     "Access-Control-Expose-Headers":
-      "Content-Disposition, ETag, Idempotency-Replayed, Link, Location, Retry-After, X-Request-Id",
+      "Content-Disposition, Date, ETag, Idempotency-Replayed, Link, Location, Retry-After, X-Request-Id",
     Vary: "Origin",
   };
 }
 
-/** Number of bytes for the headers, the status and the other JSON of Lambda's answer. */
+/** Number of bytes that are reserved for the headers, the status and the other JSON of Lambda's answer. */
 const ENVELOPE_BYTES = 16 * 1024;
-/** Maximum bytes of a character in Lambda's JSON answer: three in UTF-8, or two if it is escaped. */
+/** Maximum bytes of a character in Lambda's JSON answer. A character has up to three bytes in UTF-8, and an escaped one has two. */
 const CHARACTER_BYTES = 3;
 
 /** Returns the bytes of the body in Lambda's JSON answer, which contains the body as an escaped string. */
 export const answerBytes = (body: string): number => Buffer.byteLength(JSON.stringify(body));
 
-/** Throws `internal` if a body is larger than Lambda's limit. Without this check, API Gateway would answer 502. */
+/** Throws `internal` if a body is larger than Lambda's limit. The client then gets a problem body and not the 502 of API Gateway. */
 export function assertAnswerFits(body: string): void {
   const room = limits.bufferedAnswerBytes - ENVELOPE_BYTES;
   if (body.length * CHARACTER_BYTES <= room) return;
@@ -119,8 +125,8 @@ export function assertAnswerFits(body: string): void {
  */
 export const rejectingLargeAnswers = (context: ApiContext): ApiContext => ({
   ...context,
-  commit: async (writes, answer) => {
+  commit: async (writes, answer, written) => {
     assertAnswerFits(JSON.stringify(answer) ?? "");
-    await context.commit(writes, answer);
+    await context.commit(writes, answer, written);
   },
 });

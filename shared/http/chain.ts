@@ -16,6 +16,7 @@ import { addLogContext, log, withLogContext } from "#shared/log.ts";
 export interface Call<Path, Query, Body, Context = ApiContext> {
   readonly context: Context;
   readonly caller: Caller;
+  readonly requestId: string;
   readonly path: Path;
   readonly query: Query;
   readonly body: Body;
@@ -62,6 +63,7 @@ export function requestChain<
       return succeed(request, {
         context: services(),
         caller,
+        requestId: request.requestId,
         path: parse("path", contract.path, request.pathParameters),
         query: parse("query", contract.query, joinedValues(request.queryParameters)),
         body: parse("body", contract.body, payload),
@@ -69,7 +71,7 @@ export function requestChain<
     });
 }
 
-/** Reads the caller from the authorizer's context. Checks that the caller has the role or permission that the endpoint requires. */
+/** Reads the caller from the authorizer's context. Throws if the caller lacks the role or permission that the endpoint requires. */
 const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
   before: ({ event }) => {
     if (allow === "public") return;
@@ -81,7 +83,7 @@ const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** Throws `internal` if the authorizer's context is missing. In this case the deployment is wrong and not the request. */
+/** Throws `internal` if the authorizer's context is missing. The fault is then in the deployment and not in the request. */
 function callerOf({ requestContext }: ApiEvent): Caller {
   const handed = z.safeParse(CallerContext, requestContext.authorizer);
   if (!handed.success) throw new ApiError("internal", "the authorizer passed no caller", { cause: handed.error });
@@ -93,7 +95,13 @@ function isAllowed(caller: Caller, allow: Allow): boolean {
   return allow === "admin" ? isAdmin(caller) : may(caller, allow);
 }
 
-/** Runs one request with its log context, and logs one line after the answer. */
+/** A successful request that used at least this number of table units is logged too. */
+const LOGGED_UNITS = 500;
+
+/**
+ * Runs one request with its log context. A request that failed, or that used many table units, is logged by one line. The access log has a
+ * line for each request with its company and user, and lines of functions would cost more than half of all logs.
+ */
 export function answering<Answer extends { readonly statusCode: number }>(
   event: APIGatewayProxyEvent,
   work: (event: ApiEvent) => Promise<Answer>,
@@ -101,12 +109,13 @@ export function answering<Answer extends { readonly statusCode: number }>(
   const request = readRequest(event);
   return withLogContext({ requestId: request.requestId, route: `${request.method} ${request.resource}` }, async () => {
     const { result, usage } = await metered(() => work({ ...event, request }));
-    log.info("request", { status: result.statusCode, ...usage });
+    const isUsual = result.statusCode < 400 && usage.readUnits + usage.writeUnits < LOGGED_UNITS;
+    log[isUsual ? "debug" : "info"]("request", { status: result.statusCode, ...usage });
     return result;
   });
 }
 
-/** Removes fields that the contract does not document. Throws `internal` for a value that does not fit the contract. */
+/** Removes fields that the contract does not document. Throws `internal` if a value violates the contract. */
 export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (!parsed.success)
@@ -115,8 +124,8 @@ export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.o
 }
 
 /**
- * Parses one part of the request: path, query or body. If the contract has no schema for the part, returns an empty object. No endpoint
- * therefore receives input that was not validated.
+ * Parses the path, the query or the body of a request. If the contract has no schema for it, returns an empty object, so that no endpoint
+ * receives input that was not validated.
  */
 function parse<S extends z.ZodMiniType>(part: Part, schema: S | undefined, value: unknown): z.output<S>;
 function parse(part: Part, schema: z.ZodMiniType | undefined, value: unknown): unknown {

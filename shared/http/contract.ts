@@ -1,4 +1,6 @@
-/** The contract of an endpoint. `endpoint()` validates requests and answers against it, and the OpenAPI generator describes it. */
+/**
+ * The contract of an endpoint. `endpoint()` validates requests and answers against the contract, and the OpenAPI generator describes it.
+ */
 import type { MiddlewareObj } from "@middy/core";
 import type * as z from "zod/mini";
 import type { Permission } from "#shared/auth/user-schema.ts";
@@ -12,6 +14,7 @@ export interface Contract<
   Query extends z.ZodMiniType = z.ZodMiniType,
   Body extends z.ZodMiniType = z.ZodMiniType,
   Response extends z.ZodMiniType = z.ZodMiniType,
+  DryRun extends z.ZodMiniType = z.ZodMiniType,
 > {
   readonly summary: string;
   /** Markdown for the API reference: rules, limits and side effects. */
@@ -24,25 +27,37 @@ export interface Contract<
   readonly query?: Query;
   /** The schema of the JSON body. An empty request body counts as `{}`. */
   readonly body?: Body;
+  /** A media type that the body may have instead of `application/json`. */
+  readonly bodyMediaType?: "application/geo+json";
   /** Middleware that reads a form with one file instead of JSON. The schema in `body` must then be UploadedFile. */
   readonly upload?: MiddlewareObj<ApiEvent>;
-  /** The HTTP status of a successful answer. An answer with 201 has a `Location` header. */
+  /** The HTTP status of a successful answer. An answer with 201, or with 202 and `collection`, has a `Location` header. */
   readonly status: 200 | 201 | 202;
   readonly response: Response;
+  /** The answer to a dry run. Its status is 200. `applies` returns true if an answer is the answer to a dry run. */
+  readonly dryRun?: { readonly response: DryRun; readonly applies: (answer: unknown) => boolean };
   /** True if the answer contains a secret. The copy that is stored for repeated requests is then encrypted with the company's data key. */
   readonly holdsSecret?: boolean;
   /**
-   * True if the answer has an ETag. Clients may then keep the answer and ask with `If-None-Match` whether it is current. If it is, the
-   * service answers 304 without a body.
+   * True if the answer has an ETag. A client may then keep a copy of the answer, and send the ETag in `If-None-Match`. If the copy is
+   * current, the service answers 304 without a body.
    */
   readonly revalidated?: true;
+  /** True if a POST only reads. It may then be repeated without an `Idempotency-Key`. */
+  readonly isRead?: true;
+  /** True if the answer may be 410 (Gone). The client must then discard its copies and synchronize from the beginning. */
+  readonly mayReset?: true;
+  /** The media type of the answer if it is JSON of a special kind, or not JSON. The default is `application/json`. */
+  readonly mediaType?: "application/geo+json" | "application/vnd.mapbox-vector-tile";
+  /** True if the answer may be 204 (No Content). */
+  readonly mayBeEmpty?: true;
   /** Present if the answer is a text file (UTF-8) for download and not JSON. */
   readonly file?: { readonly mediaType: string; readonly name: string };
-  /** The detail of the problem if the request takes too long and its outcome is unknown. */
+  /** The detail of the problem body if the request reaches its deadline and nobody knows whether it has succeeded. */
   readonly unknownOutcome?: string;
   /**
-   * The path of the collection to which a created record belongs, for example `/api/notes`. The header `Location` is this path with the
-   * record's id at its end. The default is the path of the request.
+   * The path of the collection to which a created record belongs, for example `/api/notes`. The header `Location` consists of this path and
+   * the record's id. The default is the path of the request.
    */
   readonly collection?: string;
 }

@@ -1,20 +1,22 @@
-/** Makes the handler that returns an OpenAPI document with the address and the settings of this deployment. */
+/** Makes the handler that returns an OpenAPI document. The handler adds the address and the settings of this deployment. */
 import { readFileSync } from "node:fs";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import * as z from "zod/mini";
 import { setting } from "#shared/config.ts";
+import { readRequest } from "#shared/http/request.ts";
 
 const Document = z.looseObject({ info: z.looseObject({}) });
 
 /** @param file the document, which the build puts next to the function */
 export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> {
-  return async ({ requestContext: { requestId, path }, resource }) => {
+  return async (event) => {
+    const { prefix, requestId } = readRequest(event);
     const { info, ...rest } = Document.parse(JSON.parse(readFileSync(file, "utf8")));
     const body = {
       ...rest,
       info: { ...info, "x-webhook-url-policy": setting("WEBHOOK_URL_POLICY") },
       // On API Gateway's own host name, the path of the request begins with the stage. On a custom domain, it does not.
-      servers: [{ url: path.slice(0, -resource.length) || "/" }],
+      servers: [{ url: prefix || "/" }],
     };
     return {
       statusCode: 200,
@@ -24,7 +26,7 @@ export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Pro
   };
 }
 
-/** The description of these handlers' answer in the OpenAPI document. */
+/** The parts of the OpenAPI document that describe the answer of these handlers. */
 export const documentAnswer = {
   tag: "Documentation",
   mediaType: "application/json",

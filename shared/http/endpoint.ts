@@ -1,4 +1,4 @@
-/** Makes the Lambda handler of an endpoint with a buffered answer of at most 6 MB. */
+/** Makes the Lambda handler of an endpoint whose answer has at most 6 MB and is sent as a whole. */
 import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
@@ -13,8 +13,8 @@ import type { ApiEvent, Request } from "#shared/http/request.ts";
 import { jsonBody } from "#shared/http/request-body.ts";
 
 /**
- * Milliseconds by which the endpoint answers before Lambda stops the function. The client then gets a problem body and not the gateway's
- * error. Work that is still running after the answer calls the table no more.
+ * The endpoint answers at the latest this many milliseconds before Lambda stops the function. The client then gets a problem body and not
+ * the error of API Gateway. Work that is still running after the answer makes no more calls to the table.
  */
 const DEADLINE_RESERVE_MS = 1_000;
 
@@ -28,9 +28,10 @@ export function endpoint<
   Path extends z.ZodMiniType,
   Query extends z.ZodMiniType,
   Body extends z.ZodMiniType,
+  DryRun extends z.ZodMiniType = z.ZodMiniType<never, never>,
 >(
-  contract: Contract<Path, Query, Body, Response>,
-  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response>>,
+  contract: Contract<Path, Query, Body, Response, DryRun>,
+  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response> | z.input<DryRun>>,
 ): Endpoint {
   const setup = { reserveMs: DEADLINE_RESERVE_MS, services: apiContext, body: bodyReader(contract) };
   const chain = requestChain(contract, setup, async (request, call) => {
@@ -42,11 +43,15 @@ export function endpoint<
       run,
       contract,
     );
+    const { collection, dryRun } = contract;
+    const isDryRun = dryRun?.applies(value) === true;
+    const status = isDryRun ? 200 : contract.status;
     const headers = {
-      ...(contract.status === 201 && location(request, contract.collection, value)),
+      ...((status === 201 || (status === 202 && collection !== undefined)) && location(request, collection, value)),
       ...(replayed && { "Idempotency-Replayed": "true" }),
     };
-    const answered = answer(request, contract.status, checked(contract.response, value), headers);
+    const schema = isDryRun ? dryRun.response : contract.response;
+    const answered = answer(request, status, checked(schema, value), headers);
     assertAnswerFits(answered.body);
     return answered;
   });
@@ -60,9 +65,9 @@ export function endpoint<
   return Object.assign(handle, { contract });
 }
 
-function bodyReader({ body, upload }: Contract): MiddlewareObj<ApiEvent> | [] {
+function bodyReader({ body, bodyMediaType, upload }: Contract): MiddlewareObj<ApiEvent> | [] {
   if (upload !== undefined) return upload;
-  return body === undefined ? [] : jsonBody();
+  return body === undefined ? [] : jsonBody(bodyMediaType);
 }
 
 function location(request: Request, collection: string | undefined, value: unknown): Record<string, string> {

@@ -8,20 +8,24 @@ import { createHash } from "node:crypto";
 import type { Request } from "#shared/http/request.ts";
 
 /**
- * A part of every tag. Increase it if a release changes the answers for unchanged records, for example by a new field. Otherwise clients
- * would keep the answers of the earlier release. A test compares it with the schemas of the answers.
+ * A value that is included in every tag. Increase it if a release changes the answers for unchanged records, for example by a new field.
+ * Otherwise clients would keep the answers of the earlier release. A test fails if the schemas of the answers change and this value does
+ * not.
  */
-export const ANSWER_FORMAT = 1;
+export const ANSWER_FORMAT = 4;
 
-/** Returns a hash of everything that determines the answer, except the time. */
+/**
+ * Returns a hash of everything that determines the answer, except the time. The hash includes the name of the table. After a restore from a
+ * backup, versions are lower than before and could repeat, but the restored table always has another name.
+ */
 export function fingerprint(...parts: readonly (string | number)[]): string {
   return createHash("sha256")
-    .update(JSON.stringify([ANSWER_FORMAT, ...parts]))
+    .update(JSON.stringify([ANSWER_FORMAT, process.env.TABLE_NAME ?? "", ...parts]))
     .digest("base64url")
     .slice(0, 22);
 }
 
-/** Ends a request whose client already has the current answer. */
+/** Ends a request whose client already has the current answer. The service answers 304. */
 export class NotModified extends Error {
   readonly etag: string;
   constructor(etag: string) {
@@ -32,7 +36,7 @@ export class NotModified extends Error {
 
 /** Compares the client's tags with the state of the records, and sets the tag of the answer. */
 export interface Validator {
-  /** Whether the client has sent a tag. */
+  /** True if the client has sent a tag. */
   readonly isAsked: boolean;
   /**
    * Throws NotModified if the client's copy has this fingerprint and has not expired. Call it before the work that a 304 saves. `now` is
@@ -40,8 +44,8 @@ export interface Validator {
    */
   check(current: string, now: number): void;
   /**
-   * Sets the tag of the answer. Some answers change at a known time without a write. `validUntil` is then the last millisecond at which
-   * the answer is valid, and it is part of the tag.
+   * Sets the tag of the answer. Some answers change at a known time without a write. For such an answer, `validUntil` is the last
+   * millisecond at which it is valid. The tag includes `validUntil`.
    */
   tag(current: string, validUntil?: number): void;
 }
@@ -51,7 +55,8 @@ export const unconditional: Validator = { isAsked: false, check: () => undefined
 
 /** @param set receives the ETag of the answer */
 export function validatorOf({ headers }: Pick<Request, "headers">, set: (etag: string) => void): Validator {
-  // `*` means that any copy is current. The service cannot know this, so `*` is ignored.
+  // `*` in `If-None-Match` means that the client accepts any copy as current. The service cannot know which copies exist, so it ignores
+  // `*`.
   const sent = [...(headers.get("if-none-match") ?? []).join(",").matchAll(/"([^"]*)"/g)].map(([, tag = ""]) => tag);
   return {
     isAsked: sent.length > 0,

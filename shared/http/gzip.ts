@@ -1,4 +1,6 @@
-/** The frame of a gzip file (RFC 1952) whose text is compressed in several parts. Also compresses a streamed answer in such parts. */
+/**
+ * Writes the frame of a gzip file (RFC 1952) whose text is compressed in several parts. Also compresses a streamed answer in such parts.
+ */
 import { constants, crc32, deflateRawSync } from "node:zlib";
 
 export type Piece = string | Uint8Array;
@@ -18,22 +20,23 @@ export function gzipEnd(crc: number, textBytes: number): Buffer {
 }
 
 /**
- * The options were chosen by measurements on a large answer of map pins. Level 6 would make the body one sixth shorter, but take three
- * times as long as level 2. A window of 32 KB would take a tenth longer than 16 KB, and the body would not be shorter. The flush ends
- * each part at a byte boundary, so that the client can show it at once.
+ * Measurements on a large answer of map pins led to these options. Level 6 would make the body one sixth shorter, but would take three
+ * times as long as level 2. A window of 32 KB would take a tenth longer than 16 KB, with the same length of the body. The flush ends each
+ * part at a byte boundary, so that the client can show it at once.
  */
 const DEFLATE = { level: 2, windowBits: 14, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH } as const;
 
 /**
- * The first bytes of the text of each answer are compressed better than the rest. Most answers are shorter than this. A map view of 1 000
- * pins is then a sixth shorter and takes a millisecond longer. The bytes cost more than the processor time (docs/cost.md).
+ * The first bytes of each answer are compressed at a higher level. Most answers are shorter than this number of bytes. A map view of 1 000
+ * pins then becomes a sixth shorter and takes a millisecond longer. This is cheaper, because bytes cost more than processor time
+ * (docs/cost.md).
  */
 const BEGINNING_BYTES = 256 * 1024;
 const BEGINNING_DEFLATE = { ...DEFLATE, level: 6, windowBits: 15 } as const;
 
 /**
- * Compresses each piece before it requests the next one, so that the pieces may share memory. Node's gzip stream would compress in a second
- * thread, and each answer would need new memory for its whole text.
+ * Compresses each piece before it requests the next piece. The pieces may therefore share memory. Node's gzip stream would compress in a
+ * second thread, and would need new memory for the whole text of each answer.
  */
 export async function* gzipped(pieces: Iterable<Piece> | AsyncIterable<Piece>): AsyncGenerator<Uint8Array> {
   let crc = 0;
@@ -51,7 +54,7 @@ export async function* gzipped(pieces: Iterable<Piece> | AsyncIterable<Piece>): 
   yield Buffer.concat([header, gzipEnd(crc, textBytes)]);
 }
 
-/** Copies each piece before it requests the next one, so that the pieces may share memory. */
+/** Copies each piece before it requests the next piece. The pieces may therefore share memory. */
 export async function* copied(pieces: Iterable<Piece> | AsyncIterable<Piece>): AsyncGenerator<Piece> {
   for await (const piece of pieces) yield typeof piece === "string" ? piece : Uint8Array.from(piece);
 }

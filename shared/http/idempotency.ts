@@ -21,10 +21,13 @@ const RELEASE_TRIES = 4;
 
 export const StoredClaim = z.object({
   type: z.literal("idempotency"),
-  /** A hash of path, query and body. It shows whether the key was used for another request. */
+  /** A hash of path, query and body. If a request has the same key but another hash, it is another request and is refused. */
   fingerprint: z.string(),
   run: z.string(),
-  /** The time after which this execution counts as dead, in milliseconds since 1970. A repeated request may then claim the key. */
+  /**
+   * Until this time, in milliseconds since 1970, the execution may still be running. Afterwards it counts as killed, and a repeated request
+   * may claim the key.
+   */
   runsUntil: z.number(),
   /** The answer, encrypted with a secret that is derived from the idempotency key. Absent until the request has ended. */
   answer: z.optional(z.instanceof(Uint8Array)),
@@ -62,12 +65,13 @@ export async function idempotently<T>(
     return { update: row, change: { set }, when: ownClaim };
   };
   let committed = false;
-  const commit: ApiContext["commit"] = async (writes, answer) => {
-    await context.commit([...writes, await answered(answer)], answer);
+  const commit: ApiContext["commit"] = async (writes, answer, written) => {
+    await context.commit([...writes, await answered(answer)], answer, written);
     committed = true;
   };
   try {
-    const earlier = await claim(context, row, run, digest(request.path, queryOf(request), request.body));
+    const fingerprint = digest(request.path, queryOf(request), request.body);
+    const earlier = await claim(context, row, run, fingerprint);
     if (earlier !== undefined) {
       const { answer, sealed } = earlier;
       const value = sealed
@@ -75,11 +79,11 @@ export async function idempotently<T>(
         : decrypt(secret, answer);
       return { value, replayed: true };
     }
-    const value = await work({ ...context, commit });
+    const value = await work({ ...context, commit, requestKey: digest(route, given, fingerprint) });
     if (!committed) await context.table.transact([await answered(value)]);
     return { value, replayed: false };
   } catch (error) {
-    // Removing the claim also stops a write that is still running, because each write of the request has the claim as a condition.
+    // The removal also stops a write of the failed request that is still running, because each of its writes has the claim as a condition.
     await release(context, { remove: row, when: ownClaim });
     throw error;
   }
@@ -148,7 +152,7 @@ async function claim(
 
 /**
  * Returns the seconds after which the client should repeat the request. The first execution may still be running or may have been killed.
- * The wait is as long as this execution has lasted so far, and ends at the latest when the execution counts as dead.
+ * The result equals the time since its start, but at most the time until it counts as killed.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
@@ -181,13 +185,13 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts the answer with AES-256-GCM and a secret that is derived from the idempotency key. A person who can read the table and guesses the
- * key can decrypt the answer. Do not use this function for an answer with a secret: set `holdsSecret` in its contract.
+ * Encrypts the answer with AES-256-GCM and a secret that is derived from the idempotency key. Anyone who can read the table and guesses the
+ * key can decrypt the answer. For an answer that contains a secret, set `holdsSecret` in its contract instead.
  */
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
-  // The answer is compressed first. A row may have at most 400 KB, and the answer of an import may list faults with more text.
+  // The answer is compressed first, because a row may have at most 400 KB, and the list of faults in the answer of an import may be longer.
   const sealed = Buffer.concat([cipher.update(zstdCompressSync(JSON.stringify(answer))), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }

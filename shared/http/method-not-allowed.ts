@@ -1,5 +1,5 @@
 /**
- * Answers 405 with an `Allow` header. A mock integration of API Gateway cannot do this, because it answers only the media types for which
+ * Answers 405 with an `Allow` header. A mock integration of API Gateway cannot do this: it answers only requests of a media type for which
  * it has a template.
  */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";

@@ -7,7 +7,7 @@ export const IdPath = z.object({ id: PathId });
 export const RegistrationPath = z.object({ id: PathId, registrationId: PathId });
 export const DeliveryPath = z.object({
   id: PathId,
-  /** An id whose form is not checked, because an unknown id of any form must lead to 404. */
+  /** An id of any form. Its form is not checked, because every unknown id must lead to 404. */
   deliveryId: z.string(),
 });
 

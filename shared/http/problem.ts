@@ -9,6 +9,7 @@ export const problems: Record<ProblemCode, { readonly status: number; readonly t
   not_found: { status: 404, title: "There is no such resource" },
   method_not_allowed: { status: 405, title: "This method is not available here" },
   conflict: { status: 409, title: "The request conflicts with the current state" },
+  count_mismatch: { status: 409, title: "The number of records is not the expected one" },
   request_in_progress: { status: 409, title: "An earlier request with this idempotency key is still running" },
   payload_too_large: { status: 413, title: "The request is too large" },
   unsupported_media_type: { status: 415, title: "The endpoint does not accept this media type" },
@@ -16,6 +17,7 @@ export const problems: Record<ProblemCode, { readonly status: number; readonly t
   rate_limited: { status: 429, title: "Too many requests" },
   internal: { status: 500, title: "Something went wrong on our side" },
   unavailable: { status: 503, title: "The service is not available right now" },
+  sync_reset_required: { status: 410, title: "The client must begin its synchronization anew" },
 };
 
 export function problemBody(code: ProblemCode, detail: string, requestId: string, faults: readonly Fault[]): Problem {

@@ -7,7 +7,7 @@ import { ApiError } from "#shared/errors.ts";
 import type { ApiEvent } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 
-const jsonMediaType = /^application\/json\s*(?:;.*)?$/i;
+const JSON_MEDIA_TYPE = "application/json";
 
 /**
  * The JSON parser rejects the keys `__proto__` and `constructor.prototype`. Its check of the media type is off, because that check also
@@ -15,11 +15,15 @@ const jsonMediaType = /^application\/json\s*(?:;.*)?$/i;
  */
 const parser = httpJsonBodyParser<ApiEvent>({ disableContentTypeCheck: true });
 
-/** Checks the size and the media type, then parses the JSON. An empty body becomes `{}`. */
-export const jsonBody = (): MiddlewareObj<ApiEvent, unknown, Error> => ({
+/**
+ * Checks the size and the media type, then parses the JSON. An empty body becomes `{}`.
+ *
+ * @param other a media type that is accepted too
+ */
+export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error> => ({
   before: async (request) => {
     const { event } = request;
-    event.body = readableText(event);
+    event.body = readableText(event, other);
     event.isBase64Encoded = false;
     try {
       await parser.before?.(request);
@@ -30,12 +34,13 @@ export const jsonBody = (): MiddlewareObj<ApiEvent, unknown, Error> => ({
   },
 });
 
-function readableText({ request: { body, headers } }: ApiEvent): string {
+function readableText({ request: { body, headers } }: ApiEvent, other: string | undefined): string {
   if (Buffer.byteLength(body) > limits.bodyBytes) {
     throw new ApiError("payload_too_large", `The body may hold at most ${limits.bodyBytes} bytes.`);
   }
-  if (body !== "" && !jsonMediaType.test(headers.get("content-type")?.[0] ?? "")) {
-    throw new ApiError("unsupported_media_type", "Send the body as application/json.");
+  const mediaType = headers.get("content-type")?.[0]?.split(";")[0]?.trim().toLowerCase();
+  if (body !== "" && mediaType !== JSON_MEDIA_TYPE && (mediaType === undefined || mediaType !== other)) {
+    throw new ApiError("unsupported_media_type", `Send the body as ${JSON_MEDIA_TYPE}.`);
   }
   return body === "" ? "{}" : body;
 }
@@ -45,7 +50,7 @@ export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });
 export interface Upload {
   /** Maximum bytes of the file. A larger file is rejected with `payload_too_large`. */
   readonly bytes: number;
-  /** A sentence that says what the client should do with a larger file. It is the end of the error message. */
+  /** A sentence that says what the client should do with a larger file. The error message ends with it. */
   readonly otherwise: string;
 }
 
@@ -61,7 +66,8 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
     const file = await fileIn(body, type, upload);
     event.payload = { file };
-    // The idempotency fingerprint is computed from the file only, because a client chooses a new form boundary for each attempt.
+    // The fingerprint for `Idempotency-Key` is computed from the file only. Clients choose a new form boundary for each attempt, so the
+    // whole body would differ.
     event.request = {
       ...event.request,
       body: createHash("sha256").update(`${method} ${path}`).update(file).digest("hex"),

@@ -5,10 +5,10 @@ import type { Caller } from "#shared/auth/caller.ts";
 export interface Request {
   readonly requestId: string;
   readonly method: string;
-  /** The path as the client sent it, including the stage. */
+  /** The path as the client sent it. It includes the stage, except behind the console's address. */
   readonly path: string;
   readonly resource: string;
-  /** The part of the path before the resource. It is the stage on API Gateway's own host name, and empty on a custom domain. */
+  /** The beginning of the path, before the resource. On API Gateway's own host name it is the stage. On a custom domain it is empty. */
   readonly prefix: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly pathParameters: Readonly<Record<string, string>>;
@@ -25,15 +25,25 @@ export interface ApiEvent extends APIGatewayProxyEvent {
   payload?: unknown;
 }
 
+/**
+ * CloudFront sends this header with each request on the console's address (infra/stack/console.ts). Paths in the answer then have no stage.
+ * Another client that sends the header changes only the paths in its own answer.
+ */
+const FORWARDED_PREFIX = "x-forwarded-prefix";
+
 export function readRequest(event: APIGatewayProxyEvent): Request {
   const body = event.body ?? "";
+  const headers = multiMap(event.multiValueHeaders, (name) => name.toLowerCase());
+  const sent = event.requestContext.path;
+  const stage = prefixOf(sent, event.resource);
+  const isBehindConsole = headers.get(FORWARDED_PREFIX)?.join() === "/";
   return {
     requestId: event.requestContext.requestId,
     method: event.httpMethod,
-    path: event.requestContext.path,
+    path: isBehindConsole ? sent.slice(stage.length) : sent,
     resource: event.resource,
-    prefix: prefixOf(event.requestContext.path, event.resource),
-    headers: multiMap(event.multiValueHeaders, (name) => name.toLowerCase()),
+    prefix: isBehindConsole ? "" : stage,
+    headers,
     pathParameters: definedOnly(event.pathParameters ?? {}),
     queryParameters: multiMap(event.multiValueQueryStringParameters ?? {}, (name) => name),
     body: event.isBase64Encoded ? Buffer.from(body, "base64").toString("utf8") : body,

@@ -4,6 +4,7 @@
  */
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
 import { type ReadContext, readContext } from "#shared/context.ts";
@@ -12,14 +13,14 @@ import { answering, type Call, checked, requestChain } from "#shared/http/chain.
 import type { Contract } from "#shared/http/contract.ts";
 import { NotModified, type Validator, validatorOf } from "#shared/http/etag.ts";
 import { copied, gzipped, type Piece } from "#shared/http/gzip.ts";
-import type { Request } from "#shared/http/request.ts";
+import type { ApiEvent, Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 
 type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>;
 
 interface StreamedCall<Path, Query, Body> extends Call<Path, Query, Body, ReadContext> {
-  /** Sets a response header. Call it before the first item, because the headers are sent before the items. */
+  /** Sets a response header. Call it before the first item is yielded, because the headers are sent before the items. */
   readonly header: (name: "Link", value: string) => void;
   /** Sets the answer's ETag, for endpoints whose contract is `revalidated`. */
   readonly validator: Validator;
@@ -29,7 +30,11 @@ export interface StreamEndpoint {
   readonly contract: Contract;
 }
 
-/** Streams one JSON value. The whole value is in memory before its first byte is sent. */
+/**
+ * Streams one JSON value. The whole value is in memory before its first byte is sent.
+ *
+ * @param body reads the body of the request. Endpoints without a body do not need it, and their bundles do not contain it
+ */
 export function streamEndpoint<
   Response extends z.ZodMiniType,
   Path extends z.ZodMiniType,
@@ -38,10 +43,15 @@ export function streamEndpoint<
 >(
   contract: Contract<Path, Query, Body, Response>,
   work: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response>>,
+  body?: MiddlewareObj<ApiEvent>,
 ): StreamEndpoint {
-  return streaming(contract, async function* (call) {
-    yield JSON.stringify(checked(contract.response, await work(call)));
-  });
+  return streaming(
+    contract,
+    async function* (call) {
+      yield JSON.stringify(checked(contract.response, await work(call)));
+    },
+    body,
+  );
 }
 
 /** Streams a JSON array of any length. Each item is validated and written as soon as it arrives. */
@@ -64,10 +74,23 @@ export function streamItems<
 /** Streams JSON text that `work` writes itself. The text is not checked by a schema, so the tests of `work` must check it. */
 export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
-  work: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Iterable<Piece>>,
+  work: (
+    call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
+  ) => Promise<Iterable<Piece> | AsyncIterable<Piece>>,
 ): StreamEndpoint {
   return streaming(contract, async function* (call) {
     yield* await work(call);
+  });
+}
+
+/** Streams an answer of bytes. The answer is 204 if there are none. */
+export function streamBytes<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
+  contract: Contract<Path, Query, Body> & Required<Pick<Contract, "mediaType" | "mayBeEmpty">>,
+  work: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Uint8Array | undefined>,
+): StreamEndpoint {
+  return streaming(contract, async function* (call) {
+    const bytes = await work(call);
+    if (bytes !== undefined) yield bytes;
   });
 }
 
@@ -84,8 +107,9 @@ export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
 function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
+  body?: MiddlewareObj<ApiEvent>,
 ): StreamEndpoint {
-  const setup = { reserveMs: limits.streamBodyMs, services: readContext };
+  const setup = { reserveMs: limits.streamBodyMs, services: readContext, ...(body !== undefined && { body }) };
   const chain = requestChain(contract, setup, async (request, call): Promise<StreamedAnswer> => {
     const added: Record<string, string> = {};
     const header = (name: "Link", value: string): void => {
@@ -95,22 +119,24 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
       added.ETag = etag;
     });
     const generated = piecesOf({ ...call, header, validator });
-    const pieces = await begun(generated).catch((error: unknown) => {
+    const first = await generated.next().catch((error: unknown) => {
       if (error instanceof NotModified) return error;
       throw error;
     });
     if (request.method === "HEAD") await generated.return(undefined);
     const common = { ...commonHeaders(request), ...(contract.revalidated && REVALIDATED) };
-    if (pieces instanceof NotModified) {
-      const headers = { ...common, ETag: pieces.etag };
-      return { statusCode: 304, headers: { ...headers, ...varyOnEncoding(headers) }, pieces: [""] };
-    }
+    const withoutBody = (statusCode: number, headers: Readonly<Record<string, string>>): StreamedAnswer => ({
+      ...{ statusCode, headers: { ...headers, ...varyOnEncoding(headers) } },
+      // Lambda sends the headers only with the first part, so the body is one empty part.
+      pieces: [""],
+    });
+    if (first instanceof NotModified) return withoutBody(304, { ...common, ETag: first.etag });
+    if (first.done === true) return withoutBody(204, { ...contentHeaders(contract), ...added, ...common });
     const headers = { ...contentHeaders(contract), ...added, ...common };
     return {
       statusCode: contract.status,
       headers: { ...headers, ...encodingHeaders(request, headers) },
-      // The answer to HEAD has no body. An empty part is written, because Lambda sends the headers only with the first part.
-      pieces: request.method === "HEAD" ? [""] : pieces,
+      pieces: request.method === "HEAD" ? [""] : allOf(first, generated),
     };
   });
   const handle: StreamHandler = async (event, stream, context) => {
@@ -123,8 +149,8 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
   return Object.assign(streamified(handle), { contract });
 }
 
-function contentHeaders({ file }: Contract): Record<string, string> {
-  if (file === undefined) return { "Content-Type": "application/json" };
+function contentHeaders({ file, mediaType }: Contract): Record<string, string> {
+  if (file === undefined) return { "Content-Type": mediaType ?? "application/json" };
   return {
     "Content-Type": `${file.mediaType}; charset=utf-8`,
     "Content-Disposition": `attachment; filename="${file.name}"`,
@@ -132,13 +158,13 @@ function contentHeaders({ file }: Contract): Record<string, string> {
 }
 
 /**
- * Makes a streaming handler inside Lambda, and a plain handler elsewhere. The global `awslambda` alone does not prove that the code runs
- * in Lambda: the AWS SDK creates it too, but without `streamifyResponse`.
+ * Makes a streaming handler inside Lambda, and a plain handler elsewhere. The presence of the global `awslambda` does not prove that the
+ * code runs in Lambda: the AWS SDK creates it too, but without `streamifyResponse`.
  */
 const streamified = (handle: StreamHandler) =>
   typeof awslambda === "object" && "streamifyResponse" in awslambda ? awslambda.streamifyResponse(handle) : handle;
 
-/** The client may keep the answer, but must ask before each use whether it is current. Shared caches may not keep it. */
+/** The client may keep the answer, but must ask before each use whether its copy is current. Shared caches may not keep it. */
 const REVALIDATED = { "Cache-Control": "private, no-cache" } as const;
 
 const varyOnEncoding = ({ Vary }: Readonly<Record<string, string>>): Record<string, string> => ({
@@ -164,11 +190,11 @@ function acceptsGzip({ headers }: Request): boolean {
   return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
 }
 
-/** Approximate length of the pieces in which text is sent. It is enough for good compression and needs little memory. */
+/** Approximate number of characters in a part of the sent text. A part of this length compresses well and needs little memory. */
 const PIECE_CHARACTERS = 64 * 1024;
 
 export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
-  /** The parts of the body. A part need only be valid until the next one is requested. */
+  /** The parts of the body. Each part is valid only until the next part is requested, because parts may share memory. */
   readonly pieces: Iterable<Piece> | AsyncIterable<Piece>;
 }
 
@@ -190,26 +216,26 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
   yield `${piece}]`;
 }
 
-/** Waits for the first part of the body. An error before it can still lead to a problem body, because nothing was sent yet. */
+/** Waits for the first part of the body. If it fails, the client can still get a problem body, because nothing was sent yet. */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
-  const first = await pieces.next();
-  async function* all(): AsyncGenerator<Piece> {
-    if (first.done === true) return;
-    yield first.value;
-    yield* pieces;
-  }
-  return all();
+  return allOf(await pieces.next(), pieces);
+}
+
+async function* allOf(first: IteratorResult<Piece, unknown>, others: AsyncGenerator<Piece>): AsyncGenerator<Piece> {
+  if (first.done === true) return;
+  yield first.value;
+  yield* others;
 }
 
 /**
- * Resolves when the stream has accepted the whole answer. An error destroys the stream, so that no client mistakes a part for the whole
- * answer.
+ * Resolves when the stream has accepted the whole answer. An error destroys the stream, so that no client takes an incomplete answer for a
+ * complete one.
  */
 export async function writeAnswer(stream: Writable, { statusCode, headers, pieces }: StreamedAnswer): Promise<void> {
   const body = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
   const isZipped = headers?.["Content-Encoding"] === "gzip";
   try {
-    // At most one part is in memory, because a part may have several megabytes.
+    // The stream buffers at most one part, because a part may have several megabytes.
     await pipeline(Readable.from(isZipped ? gzipped(pieces) : copied(pieces), { highWaterMark: 1 }), body);
   } catch (error) {
     log.error("answer broken off", errorFields(error));

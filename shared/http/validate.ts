@@ -1,4 +1,7 @@
-/** Validates the parts of a request with their schemas. Each fault contains the JSON pointer or the parameter, and the reason. */
+/**
+ * Validates the path, query and body of a request with their schemas. Each fault names the faulty value (by a JSON pointer or a parameter)
+ * and the reason.
+ */
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { ApiError } from "#shared/errors.ts";
@@ -6,12 +9,12 @@ import type { Fault } from "#shared/problem.ts";
 
 z.config(en());
 
-/** Maximum number of faults in an answer. It is enough to correct a form, and keeps the answer to a hostile body small. */
+/** Maximum number of faults in an answer. Twenty are enough to correct a form, and the answer to a hostile body stays small. */
 const MAX_FAULTS = 20;
 
 export type Part = "body" | "path" | "query";
 
-/** Parses one part of the request: path, query or body. If the part is invalid, throws `validation_failed` with its faults. */
+/** Validates the path, the query or the body of a request. If it is invalid, throws `validation_failed` with its faults. */
 export function validate<S extends z.ZodMiniType>(part: Part, schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (parsed.success) return parsed.data;

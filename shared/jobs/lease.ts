@@ -21,7 +21,7 @@ export const LEASE_MS = 120_000;
 const HEARTBEAT_MS = 3_000;
 /** An invocation stops when less than this time remains before its time-out. A new invocation then continues the job. */
 const RESERVE_MS = 60_000;
-/** A job fails after this many successive invocations without progress. They were killed, or met an error of the code. */
+/** A job fails after this many successive invocations without progress. Each of them was killed, or an error in the code has ended it. */
 export const MAX_FRUITLESS_RUNS = 10;
 
 /** Another invocation has taken the job, or the job has ended. */

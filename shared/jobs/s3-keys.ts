@@ -1,4 +1,4 @@
-/** The S3 keys of the files that imports and exports use. */
+/** The S3 keys of the files that imports, exports and bulk jobs use. */
 
 export const importKeys = {
   /** A copy of a file that was imported within one request. */
@@ -23,6 +23,15 @@ export const exportKeys = {
   file: (companyId: number, id: number): string => `exports/${companyId}/${id}.csv`,
   /** The ids of the selected prospects, in the order of the file. */
   order: (companyId: number, id: number): string => `exports/${companyId}/${id}.order`,
+} as const;
+
+export const bulkKeys = {
+  /** The ids of up to 16 384 records of the job. */
+  members: (companyId: number, id: number, piece: number): string => `bulk/${companyId}/${id}/members-${piece}`,
+  /** The polygon of the territory, as it was when a run over the territory was created. */
+  area: (companyId: number, id: number): string => `bulk/${companyId}/${id}/area`,
+  /** The results of one chunk of records. */
+  results: (companyId: number, id: number, chunk: number): string => `bulk/${companyId}/${id}/results-${chunk}`,
 } as const;
 
 /** The folder with the exports of whole companies. Only an operator's command writes them. */

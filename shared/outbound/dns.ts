@@ -1,6 +1,6 @@
 /**
- * Resolves the host names of webhook receivers with the library c-ares. Node's `dns.lookup` occupies one of libuv's four threads while a
- * name server does not answer, and it cannot be cancelled.
+ * Resolves the host names of webhook receivers with the library c-ares. Node's own `dns.lookup` cannot be cancelled. While a name server
+ * does not answer, it occupies one of libuv's four threads.
  */
 import type { LookupAddress, RecordWithTtl } from "node:dns";
 import { Resolver } from "node:dns/promises";
@@ -10,17 +10,17 @@ import { performance } from "node:perf_hooks";
 import * as limits from "#shared/limits.ts";
 
 /**
- * Returns all addresses of a host, the IPv4 addresses first, because a Lambda function outside a VPC has no IPv6 route. Throws NoAddress
+ * Returns all addresses of a host, the IPv4 addresses first. A Lambda function outside a VPC cannot reach IPv6 addresses. Throws NoAddress
  * or LookupFailed.
  */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
-/** A name server has answered that the name does not exist or has no address. The receiver is the cause. */
+/** A name server has answered that the name does not exist or has no address. The owner of the receiver must correct this. */
 export class NoAddress extends Error {
   override readonly name = "NoAddress";
 }
 
-/** No name server has answered in time. The receiver may work. */
+/** No name server has answered in time. The receiver itself may be working. */
 export class LookupFailed extends Error {
   override readonly name = "LookupFailed";
 }
@@ -42,8 +42,8 @@ interface Cached {
 }
 
 /**
- * Makes a resolver with a cache. Concurrent requests for one host share one look-up. One company cannot use up all concurrent look-ups,
- * because it has at most 40 hosts.
+ * Makes a resolver with a cache. Concurrent requests for one host share one look-up. The number of concurrent look-ups is limited, but one
+ * company cannot use up all of them, because its webhooks have at most 40 hosts.
  */
 export function createResolver(settings: ResolverSettings = {}): Resolve {
   const { now = () => performance.now() } = settings;
@@ -106,7 +106,10 @@ const LOOPBACK: readonly LookupAddress[] = [
   { address: "::1", family: 6 },
 ];
 
-/** Returns the addresses that the hosts file has for a name. `localhost` and names under it are always loopback addresses (RFC 6761). */
+/**
+ * Returns the addresses that the hosts file contains for a name. `localhost` and names that end with `.localhost` always have loopback
+ * addresses (RFC 6761).
+ */
 async function localAddresses(name: string, hostsFile: string): Promise<readonly LookupAddress[]> {
   if (/(?:^|\.)localhost$/.test(name)) return LOOPBACK;
   const lines = (await readFile(hostsFile, "utf8").catch(() => "")).split("\n");
@@ -121,8 +124,8 @@ async function localAddresses(name: string, hostsFile: string): Promise<readonly
 type Reply = readonly RecordWithTtl[] | "none" | { readonly failure: string };
 
 /**
- * Milliseconds to wait for the second one of the IPv4 and IPv6 answers after the first one. RFC 8305 suggests 50 ms for interactive
- * clients, and a webhook can wait longer.
+ * The queries for IPv4 and IPv6 addresses run concurrently. After the first answer, the resolver waits this many milliseconds for the other
+ * answer. RFC 8305 suggests 50 ms for interactive clients, but a webhook can wait longer.
  */
 const SECOND_FAMILY_MS = 250;
 
@@ -148,13 +151,16 @@ async function askServers(name: string, { servers, lookupMs = limits.lookupMs }:
   }
 }
 
-/** Converts an error to a reply. That a name has no records is a valid reply. Every other error means that no server has answered. */
+/**
+ * Converts an error to a reply. The error that a name has no records is a valid reply. Every other error means that no name server has
+ * answered.
+ */
 function replyOfError(error: unknown): Reply {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   return code === "ENOTFOUND" || code === "ENODATA" ? "none" : { failure: code };
 }
 
-/** Maximum number of addresses of a DNS answer that are used. A hostile answer may contain thousands. */
+/** Maximum number of addresses that are used of a DNS answer. A hostile answer may contain thousands of addresses. */
 const ADDRESSES = 64;
 
 function foundIn(name: string, v4: Reply, v6: Reply): Found {

@@ -18,7 +18,7 @@ export interface Exchange {
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
-  /** True if the request never left this process. The cause is then in the service, and the receiver may work. */
+  /** True if the request never left this process. Then the service has failed, and the receiver may be working. */
   readonly isUnsent?: true;
 }
 
@@ -66,8 +66,8 @@ class NotBuilt extends Error {
 }
 
 /**
- * Error codes whose cause is this machine: no free socket, no free port or no route. Errors of the receiver or of the network between are
- * not in this list.
+ * Error codes that this machine causes, for example because it has no free socket, no free port or no route. Errors of the receiver or of
+ * the network are not in this list.
  */
 const ownFaults = new Set([
   ...["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EACCES", "EPERM"],
@@ -85,9 +85,9 @@ function neverLeft(error: unknown): boolean {
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
 /**
- * Requests to one URL reuse a connection, whose address was checked when it was opened. Different URLs never share a connection.
- * Otherwise an unexpected response could answer the request of another webhook. These agents replace Node's global agents, which may use
- * a proxy. The proxy would resolve the name without our checks.
+ * Requests to one URL reuse a connection, whose address was checked when it was opened. Different URLs never share a connection, because a
+ * late response to one webhook could otherwise be taken for the response to another. These agents replace Node's global agents, which may
+ * use a proxy. A proxy would resolve the name itself, without our check of the address.
  */
 const keepAlive = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
 const secure = { request: requestHttps, agent: perUrl(new HttpsAgent({ ...keepAlive, maxCachedSessions: 0 })) };
@@ -114,8 +114,8 @@ interface Sending {
 }
 
 /**
- * A reused connection ended before the first byte of an answer. The receiver had probably closed it before the request arrived, so the
- * request is sent again on a new connection.
+ * A reused connection ended before the first byte of an answer. The receiver had probably closed the connection before the request arrived.
+ * The request is therefore sent again on a new connection.
  */
 class StaleConnection extends Error {}
 
@@ -192,8 +192,8 @@ function built<T>(build: () => T): T {
 }
 
 /**
- * Makes a look-up function that returns only permitted addresses to the socket. A name whose address changes after the check (DNS
- * rebinding) is therefore harmless.
+ * Makes a look-up function that passes only permitted addresses to the socket. It checks the addresses at the moment of the connection. An
+ * attacker can therefore not change the address of a name after the check (DNS rebinding).
  */
 function vettedLookup(policy: UrlPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {

@@ -9,7 +9,7 @@ import type { UrlPolicy } from "#shared/config.ts";
 import { ApiError } from "#shared/errors.ts";
 import { createResolver, type Resolve, withoutTrailingDot } from "#shared/outbound/dns.ts";
 
-/** Resolves names by URL policy. Only the policy for local development reads the hosts file of this machine. */
+/** The resolver of each URL policy. Only the policy for local development reads the hosts file of this machine. */
 const resolvers: Record<UrlPolicy, Resolve> = {
   public: createResolver(),
   local: createResolver({ hostsFile: "/etc/hosts" }),
@@ -48,7 +48,10 @@ export function addressFault(address: string, policy: UrlPolicy): string | undef
   return name === undefined ? undefined : `${bare} is not a public address (${name})`;
 }
 
-/** Returns the reason why the service must not call a host with these addresses. One forbidden address is sufficient. */
+/**
+ * Returns the reason why the service must not call a host with these addresses. If one of several addresses is forbidden, the host is
+ * forbidden.
+ */
 export const addressesFault = (addresses: readonly LookupAddress[], policy: UrlPolicy): string | undefined =>
   addresses.map(({ address }) => addressFault(address, policy)).find((fault) => fault !== undefined);
 
@@ -77,8 +80,8 @@ export function parseTarget(url: string, policy: UrlPolicy): URL {
 }
 
 /**
- * Throws `validation_failed` if the URL must not be saved. A name that does not resolve yet is accepted, because the name is checked
- * again for each delivery.
+ * Throws `validation_failed` if the URL must not be saved. A name that does not resolve yet is accepted, because each delivery checks the
+ * name again.
  */
 export async function assertTarget(
   url: string,

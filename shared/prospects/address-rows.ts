@@ -30,7 +30,7 @@ export const StoredAddress = z.extend(Address, {
   isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** True if the address exists only in the packed row of its import. This field is not stored. */
+  /** True if only the packed row of an import contains the address. This field is not stored. */
   isPacked: z.optional(z.literal(true)),
 });
 export type StoredAddress = z.infer<typeof StoredAddress>;
@@ -82,7 +82,7 @@ export function packAddresses(
   });
 }
 
-/** Returns the addresses of a packed row as if each had a separate row. Also returns the id of their import. */
+/** Returns the addresses of a packed row in the form of separate rows. Also returns the id of their import. */
 export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
   const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
   const addresses = unpacked(z.array(PackedAddressFields), bytes).map(

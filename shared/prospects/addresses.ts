@@ -59,11 +59,11 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
 
 /**
  * Returns the write that removes a prospect from the holders of an address. Put it into the transaction that removes the prospect's copy.
- * It increments `links`, so that a concurrent change of the address reads the holders again.
+ * It increments `links`. A concurrent change of the address then fails and reads the holders again.
  */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
-  // A packed address has only one holder, and this is the prospect to remove.
+  // A packed address has only one holder: the prospect that is removed here.
   if (stored.isPacked) return firstRow({ ...others, links: stored.links + 1 });
   return {
     update: keys.address(stored.companyId, stored.id),
@@ -125,7 +125,7 @@ const allows = (caller: Caller, { live, deleted }: Holders): boolean =>
     ? live.some((prospect) => isVisible(caller, prospect))
     : deleted.length === 0 || deleted.some((prospect) => isInScope(caller, prospect));
 
-/** Number of holders that are read together. The first of these batches usually contains one that the caller may see. */
+/** Number of holders that are read together. The first group usually contains a holder that the caller may see. */
 const HOLDERS_AT_ONCE = 100;
 
 export async function seesAddress(table: Table, caller: Caller, stored: StoredAddress): Promise<boolean> {
@@ -162,8 +162,8 @@ async function holdersAmong(
  * Changes the fields that the request contains, in the address and in all its copies. Throws `not_found` unless the caller sees every
  * holder.
  *
- * Up to `limits.prospectsChangedAtOnce` copies change in the transaction of the address. Further copies change in later transactions, and
- * the address row has the mark `isSpreading` until all copies are current. If the request is interrupted, the next PATCH of the address,
+ * Up to `limits.prospectsChangedAtOnce` copies change in the same transaction as the address. Further copies change in later transactions.
+ * Until all copies are current, the address row has the mark `isSpreading`. If the request is interrupted, the next PATCH of the address,
  * even an empty one, changes the remaining copies.
  */
 export async function updateAddress(
@@ -248,8 +248,8 @@ function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, 
 }
 
 /**
- * Applies the patch. `formattedAddress` is computed again if it was computed before, or if the patch sets it to null. A value that a
- * client has sent is kept.
+ * Applies the patch. If the service has computed `formattedAddress` before, or if the patch sets it to null, it is computed again. A value
+ * that a client has sent is kept.
  */
 function patched(current: Address, patch: AddressPatch): Address {
   const wasComputed = isSame(current, addressFrom(current.id, { ...current, formattedAddress: null }));

@@ -1,10 +1,10 @@
 /**
- * The upcoming appointments of a prospect. The prospect's row contains copies of the soonest ones, for lists. A separate row, the agenda,
+ * The upcoming appointments of a prospect. The prospect's row contains copies of the next ones, for lists. A separate row, the agenda,
  * contains the times of all appointments. The calendar of a user who sees only assigned prospects reads the agendas.
  *
  * Both rows change in one transaction, with a condition on the version of the prospect's row, so they always agree. The key of an agenda
- * contains a time that never decreases. If the agenda gets a new key during a Query in key order, the Query may return it twice but
- * cannot miss it.
+ * contains a time that never decreases. If the agenda gets a new key during a Query in key order, the Query may return it twice but cannot
+ * miss it.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -13,7 +13,7 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
-import { replaceProspect } from "#shared/prospects/rows.ts";
+import { factOfAppointment, replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 
@@ -107,13 +107,13 @@ export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: un
 export async function agendaMoves(table: Reads, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
-  // A concurrent write has changed the key of the agenda. It has also changed the prospect's row, so this transaction will fail and needs
-  // no write of the agenda.
+  // The agenda is missing because a concurrent write has changed its key. This write has also changed the prospect's row. The current
+  // transaction will therefore fail, and needs no write of the agenda.
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
 /**
- * Maximum number of appointments that are copied into a prospect's row. It is above 1, because some of them may pass before the next
+ * Maximum number of appointments that are copied into a prospect's row. One would not be enough, because its time may pass before the next
  * write updates the copies.
  */
 const COPIES = 3;
@@ -163,7 +163,7 @@ export async function upcomingAfter(
 const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntry[] =>
   agenda.filter(({ isScheduled, startMs }) => isScheduled && startMs >= nowMs).sort(soonestEntryFirst);
 
-/** Reads the appointments of these entries. `changed` is not read, because it is not stored yet. */
+/** Reads the appointments of these entries. It does not read `changed`, because the table does not contain this appointment yet. */
 async function readSome(
   table: Reads,
   { companyId, id: prospectId }: StoredProspect,
@@ -191,10 +191,7 @@ function changedFields(
     : fitting([...left, after], more);
 }
 
-/**
- * Returns the soonest appointments, within the limits `COPIES` and `COPIES_BYTES`. `more` is the latest start of all further
- * appointments, which start later than these.
- */
+/** Returns the next appointments, within the limits `COPIES` and `COPIES_BYTES`. `more` is the latest start of all further appointments. */
 function fitting(appointments: readonly StoredAppointment[], more: string | null): UpcomingFields {
   const all = appointments.toSorted(soonestFirst);
   const upcoming: StoredAppointment[] = [];
@@ -226,9 +223,27 @@ export async function nextAppointment(
   const [found] = next === undefined ? [] : await readSome(table, prospect, [next], undefined);
   if (found !== undefined && isUpcoming(found, nowMs)) return found;
   if (agenda !== undefined && next === undefined) return undefined;
-  // A concurrent write has changed an appointment or the prospect's assignee, so all appointments are read.
+  // The copies were not enough: a concurrent write has changed an appointment or the prospect's assignee. All appointments are therefore
+  // read.
   const all = await readAppointments(table, prospect);
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
+}
+
+/** Higher than the number of appointments that a prospect may have. */
+const ALL_BEGUN = 4_096;
+
+/**
+ * Returns a number that grows when an appointment begins, so that another one is the next. It never decreases while the prospect's row
+ * keeps its version.
+ */
+export async function begunAppointments(table: Reads, prospect: StoredProspect, nowMs: number): Promise<number> {
+  const { upcoming, moreUpcomingUntil } = prospect;
+  const at = upcoming.findIndex((appointment) => isUpcoming(appointment, nowMs));
+  if (at >= 0) return at;
+  if (moreUpcomingUntil === null) return upcoming.length;
+  if (Date.parse(moreUpcomingUntil) < nowMs) return ALL_BEGUN;
+  const agenda = await readAgenda(table, prospect);
+  return agenda === undefined ? ALL_BEGUN : upcoming.length + agenda.filter(({ startMs }) => startMs < nowMs).length;
 }
 
 async function readAppointments(table: Reads, { companyId, id }: StoredProspect): Promise<StoredAppointment[]> {
@@ -247,6 +262,7 @@ const isUpcoming = ({ status, startAt, deletedAt }: StoredAppointment, nowMs: nu
  */
 export function prospectAppointmentWrites(
   current: StoredProspect,
+  { before: earlier, after }: AppointmentChange,
   upcoming: UpcomingFields,
   agenda: readonly AgendaEntry[],
   nowMs: number,
@@ -255,5 +271,9 @@ export function prospectAppointmentWrites(
   const until = agendaUntil(agenda, before);
   const changed = { ...others, ...upcoming, appointmentsChangedAt: nowMs, version: current.version + 1 };
   const next = until === undefined ? changed : { ...changed, agendaUntil: until };
-  return [...replaceProspect(current, next), ...agendaWrites(current, next, agenda)];
+  const { id = 0, version = 0 } = after ?? earlier ?? {};
+  const isDeleted = after === undefined;
+  const appointment = { id, version: isDeleted ? version + 1 : version, isDeleted };
+  const fact = earlier === undefined && after !== undefined ? factOfAppointment(after) : undefined;
+  return [...replaceProspect(current, next, undefined, { appointment, fact }), ...agendaWrites(current, next, agenda)];
 }

@@ -17,14 +17,15 @@ import {
   readAgenda,
   upcomingAfter,
 } from "#shared/prospects/agenda.ts";
+import { type Arrival, occurred, requireBase } from "#shared/prospects/arrival.ts";
 import type { AppointmentPatch, NewAppointment } from "#shared/prospects/input.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
-import { readVisibleProspect } from "#shared/prospects/read.ts";
+import { readProspectOfFact } from "#shared/prospects/read.ts";
 import { requireUser } from "#shared/prospects/references.ts";
 import { findAttached, findLocator, locatorWrite } from "#shared/prospects/rows.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { StoredAppointment } from "#shared/prospects/stored.ts";
+import { datedItem, StoredAppointment } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
 /**
@@ -36,13 +37,14 @@ export async function createAppointment(
   caller: Caller,
   prospectId: number,
   input: NewAppointment,
+  arrival: Arrival = {},
 ): Promise<Appointment> {
   const { companyId, userId } = caller;
   const [id, dictionary] = await Promise.all([context.ids.next(), currentDictionary(context, companyId)]);
   if (input.assignedToUserId != null) requireUser(dictionary, "assignedToUserId", input.assignedToUserId);
   requireOrder(input.startAt, input.endAt ?? null, "endAt");
   return optimistic(async () => {
-    const prospect = await readVisibleProspect(context, caller, prospectId);
+    const { prospect } = await readProspectOfFact(context, caller, prospectId, arrival.occurredAt);
     const { assignedToUserId = prospect.assignedToUserId ?? userId } = input;
     const nowMs = context.clock.now();
     const now = iso(nowMs);
@@ -54,12 +56,13 @@ export async function createAppointment(
       ...givenFields(input, { ...emptyFields, title: input.title, startAt: input.startAt, assignedToUserId }),
       createdAt: now,
       updatedAt: now,
+      ...occurred(arrival),
       createdBy: userId,
       version: 1,
     };
     const made = presentAppointment(appointment, dictionary);
     const writes = await prospectWrites(context, prospect, { before: undefined, after: appointment }, nowMs);
-    await context.commit([...writes, ...newAppointmentWrites(appointment)], made);
+    await context.commit([...writes, ...newAppointmentWrites(appointment)], made, appointment);
     return made;
   });
 }
@@ -69,7 +72,7 @@ export async function createAppointment(
  * locator, which finds the appointment by its id.
  */
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
-  { put: { ...keyOf(appointment), ...appointment }, when: absent },
+  { put: { ...keyOf(appointment), ...datedItem(appointment) }, when: absent },
   { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },
   locatorWrite(attachedKeys.appointmentLocator(appointment.companyId, appointment.id), appointment.prospectId),
 ];
@@ -87,22 +90,31 @@ export async function updateAppointment(
   caller: Caller,
   id: number,
   patch: AppointmentPatch,
+  arrival: Arrival = {},
 ): Promise<Appointment> {
   const dictionary = await currentDictionary(context, caller.companyId);
   return optimistic(async () => {
-    const { appointment: current, prospect } = await findAppointment(context, caller, id);
+    const { appointment: current, prospect } = await findAppointment(context, caller, id, arrival.occurredAt);
+    await requireBase(arrival, current, () => presentAppointment(current, dictionary));
     const same = { ...current, ...givenFields(patch, current) };
-    if (JSON.stringify(same) === JSON.stringify(current)) return presentAppointment(current, dictionary);
+    if (JSON.stringify(same) === JSON.stringify(current)) {
+      const shown = presentAppointment(current, dictionary);
+      await context.commit([], shown, current);
+      return shown;
+    }
     requirePossible(current, same, patch, dictionary);
     const nowMs = context.clock.now();
-    const next = { ...same, updatedAt: iso(nowMs), version: current.version + 1 };
-    await context.table.transact([
+    const { occurredAt: _, ...fields } = same;
+    const next = { ...fields, ...occurred(arrival), updatedAt: iso(nowMs), version: current.version + 1 };
+    const shown = presentAppointment(next, dictionary);
+    const writes: Write[] = [
       ...(await prospectWrites(context, prospect, { before: current, after: next }, nowMs)),
-      { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
+      { put: { ...keyOf(next), ...datedItem(next) }, when: equals("version", current.version) },
       { put: { ...entryOf(next), ...next, type: "calendarEntry" } },
       ...(next.startAt === current.startAt ? [] : [{ remove: entryOf(current) }]),
-    ]);
-    return presentAppointment(next, dictionary);
+    ];
+    await context.commit(writes, shown, next);
+    return shown;
   });
 }
 
@@ -139,7 +151,7 @@ async function prospectWrites(
 ): Promise<Write[]> {
   const { before, after } = change;
   const entries = await readAgenda(table, prospect);
-  // The agenda is missing, because a concurrent write has changed its key. This error makes `optimistic` read the prospect again.
+  // The agenda is missing because a concurrent write has changed its key. This error makes `optimistic` read the prospect again.
   if (entries === undefined) throw new ConditionFailed([]);
   if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
@@ -147,6 +159,7 @@ async function prospectWrites(
   const agenda = agendaAfter(entries, (before ?? after)?.id ?? 0, after);
   return prospectAppointmentWrites(
     prospect,
+    change,
     await upcomingAfter(table, prospect, change, agenda, nowMs),
     agenda,
     nowMs,
@@ -158,11 +171,12 @@ interface Found {
   readonly prospect: StoredProspect;
 }
 
-async function findAppointment(context: ApiContext, caller: Caller, id: number): Promise<Found> {
+async function findAppointment(context: ApiContext, caller: Caller, id: number, occurredAt?: string): Promise<Found> {
   const { companyId } = caller;
   const prospectId = await findLocator(context.table, attachedKeys.appointmentLocator(companyId, id));
   if (prospectId === undefined) throw notFound("appointment");
-  const found = await findAttached(context, caller, prospectId, attachedKeys.appointment(companyId, prospectId, id));
+  const key = attachedKeys.appointment(companyId, prospectId, id);
+  const found = await findAttached(context, caller, prospectId, key, occurredAt);
   if (found === undefined) throw notFound("appointment");
   return { appointment: StoredAppointment.parse(found.item), prospect: found.prospect };
 }
@@ -185,7 +199,7 @@ function requirePossible(
   requireOrder(next.startAt, next.endAt, patch.endAt === undefined ? "startAt" : "endAt");
 }
 
-/** Throws `validation_failed` if the end is before the start. `field` is the one that the caller has sent. */
+/** Throws `validation_failed` if the end is before the start. `field` is the field that the caller has sent, for the error message. */
 function requireOrder(startAt: string, endAt: string | null, field: "startAt" | "endAt"): void {
   if (endAt === null || startAt <= endAt) return;
   const message = "the end must not come before the start";

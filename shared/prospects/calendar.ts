@@ -43,7 +43,7 @@ const MS_PER_DAY = 86_400_000;
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** The time range in which the listed appointments start, in milliseconds since 1970. Both ends belong to it. */
+/** The time range in which the listed appointments start, in milliseconds since 1970. Both ends are included. */
 interface Range {
   readonly from: number;
   readonly to: number;
@@ -163,7 +163,7 @@ function rangeOf(query: CalendarQuery, now: number): Range {
   return { from: Math.max(from, EARLIEST), to: Math.min(to, LATEST) };
 }
 
-/** Reads the calendar with one Query for each month, at most 13 in sequence. */
+/** Reads the calendar. It makes one Query for each month, at most 13 of them, one after the other. */
 async function* readCalendar(
   { table }: ReadContext,
   companyId: number,

@@ -16,6 +16,7 @@ export const StatusChange = named(
     changedBy: z.nullable(UserSummary),
     source: z.string(),
     createdAt: Timestamp,
+    occurredAt: z.optional(Timestamp),
   }),
   "One entry of a prospect's status history: label and colour as they were then.",
 );
@@ -26,6 +27,7 @@ export type StatusChange = z.infer<typeof StatusChange>;
     status: "The new status with its label at that time; null if the status was cleared.",
     previousStatus: "The former status with its label at that time; null if there was none.",
     source: "How the change came to the service; `api` by default.",
+    occurredAt: "When the change was made on a device that sent it later. Absent for every other change.",
   },
 }));
 

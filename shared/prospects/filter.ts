@@ -3,9 +3,11 @@
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import { caseless, folded } from "#shared/caseless.ts";
-import type { Criteria, SearchWord } from "#shared/company-index/criteria.ts";
+import { circleArea } from "#shared/company-index/areas.ts";
+import type { Area, Criteria, SearchWord } from "#shared/company-index/criteria.ts";
 import type { SnapshotOptions } from "#shared/company-index/read/company-index.ts";
 import { explain } from "#shared/documentation.ts";
+import { FARTHEST_METERS } from "#shared/geometry/distance.ts";
 import { validate } from "#shared/http/validate.ts";
 import { IsoTime, instantOf, isDay } from "#shared/instant.ts";
 import * as limits from "#shared/limits.ts";
@@ -20,7 +22,7 @@ import { text } from "#shared/schema.ts";
  */
 const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 
-/** Returns the values without trimming them. Empty values are included. */
+/** Returns the values of a comma-separated list. They are not trimmed, and empty values are included. */
 export const commaList = (text: string): string[] =>
   Array.from(`${text},`.matchAll(entry), ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain);
 
@@ -51,7 +53,7 @@ const Names = z.pipe(
   ),
 );
 
-/** Ids of users. A number that is not a user's id matches no prospect. */
+/** Ids of users. An unknown id matches no prospect. */
 export const Assignees = z.pipe(
   z.pipe(
     Parameter,
@@ -69,35 +71,62 @@ export const Assignees = z.pipe(
   ),
 );
 
+/** A time or a day in a query. */
+export const TimeParameter = z.pipe(
+  // If the client has not percent-encoded the plus sign of an offset, it arrives as a space.
+  z.pipe(
+    Parameter,
+    z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
+  ),
+  IsoTime,
+);
+
 /**
  * Accepts a time or a UTC day, and returns milliseconds since 1970. A day becomes its first or its last millisecond, depending on `edge`.
  */
 export const dateBound = (edge: "start" | "end") =>
   z.pipe(
-    z.pipe(
-      // A space before an offset is a plus sign that the client did not percent-encode.
-      z.pipe(
-        Parameter,
-        z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
-      ),
-      IsoTime,
-    ),
+    TimeParameter,
     z.transform((value) => instantOf(value) + (isDay(value) && edge === "end" ? MS_PER_DAY - 1 : 0)),
   );
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const numbersIn = (value: string): number[] =>
+  value.split(",").map((part) => (decimal.test(part.trim()) ? Number(part) : Number.NaN));
+
 const Lat = z.number().check(z.minimum(-90), z.maximum(90));
 const Lng = z.number().check(z.minimum(-180), z.maximum(180));
 
 /** `minLng,minLat,maxLng,maxLat`. The box crosses the 180th meridian if minLng is greater than maxLng. */
 const Bbox = z.pipe(
-  z.pipe(
-    Parameter,
-    z.transform((value) => value.split(",").map((part) => (decimal.test(part.trim()) ? Number(part) : Number.NaN))),
-  ),
+  z.pipe(Parameter, z.transform(numbersIn)),
   z
     .tuple([Lng, Lat, Lng, Lat], { error: "must be four numbers: minLng,minLat,maxLng,maxLat" })
     .check(z.refine(([, minLat, , maxLat]) => minLat <= maxLat, { error: "minLat must not exceed maxLat" })),
+);
+
+/** `lat,lng` */
+const Near = z.pipe(
+  z.pipe(Parameter, z.transform(numbersIn)),
+  z.pipe(
+    z.tuple([Lat, Lng], { error: "must be two numbers: lat,lng" }),
+    z.transform(([lat, lng]) => ({ lat, lng })),
+  ),
+);
+
+/** A distance in metres. No two points are farther apart than the maximum. */
+export const Meters = z.number({ error: "must be a number of metres" }).check(z.minimum(0), z.maximum(FARTHEST_METERS));
+const MetersText = z.pipe(
+  z.pipe(
+    Parameter,
+    z.transform((value) => numbersIn(value)[0] ?? Number.NaN),
+  ),
+  Meters,
+);
+
+const TerritoryIdText = z.pipe(
+  Parameter.check(z.regex(/^\s*[0-9]{1,15}\s*$/, { error: "must be the id of a territory" })),
+  z.transform(Number),
 );
 
 /**
@@ -111,20 +140,49 @@ export const filterParameters = {
   bbox: z.optional(Bbox),
   dateFrom: z.optional(dateBound("start")),
   dateTo: z.optional(dateBound("end")),
+  updatedSince: z.optional(dateBound("start")),
   status: z.optional(Names),
   assignedToUserId: z.optional(ForAdmins),
   rep: z.optional(ForAdmins),
   tagId: z.optional(Names),
   city: z.optional(Names),
   search: z.optional(Search),
+  territoryId: z.optional(TerritoryIdText),
+  near: z.optional(Near),
+  maxMeters: z.optional(MetersText),
 };
-export const ProspectFilter = z.object(filterParameters);
+
+/** A rule of all objects with filters. */
+export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
+  z.refine<F>(({ near, maxMeters }) => maxMeters === undefined || near !== undefined, {
+    path: ["maxMeters"],
+    error: "needs `near`",
+  });
+export const ProspectFilter = z.object(filterParameters).check(withNear());
+
+const FilterText = z.optional(z.string().check(z.maxLength(limits.queryParameter)));
+/** The filters as texts, for the body of a request that creates a job. The job later parses these texts with `ProspectFilter`. */
+export const filterBody = {
+  bbox: FilterText,
+  dateFrom: FilterText,
+  dateTo: FilterText,
+  updatedSince: FilterText,
+  status: FilterText,
+  assignedToUserId: FilterText,
+  rep: FilterText,
+  tagId: FilterText,
+  city: FilterText,
+  search: FilterText,
+  territoryId: FilterText,
+  near: FilterText,
+  maxMeters: FilterText,
+} satisfies Record<keyof typeof filterParameters, typeof FilterText>;
 export type ProspectFilter = z.output<typeof ProspectFilter>;
 
 const COMMA_LIST =
   'Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.';
 
-/** Descriptions of the filters, for the query of a list and for the body of an export job. */
+/** Descriptions of the filters, for the query of a list and for the bodies of requests that create jobs. */
 export const filterTexts = () => ({
   bbox: {
     description:
@@ -138,6 +196,11 @@ export const filterTexts = () => ({
   dateTo: {
     description: "Created at or before: an ISO 8601 time, or a date for the end of that UTC day.",
     example: "2026-06-30",
+  },
+  updatedSince: {
+    description:
+      "Changed at or after: an ISO 8601 time, or a date for the start of that UTC day. Each change of a prospect counts, its creation included: of its fields, address, status, assignee or tags. Its notes and appointments do not count. Deleted prospects are left out; `GET /api/changes` names them.",
+    example: "2026-06-01T08:00:00Z",
   },
   status: { description: `Values of statuses. ${COMMA_LIST}`, example: "New,Go Back" },
   assignedToUserId: {
@@ -156,22 +219,46 @@ export const filterTexts = () => ({
       "Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard.",
     example: "bannock 0142",
   },
+  territoryId: {
+    description:
+      "Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing.",
+    example: "412",
+    schema: { type: "string", pattern: "^[0-9]{1,15}$" },
+  },
+  near: {
+    description:
+      "`lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates.",
+    example: "39.739,-104.99",
+  },
+  maxMeters: {
+    description: "The largest distance from `near` in metres. Needs `near`.",
+    example: "500",
+  },
 });
 /* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
 
 /**
  * Combines the filters of a request with the caller's rights to see prospects. A name that does not exist matches no prospect. The
- * filters `assignedToUserId` and `rep` apply only to admins and owners.
+ * filters `assignedToUserId` and `rep` apply only to admins and owners. `areas` are the polygons of the filter.
  */
-export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): Criteria {
-  const { bbox, dateFrom, dateTo, status, tagId, city, search } = filter;
+export function criteriaOf(
+  filter: ProspectFilter,
+  caller: Caller,
+  dictionary: Dictionary,
+  areas: readonly Area[] = [],
+): Criteria {
+  const { bbox, dateFrom, dateTo, updatedSince, status, tagId, city, search, near, maxMeters } = filter;
   const assignee = visibleAssignee(caller);
   const visible = assignee === undefined ? [] : [new Set<number | null>([assignee])];
   const chosen = isAdmin(caller) ? representatives(filter, dictionary) : [];
   return {
     box: bbox,
+    areas: near === undefined || maxMeters === undefined ? areas : [...areas, circleArea(near, maxMeters)],
+    near,
+    onMap: near !== undefined,
     createdFrom: dateFrom,
     createdTo: dateTo,
+    updatedFrom: updatedSince,
     statusIds: namedIds(status, dictionary.statuses.values(), ({ value }) => value),
     assigneeIds: [...visible, ...chosen].reduce<ReadonlySet<number | null> | undefined>(common, undefined),
     tagIds: namedIds(tagId, dictionary.tags.values(), ({ value }) => value),

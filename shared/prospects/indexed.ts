@@ -7,7 +7,7 @@ import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 
-/** Returns the formatted address, and each part of the address that is not contained in it. */
+/** Returns the formatted address, and each line of the address that the formatted address does not contain. */
 function addressTexts(address: Address): string[] {
   const whole = caseless(orEmpty(address.formattedAddress));
   const parts = addressParts.map((part) => caseless(orEmpty(address[part])));
@@ -15,13 +15,14 @@ function addressTexts(address: Address): string[] {
 }
 
 export function indexRow(prospect: StoredProspect): IndexRow {
-  const { id, version, createdAt, statusId, assignedToUserId, tagIds, lat, lng, name, address } = prospect;
+  const { id, version, createdAt, updatedAt, statusId, assignedToUserId, tagIds, lat, lng, name, address } = prospect;
   const phones = [prospect.phoneNumber, prospect.secondaryPhoneNumber].map(orEmpty);
   const addressLines = address === null ? [] : addressTexts(address);
   return {
     id,
     version,
     createdAt: Date.parse(createdAt),
+    updatedAt: Date.parse(updatedAt),
     statusId,
     assignedToUserId,
     tagIds,

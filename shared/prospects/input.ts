@@ -9,6 +9,7 @@ import { ProspectDetail } from "#shared/prospects/detail.ts";
 import { Appointment, CustomFields, Prospect } from "#shared/prospects/schema.ts";
 import { AppointmentStatus } from "#shared/prospects/stored.ts";
 import { degrees, Email, Id, LAT_TEXT, LNG_TEXT, named, text } from "#shared/schema.ts";
+import { Uuid } from "#shared/uuid.ts";
 
 /** A field that a request may leave out, or set to null to clear it. */
 const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
@@ -27,7 +28,7 @@ export type NotePatch = z.infer<typeof NotePatch>;
 
 const AppointmentTitle = text(limits.appointmentTitle, 1);
 
-/** The end is not compared with the start here, because a patch may contain only one of them. The write compares them. */
+/** The end is not compared with the start here, because a patch may contain only one of the two. The write compares them. */
 const appointmentInput = {
   endAt: clearable(InstantInput),
   allDay: z.optional(z.boolean()),
@@ -95,7 +96,9 @@ const oneAddress = z.refine<{ addressId?: unknown; address?: unknown }>(
 
 export const NewProspect = named(
   "NewProspect",
-  z.object({ ...prospectInput, sourceCreatedAt: clearable(InstantInput) }).check(oneAddress),
+  z
+    .object({ ...prospectInput, sourceCreatedAt: clearable(InstantInput), clientRecordId: z.optional(Uuid) })
+    .check(oneAddress),
   "A new prospect. Every field is optional; `address` and `addressId` exclude each other.",
 );
 export type NewProspect = z.output<typeof NewProspect>;
@@ -128,6 +131,8 @@ export type ProspectPatch = z.output<typeof ProspectPatch>;
     sourceId: "Id of the prospect in the system that it comes from. Need not be unique.",
     sourceCreatedAt: `When the source system created the prospect. ${INSTANT_TEXT}`,
     customFieldData: `Any JSON object of at most ${limits.customFieldKeys} keys, ${limits.customFieldBytes} bytes and ${limits.customFieldDepth} levels. A change replaces the whole object.`,
+    clientRecordId:
+      "A UUID that the client has given to the prospect. Each user may use it for one prospect only, even after the prospect is deleted. Absent if the client sent none.",
     addressId: `An address of the company. At most ${limits.prospectsPerAddress} prospects may share one.`,
     currentStatusId: "An active status of the company. A change adds an entry to the status history.",
     assignedToUserId: ASSIGNEE_TEXT,

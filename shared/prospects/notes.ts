@@ -1,18 +1,26 @@
 /** Reads and writes the notes of a prospect. A user who sees a prospect may read and write its notes. */
-import * as z from "zod/mini";
-import type { Caller } from "#shared/auth/caller.ts";
+import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
-import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
+import type { Write } from "#shared/db/expression.ts";
+import { ApiError, failedAt, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import { type Arrival, occurred } from "#shared/prospects/arrival.ts";
 import type { NewNote, NotePatch } from "#shared/prospects/input.ts";
 import { presentNote } from "#shared/prospects/present.ts";
-import { changeOfNotes, isPublished, readVisibleProspect } from "#shared/prospects/read.ts";
+import {
+  acceptsFact,
+  changeOfNotes,
+  changeOfPastNotes,
+  isPublished,
+  isVisible,
+  readVisibleProspect,
+} from "#shared/prospects/read.ts";
 import { findAttached, findNoteLocators, insertNote, removeNote, replaceNote } from "#shared/prospects/rows.ts";
 import type { Note } from "#shared/prospects/schema.ts";
-import { StoredNote } from "#shared/prospects/stored.ts";
+import { StoredNote, storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 /** Yields all notes, the newest first. The result is streamed, because 5 000 notes exceed the size limit of a buffered answer. */
@@ -34,11 +42,12 @@ export async function newNote(
   { companyId, userId }: Caller,
   prospectId: number,
   body: string,
+  arrival: Arrival = {},
 ): Promise<StoredNote> {
   const id = await ids.next();
   const now = iso(clock.now());
   const dated = { createdAt: now, updatedAt: now, createdBy: userId };
-  return { type: "note", id, companyId, prospectId, body, ...dated, version: 1 };
+  return { type: "note", id, companyId, prospectId, body, ...dated, ...occurred(arrival), version: 1 };
 }
 
 export async function createNote(
@@ -46,43 +55,54 @@ export async function createNote(
   caller: Caller,
   prospectId: number,
   { body }: NewNote,
+  arrival: Arrival = {},
 ): Promise<Note> {
   const { companyId } = caller;
   const [note, dictionary] = await Promise.all([
-    newNote(context, caller, prospectId, body),
+    newNote(context, caller, prospectId, body, arrival),
     currentDictionary(context, companyId),
   ]);
   const made = presentNote(note, dictionary);
-  const commit = (importId?: string) =>
-    context.commit(
-      [changeOfNotes(caller, prospectId, Date.parse(note.updatedAt), importId), ...insertNote(note)],
-      made,
-    );
-  await commit().catch(async (error: unknown) => {
-    const importId = importOf(error);
-    const isThere = importId !== undefined && (await isPublished(context.table, companyId, importId));
-    const failed = isThere
-      ? await commit(importId).then(
-          () => undefined,
-          (again: unknown) => again,
-        )
-      : error;
+  const nowMs = Date.parse(note.updatedAt);
+  const commit = (first: Write, assignee?: number) =>
+    context.commit([first, ...insertNote(note, assignee)], made, note);
+  const first = changeOfNotes(caller, prospectId, nowMs);
+  await commit(first, visibleAssignee(caller)).catch(async (error: unknown) => {
+    const again = await secondTry(context, caller, error, nowMs, arrival);
+    const failed = again === undefined ? error : await failureOf(commit(again));
     if (failed !== undefined)
       throw isInvisible(failed) ? notFound("prospect") : isOneTooMany(failed) ? tooManyNotes() : failed;
   });
   return made;
 }
 
-const Imported = z.object({ importId: z.string() });
-
 /**
- * Returns the id of the import that created the prospect. If the check of the caller's rights fails, the error contains the prospect's
- * row with this id.
+ * Returns the first write for another try of a note. If the check of the caller's rights fails, the error contains the prospect's row. It
+ * shows whether an import has created the prospect, or whether the prospect was assigned to the caller before. Returns undefined if
+ * another try cannot succeed.
  */
-function importOf(error: unknown): string | undefined {
-  if (!(error instanceof ConditionFailed)) return undefined;
-  return Imported.safeParse(error.failed.find(({ index }) => index === 0)?.item).data?.importId;
+async function secondTry(
+  { table }: ApiContext,
+  caller: Caller,
+  error: unknown,
+  nowMs: number,
+  { occurredAt }: Arrival,
+): Promise<Write | undefined> {
+  const item = failedAt(error, 0)?.item;
+  if (item === undefined) return undefined;
+  const prospect = storedProspect(item);
+  const { id, companyId, importId } = prospect;
+  if (!acceptsFact(caller, prospect, occurredAt)) return undefined;
+  if (!(await isPublished(table, companyId, importId))) return undefined;
+  if (!isVisible(caller, prospect)) return changeOfPastNotes(prospect, nowMs);
+  return importId === undefined ? undefined : changeOfNotes(caller, id, nowMs, importId);
 }
+
+const failureOf = (work: Promise<void>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
 
 export async function getNote(context: ApiContext, caller: Caller, id: number): Promise<Note> {
   const [{ note }, dictionary] = await Promise.all([
@@ -101,19 +121,22 @@ export async function updateNote(context: ApiContext, caller: Caller, id: number
     const next = { ...current, body, updatedAt: iso(context.clock.now()), version: current.version + 1 };
     await context.table.transact([
       changeOfNotes(caller, current.prospectId, Date.parse(next.updatedAt), importId),
-      ...replaceNote(current, next),
+      ...replaceNote(current, next, visibleAssignee(caller)),
     ]);
     return presentNote(next, dictionary);
   });
 }
 
-/** Deletes the row of a note. Other records are only hidden when they are deleted, but no other record refers to a note. */
+/**
+ * Deletes the row of a note. Deleted records of other kinds are only hidden, but a note can be removed, because no other record refers to
+ * it.
+ */
 export function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { note: current, importId } = await findNote(context, caller, id);
     await context.table.transact([
       changeOfNotes(caller, current.prospectId, context.clock.now(), importId),
-      ...removeNote(current),
+      ...removeNote(current, visibleAssignee(caller)),
     ]);
   });
 }
@@ -145,8 +168,7 @@ async function findNote(context: ApiContext, caller: Caller, id: number): Promis
  */
 const isInvisible = (error: unknown): boolean => failsAt(error, 0);
 const isOneTooMany = (error: unknown): boolean => failsAt(error, 1);
-export const failsAt = (error: unknown, at: number): boolean =>
-  error instanceof ConditionFailed && error.failed.some(({ index }) => index === at);
+export const failsAt = (error: unknown, at: number): boolean => failedAt(error, at) !== undefined;
 
 export const tooManyNotes = (): ApiError =>
   new ApiError("conflict", `A prospect may have at most ${limits.notesPerProspect} notes.`);

@@ -65,7 +65,7 @@ function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dict
   };
 }
 
-/** Checks only that the value is an object, because the write has validated the content. */
+/** Checks only that the value is an object. The content needs no check, because the write has validated it. */
 const CustomFieldJson = z.custom<Record<string, unknown>>((value) => typeof value === "object" && value !== null);
 
 export function statusSummary(status: StoredStatus | undefined): StatusSummary | null {

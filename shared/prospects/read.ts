@@ -13,6 +13,7 @@ import type { Reads } from "#shared/db/reads.ts";
 import { notFound } from "#shared/errors.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import * as limits from "#shared/limits.ts";
+import { wasAssigned } from "#shared/prospects/assignments.ts";
 import type { ProspectDetail } from "#shared/prospects/detail.ts";
 import { presentDetail } from "#shared/prospects/present.ts";
 import {
@@ -44,19 +45,33 @@ function visibleCondition(caller: Caller): Condition {
 }
 
 /**
- * Returns a write that makes the transaction of a note fail unless the caller may see the prospect. `importId` is the prospect's import,
- * if that import is known to be completed. The write also records in the prospect's row that its notes have changed. The row alone then
- * shows whether a client's copy of the prospect with its notes is current. It causes no event, because no field of the prospect changes.
+ * Returns a write for the transaction of a note. It makes the transaction fail unless the caller may see the prospect. `importId` is the
+ * prospect's import, if that import is known to be completed. The write also records in the prospect's row that its notes have changed.
+ * This row alone then shows whether a client's copy of the prospect with its notes is current. The write causes no event, because no field
+ * of the prospect changes.
  */
 export const changeOfNotes = (caller: Caller, prospectId: number, nowMs: number, importId?: string): Write => ({
-  update: keys.prospect(caller.companyId, prospectId),
-  change: { add: { notesVersion: 1 }, set: { notesChangedAt: nowMs } },
+  ...noteOn(caller.companyId, prospectId, nowMs),
   when: all(visibleCondition(caller), importId === undefined ? missing("importId") : equals("importId", importId)),
 });
 
 /**
- * The imports that this process has seen completed, for each table. The number tells how many imports it had seen completed before. They
- * can be cached, because a completed import stays completed.
+ * Returns the write of `changeOfNotes` for a prospect that was read before. It fails if the prospect has changed since. Use it if the
+ * prospect is not assigned to the caller any more, but was at the time when the caller wrote the note.
+ */
+export const changeOfPastNotes = ({ companyId, id, version }: StoredProspect, nowMs: number): Write => ({
+  ...noteOn(companyId, id, nowMs),
+  when: all(present, missing("deletedAt"), equals("version", version)),
+});
+
+const noteOn = (companyId: number, prospectId: number, nowMs: number) => ({
+  update: keys.prospect(companyId, prospectId),
+  change: { add: { notesVersion: 1 }, set: { notesChangedAt: nowMs } },
+});
+
+/**
+ * The imports that this process knows to be completed, for each table. They can be cached, because a completed import stays completed. The
+ * number of an import says how many imports the process knew before it.
  */
 const known = new WeakMap<Reads, Map<string, number>>();
 const REMEMBERED = 10_000;
@@ -84,7 +99,7 @@ export async function isPublished(table: Reads, companyId: number, importId: str
 const isOfImport = (importId: string | undefined): importId is string =>
   importId !== undefined && /^\d+$/.test(importId);
 
-/** Returns true if this process knew that the rows are visible at the time when it knew only `before` completed imports. */
+/** Returns true if this process already knew that the rows are visible when it knew only `before` completed imports. */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (known.get(table)?.get(`${companyId}#${importId}`) ?? before) < before;
 
@@ -97,10 +112,43 @@ interface VisibleProspect {
   readonly item: Item;
 }
 
-async function readVisible({ table }: ReadContext, caller: Caller, id: number): Promise<VisibleProspect> {
+/** The prospect of a fact. A fact is a status change, a note or an appointment. */
+interface ProspectOfFact {
+  readonly prospect: StoredProspect;
+  /** True if the caller may not see the prospect any more, but could see it at the time of the fact. */
+  readonly isPast: boolean;
+}
+
+/**
+ * Returns the prospect of a fact. Throws `not_found` if the caller may neither see it now nor could see it at the time of the fact.
+ * `occurredAt` is this time, or undefined if the fact occurs now.
+ */
+export async function readProspectOfFact(
+  context: ReadContext,
+  caller: Caller,
+  id: number,
+  occurredAt: string | undefined,
+): Promise<ProspectOfFact> {
+  const { prospect } = await readVisible(context, caller, id, occurredAt);
+  return { prospect, isPast: !isInScope(caller, prospect) };
+}
+
+/** Returns true if the service may accept a fact of this time on this prospect from the caller. */
+export const acceptsFact = (caller: Caller, prospect: StoredProspect, occurredAt: string | undefined): boolean =>
+  isVisible(caller, prospect) ||
+  (prospect.deletedAt === undefined && occurredAt !== undefined && wasAssigned(caller, prospect, occurredAt));
+
+async function readVisible(
+  { table }: ReadContext,
+  caller: Caller,
+  id: number,
+  occurredAt?: string,
+): Promise<VisibleProspect> {
   const item = await table.get(keys.prospect(caller.companyId, id));
   const prospect = item === undefined ? undefined : storedProspect(item);
-  if (item === undefined || prospect === undefined || !isVisible(caller, prospect)) throw notFound("prospect");
+  if (item === undefined || prospect === undefined || !acceptsFact(caller, prospect, occurredAt)) {
+    throw notFound("prospect");
+  }
   if (!(await isPublished(table, caller.companyId, prospect.importId))) throw notFound("prospect");
   return { prospect, item };
 }

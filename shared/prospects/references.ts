@@ -50,16 +50,23 @@ interface Referenced {
 
 /**
  * Checks the status and assignee of a new prospect, with cached names if possible. If the caller is the assignee, no check is needed,
- * because the gateway has checked the caller at most a minute ago.
+ * because the authorizer has checked the caller at most a minute ago.
  */
 export async function requireReferences(
-  context: ApiContext,
+  context: ApiContext & { readonly dictionary?: Dictionary },
   { companyId, userId }: Caller,
   { currentStatusId, assignedToUserId }: Pick<NewProspect, "currentStatusId" | "assignedToUserId">,
 ): Promise<Referenced> {
   const names = ({ statuses, users }: Dictionary): boolean =>
     (currentStatusId == null || statuses.get(currentStatusId)?.isActive === true) &&
     (assignedToUserId == null || users.get(assignedToUserId)?.isActive === true);
+  if (context.dictionary !== undefined) {
+    const { dictionary } = context;
+    if (currentStatusId != null) requireStatus(dictionary, currentStatusId);
+    if (assignedToUserId != null) requireUser(dictionary, "assignedToUserId", assignedToUserId);
+    // If the request has its own dictionary, it has read it at its beginning. The names then need no check, as in a change of a prospect.
+    return { dictionary, checks: [] };
+  }
   const recent = await recentDictionary(context, companyId);
   const dictionary = names(recent) ? recent : await freshDictionary(context, companyId);
   const checks: Write[] = [];
@@ -93,8 +100,8 @@ export interface AddressChoice {
   /** The new address of the prospect. Null clears the address, and undefined keeps it. */
   readonly address: Address | null | undefined;
   /**
-   * Returns writes for the transaction that writes the prospect. They create the new address, or record the prospect in the row of its
-   * new address. They also remove the prospect from the row of its previous address.
+   * Returns writes for the transaction that writes the prospect. They create the new address, or add the prospect to the row of an existing
+   * address. They also remove the prospect from the row of its previous address.
    */
   readonly links: (prospectId: number, now: string) => Write[];
 }

@@ -25,12 +25,12 @@ export interface ReshapeContext {
 }
 
 export interface ReshapeOptions {
-  /** Maximum read and write units that are used per second, so that users do not have to wait for the table. */
+  /** Maximum read and write units per second, so that users do not have to wait for the table. */
   readonly unitsPerSecond: number;
   readonly progress?: (progress: Progress) => void;
 }
 
-/** Number of rows in a transaction. It is small, because users wait for a transaction that rewrites their prospect. */
+/** Number of rows in a transaction. It is small, because a user who changes a prospect must wait for the transaction that rewrites it. */
 const TOGETHER = 10;
 /** Number of blocks without rewritten rows after which the progress is stored. It is also stored after each block with rewritten rows. */
 const SAVED_EVERY = 64;
@@ -61,8 +61,8 @@ export async function readProgress(table: Table, companyId: number): Promise<Pro
 }
 
 /**
- * Rewrites all rows that do not have this shape. After a crash, the next call continues at the last block that was reached. The state of
- * the result is `running` if other functions keep writing rows in the other shape.
+ * Rewrites all rows that have another shape. After a crash, the next call continues at the last stored block. The result has the state
+ * `running` if other functions keep writing rows in the other shape.
  */
 export async function reshapeProspects(
   { table, clock, wait }: ReshapeContext,
@@ -141,7 +141,10 @@ async function reshapeBlock(table: Table, companyId: number, block: number, shap
   return counts;
 }
 
-/** Attributes of the row that are not fields of a prospect, but must be kept. The ETag of a prospect depends on the state of its notes. */
+/**
+ * Attributes of the row that must be kept although they are not fields of a prospect. For example, the ETag of a prospect depends on the
+ * state of its notes.
+ */
 const KEPT: ReadonlySet<string> = new Set(["writeId", ...notesAttributes]);
 
 /**

@@ -4,62 +4,125 @@
  */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
+import {
+  type NoteDeltaOptions,
+  noteDelta,
+  type ProspectDeltaOptions,
+  prospectDelta,
+} from "#shared/company-index/delta.ts";
+import type { FactFields } from "#shared/company-index/facts.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import type { Item, Write } from "#shared/db/expression.ts";
-import { absent, any, below, equals, missing } from "#shared/db/expression.ts";
+import type { Condition, Item, Write } from "#shared/db/expression.ts";
+import { absent, all, any, below, equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf, type Key } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
-import { isPublished, isVisible } from "#shared/prospects/read.ts";
-import { prospectItem, type StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
+import { acceptsFact, isPublished } from "#shared/prospects/read.ts";
+import {
+  datedItem,
+  type LastStatusChange,
+  prospectItem,
+  type StoredAppointment,
+  type StoredNote,
+  type StoredProspect,
+  storedProspect,
+} from "#shared/prospects/stored.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
 export const insertProspect = (prospect: StoredProspect): Write[] => [
   { put: { ...keys.prospect(prospect.companyId, prospect.id), ...prospectItem(prospect) }, when: absent },
-  ...prospectDelta(prospect.companyId, indexEntry(prospect)),
+  ...prospectDelta(prospect.companyId, indexEntry(prospect), null, { fact: factOf(prospect) }),
 ];
+
+/** Returns what the entry says about the fact of this version of the prospect: its creation or a status change. */
+function factOf({ version, createdBy, lastStatusChange }: StoredProspect): FactFields | undefined {
+  const change = lastStatusChange?.version === version ? lastStatusChange : undefined;
+  if (version === 1) return { by: createdBy, ...(change?.occurredAt !== undefined && { at: timeOf(change) }) };
+  return change === undefined ? undefined : { by: change.changedBy, at: timeOf(change) };
+}
+
+/** Returns the time of a fact: when the user did it, which may be before the service has received it. */
+const timeOf = ({ occurredAt, createdAt }: { readonly occurredAt?: string | undefined; readonly createdAt: string }) =>
+  Date.parse(occurredAt ?? createdAt);
+
+export const factOfAppointment = (appointment: StoredAppointment): FactFields | undefined =>
+  appointment.createdBy === null ? undefined : { by: appointment.createdBy, at: timeOf(appointment) };
+
+/** Returns the fact of a past status change, which does not change the present status. */
+export const pastFact = (entry: LastStatusChange): FactFields => ({
+  by: entry.changedBy,
+  at: timeOf(entry),
+  past: entry.status?.id ?? 0,
+});
 
 /**
  * Returns the writes that replace a prospect's row. The version of `next` must follow the version of `current`. The condition fails if
- * the row has changed since `current` was read.
+ * the row has changed since `current` was read, or if it does not meet `when`. `appointment` is the one that the transaction also writes, and `fact`
+ * is its fact if it is not a status change.
  */
-export const replaceProspect = (current: StoredProspect, next: StoredProspect): Write[] => [
+export const replaceProspect = (
+  current: StoredProspect,
+  next: StoredProspect,
+  when?: Condition,
+  { appointment, fact = factOf(next) }: Pick<ProspectDeltaOptions, "appointment" | "fact"> = {},
+): Write[] => [
   {
     put: { ...keys.prospect(next.companyId, next.id), ...prospectItem(next) },
-    when: equals("version", current.version),
+    when: when === undefined ? equals("version", current.version) : all(equals("version", current.version), when),
   },
-  ...prospectDelta(next.companyId, indexEntry(next)),
+  ...prospectDelta(next.companyId, indexEntry(next), current.assignedToUserId, {
+    isRestored: current.deletedAt !== undefined && next.deletedAt === undefined,
+    appointment,
+    fact,
+  }),
 ];
 
-/** Returns the writes of a new note. The condition of the first write fails if the prospect has the maximum number of notes. */
-export const insertNote = (note: StoredNote): Write[] => [
+const factOfNote = (note: StoredNote): FactFields | undefined =>
+  note.createdBy === null
+    ? undefined
+    : { by: note.createdBy, ...(note.occurredAt !== undefined && { at: timeOf(note) }) };
+
+/** `assignee` is the assignee of the note's prospect, if a condition of the transaction ensures it. */
+const loggedNote = ({ createdAt }: StoredNote, assignee: number | undefined): NoteDeltaOptions => ({
+  createdAt: Date.parse(createdAt),
+  assignee,
+});
+
+/**
+ * Returns the writes of a new note. The condition of the first write fails if the prospect has the maximum number of notes. `assignee` is
+ * the assignee of the prospect, if a condition of the transaction ensures it.
+ */
+export const insertNote = (note: StoredNote, assignee?: number): Write[] => [
   {
     update: attachedKeys.noteCount(note.companyId, note.prospectId),
     change: { set: { type: "noteCount", prospectId: note.prospectId }, add: { notes: 1 } },
     when: any(missing("notes"), below("notes", limits.notesPerProspect)),
   },
-  { put: { ...keyOfNote(note), ...note }, when: absent },
-  ...noteDelta(note.companyId, indexNote(note)),
+  { put: { ...keyOfNote(note), ...datedItem(note) }, when: absent },
+  ...noteDelta(note.companyId, indexNote(note), { ...loggedNote(note, assignee), fact: factOfNote(note) }),
   noteLocatorWrite(note),
 ];
 
-export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
-  { put: { ...keyOfNote(next), ...next }, when: equals("version", current.version) },
-  ...noteDelta(next.companyId, indexNote(next)),
+export const replaceNote = (current: StoredNote, next: StoredNote, assignee?: number): Write[] => [
+  { put: { ...keyOfNote(next), ...datedItem(next) }, when: equals("version", current.version) },
+  ...noteDelta(next.companyId, indexNote(next), loggedNote(next, assignee)),
 ];
 
 /**
  * Returns the writes that remove a note. They do not change the count of notes if the note was imported, because the count does not
  * include imported notes.
  */
-export const removeNote = (note: StoredNote): Write[] => [
+export const removeNote = (note: StoredNote, assignee?: number): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
-  ...noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
+  ...noteDelta(
+    note.companyId,
+    { ...indexNote(note), version: note.version + 1, text: null },
+    loggedNote(note, assignee),
+  ),
   { remove: attachedKeys.noteLocator(note.companyId, note.id) },
   ...(note.importId === undefined
     ? [{ update: attachedKeys.noteCount(note.companyId, note.prospectId), change: { add: { notes: -1 } } }]
@@ -83,7 +146,7 @@ export async function findLocator(table: Reads, key: Key): Promise<number | unde
   return found === undefined ? undefined : Locator.parse(found).prospectId;
 }
 
-/** The parts of a note's key, apart from the note's id. */
+/** The parts of a note's key that are not the note's id. */
 export interface NoteLocator {
   readonly prospectId: number;
   readonly createdAt: string;
@@ -114,7 +177,7 @@ export const packNoteLocators = (
   });
 
 /**
- * Returns the other parts of the notes' keys by note id: prospect id and creation time. A note from a packed row may have been deleted
+ * Returns the remaining parts of the notes' keys by note id: prospect id and creation time. A note from a packed row may have been deleted
  * since.
  */
 export async function findNoteLocators(
@@ -143,14 +206,15 @@ export async function findNoteLocators(
 }
 
 /**
- * Returns a note or appointment with its prospect. Returns undefined if one of the rows is missing or the caller may not see the
- * prospect.
+ * Returns a note or appointment with its prospect. Returns undefined if one of the rows is missing, or if the caller may not see the
+ * prospect now and could not see it at the time `occurredAt`.
  */
 export async function findAttached(
   { table }: ReadContext,
   caller: Caller,
   prospectId: number,
   key: Key,
+  occurredAt?: string,
 ): Promise<{ prospect: StoredProspect; item: Item } | undefined> {
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
@@ -159,6 +223,6 @@ export async function findAttached(
   // the locators of its notes.
   if (row === undefined) return undefined;
   const prospect = storedProspect(row);
-  const exists = item !== undefined && isVisible(caller, prospect);
+  const exists = item !== undefined && acceptsFact(caller, prospect, occurredAt);
   return exists && (await isPublished(table, caller.companyId, prospect.importId)) ? { prospect, item } : undefined;
 }

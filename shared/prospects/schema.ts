@@ -58,9 +58,11 @@ export const Note = named(
   "Note",
   z.object({
     id: Id,
+    prospectId: Id,
     body: z.string(),
     createdAt: Timestamp,
     updatedAt: Timestamp,
+    occurredAt: z.optional(Timestamp),
     createdBy: z.nullable(UserSummary),
   }),
   "A note on a prospect.",
@@ -74,8 +76,14 @@ export const Appointment = named(
 );
 export type Appointment = z.infer<typeof Appointment>;
 
+/* @__PURE__ */ explain([Note], () => ({
+  fields: { occurredAt: "When the note was written on a device that sent it later. Absent for every other note." },
+}));
 /* @__PURE__ */ explain([Appointment], () => ({
-  fields: { status: "A change to `cancelled` cancels the appointment." },
+  fields: {
+    status: "A change to `cancelled` cancels the appointment.",
+    occurredAt: "When the last change was made on a device that sent it later. Absent after every other change.",
+  },
 }));
 
 /** The tag is inside an object, so that later versions can add fields about the prospect's use of the tag. */
@@ -92,6 +100,7 @@ export const prospectFields = {
   source: z.nullable(z.string()),
   sourceId: z.nullable(z.string()),
   sourceCreatedAt: z.nullable(Timestamp),
+  clientRecordId: z.optional(z.string()),
   customFieldData: z.nullable(CustomFields),
   createdAt: Timestamp,
   updatedAt: Timestamp,

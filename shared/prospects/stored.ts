@@ -9,6 +9,19 @@ import { Id, named, Timestamp } from "#shared/schema.ts";
 const count = z.int();
 const sometimes = z.optional(Timestamp);
 
+/**
+ * The time at which a user made a change on a device that was offline. The service received the change later. Undefined if the device sent
+ * no time.
+ */
+const occurredAt = { occurredAt: sometimes };
+
+/** The shape number of rows with `occurredAt`. A release without this field would lose it when it writes the row. */
+const OCCURRED_SHAPE = 2;
+
+/** Adds the shape number to a row that has `occurredAt`. Returns other rows unchanged. */
+export const datedItem = <T extends { readonly occurredAt?: string | undefined }>(row: T): T & { shape?: number } =>
+  row.occurredAt === undefined ? row : { ...row, shape: OCCURRED_SHAPE };
+
 const statusChange = {
   id: Id,
   status: z.nullable(StatusSummary),
@@ -16,6 +29,7 @@ const statusChange = {
   changedBy: Id,
   source: z.string(),
   createdAt: Timestamp,
+  ...occurredAt,
   /** The version of the prospect after this change. It gives the order of changes in the same millisecond. */
   version: count,
 };
@@ -37,6 +51,7 @@ export const StoredNote = z.object({
   updatedAt: Timestamp,
   createdBy: z.nullable(Id),
   version: z.int(),
+  ...occurredAt,
   /** The id of the import that created the note. Imported notes make no events. */
   importId: z.optional(z.string()),
 });
@@ -61,6 +76,7 @@ export const appointmentFields = {
   notes: z.nullable(z.string()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
+  ...occurredAt,
 };
 
 export const StoredAppointment = z.object({
@@ -82,6 +98,33 @@ export type StoredAppointment = z.infer<typeof StoredAppointment>;
  */
 const unset = <S extends z.ZodMiniType>(schema: S) => z._default(z.nullable(schema), null);
 const list = <S extends z.ZodMiniType>(schema: S) => z._default(z.array(schema), []);
+
+/** The webhook events of a bulk job: one event at its end, one for each change too, or none. */
+export const BulkEvents = z.enum(["summary", "each", "none"]);
+export type BulkEvents = z.infer<typeof BulkEvents>;
+
+/** The fields that a bulk job may write. A null in `deletedAt` means that the prospect is not deleted. */
+export const BulkFields = z.object({
+  statusId: z.optional(z.nullable(Id)),
+  assignedToUserId: z.optional(z.nullable(Id)),
+  assignedByUserId: z.optional(z.nullable(Id)),
+  tagIds: z.optional(z.array(Id)),
+  deletedAt: z.optional(z.nullable(Timestamp)),
+});
+export type BulkFields = z.infer<typeof BulkFields>;
+
+/**
+ * The last bulk job that changed a prospect, and the version of the prospect after this change. `before` and `after` are the fields that
+ * the job wrote. If the job is killed and repeated, it finds its own write by this mark, although users may have changed the prospect since.
+ */
+export const BulkMark = z.object({
+  jobId: Id,
+  version: count,
+  events: BulkEvents,
+  before: z.optional(BulkFields),
+  after: z.optional(BulkFields),
+});
+export type BulkMark = z.infer<typeof BulkMark>;
 
 export const StoredProspect = z.object({
   type: z.literal("prospect"),
@@ -115,6 +158,10 @@ export const StoredProspect = z.object({
   appointmentsChangedAt: z.optional(count),
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
+  /** The time since which the present assignee has the prospect. Undefined if the prospect was never reassigned. */
+  assignedAt: sometimes,
+  /** The most recent past assignments, the oldest first. Each has the user, the first and the last instant in milliseconds since 1970. */
+  pastAssignments: z.optional(z.array(z.tuple([Id, count, count]))),
   tagIds: list(Id),
   source: unset(z.string()),
   sourceId: unset(z.string()),
@@ -128,12 +175,23 @@ export const StoredProspect = z.object({
   /** Number of writes of this row. It is used for optimistic locking and for the ids of events. */
   version: count,
   deletedAt: sometimes,
+  /** The id that the creating client has given to the prospect. */
+  clientRecordId: z.optional(z.string()),
   /** Id of the last import that changed this prospect. If the import is repeated, it does not change the prospect again. */
   changedByImport: z.optional(z.string()),
+  /** The last change of this prospect by a bulk job. Use `bulkJobOf` to find out whether the job has written the current version. */
+  bulk: z.optional(BulkMark),
   /** The id of the import that created the prospect. Creating an imported prospect makes no event. */
   importId: z.optional(z.string()),
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;
+
+/**
+ * Returns the bulk job that wrote this version of the prospect. Returns undefined if another write has made this version. A later write may
+ * keep the mark in the row, because the mark names the version to which it belongs.
+ */
+export const bulkJobOf = ({ bulk, version }: Pick<StoredProspect, "bulk" | "version">): BulkMark | undefined =>
+  bulk?.version === version ? bulk : undefined;
 
 /** The fields that conditions use, and the fields that say what the row is. Each is a separate attribute of the row. */
 const columns = {

@@ -1,18 +1,18 @@
 /** Creates, changes, tags and deletes prospects. Each write is one transaction over all rows that it changes. */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import type { ApiContext } from "#shared/context.ts";
-import * as attachedKeys from "#shared/db/attached-keys.ts";
+import { type ApiContext, transactAny } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
-import { absent } from "#shared/db/expression.ts";
-import { ApiError, badReference, ConditionFailed } from "#shared/errors.ts";
-import * as limits from "#shared/limits.ts";
+import { badReference, ConditionFailed, notFound } from "#shared/errors.ts";
 import { agendaMoves, agendaRemoval, nextAppointment, nothingUpcoming } from "#shared/prospects/agenda.ts";
+import { type Arrival, requireBase } from "#shared/prospects/arrival.ts";
+import { reassignedAt } from "#shared/prospects/assignments.ts";
+import { clientRecordInUse, clientRecordWrites } from "#shared/prospects/client-records.ts";
 import type { NewProspect, ProspectPatch } from "#shared/prospects/input.ts";
 import { failsAt, newNote, tooManyNotes } from "#shared/prospects/notes.ts";
-import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
-import { changeOfNotes, readVisibleProspect } from "#shared/prospects/read.ts";
+import { presentProspect } from "#shared/prospects/present.ts";
+import { changeOfNotes, readProspectOfFact, readVisibleProspect } from "#shared/prospects/read.ts";
 import {
   type AddressChoice,
   requireReferences,
@@ -22,7 +22,8 @@ import {
 } from "#shared/prospects/references.ts";
 import { insertNote, insertProspect, replaceProspect } from "#shared/prospects/rows.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
-import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import { entriesBeforeNext, historyWrite, pastStatusChange, statusChange } from "#shared/prospects/status-changes.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary, forgetDictionary } from "#shared/reference/dictionary.ts";
 import type { TagChoice } from "#shared/reference/input.ts";
 
@@ -32,16 +33,24 @@ const DEFAULT_SOURCE = "api";
 export const IMPORT_SOURCE = "csv-import";
 
 /** Creates a prospect. Tries again if its status, user or address changes concurrently. */
-export const createProspect = (context: ApiContext, caller: Caller, input: NewProspect): Promise<Prospect> =>
+export const createProspect = (
+  context: ApiContext,
+  caller: Caller,
+  input: NewProspect,
+  arrival: Arrival = {},
+): Promise<Prospect> =>
   optimistic(() =>
-    create(context, caller, input).catch((error: unknown) => {
+    create(context, caller, input, arrival).catch((error: unknown) => {
       if (error instanceof ConditionFailed) forgetDictionary(context, caller.companyId);
       throw error;
     }),
   );
 
-/** Makes one round trip if ids and names are cached, because the transaction itself checks that the names are current. */
-async function create(context: ApiContext, caller: Caller, input: NewProspect): Promise<Prospect> {
+/**
+ * Creates the prospect. If ids and names are cached, it makes only one round trip, because the transaction itself checks that the names are
+ * current.
+ */
+async function create(context: ApiContext, caller: Caller, input: NewProspect, arrival: Arrival): Promise<Prospect> {
   const { companyId, userId } = caller;
   const { currentStatusId: statusId = null } = input;
   const [{ dictionary, checks }, id, changeId, { address = null, links }] = await Promise.all([
@@ -50,7 +59,7 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect): 
     statusId === null ? null : context.ids.next(),
     resolveAddress(context, caller, input, null),
   ]);
-  // A user who sees only assigned prospects could not see an unassigned one, so the prospect is assigned to that user.
+  // A user who sees only assigned prospects must be able to see the new prospect. It is therefore assigned to this user.
   const assignedToUserId = input.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   const now = iso(context.clock.now());
   const prospect: StoredProspect = {
@@ -71,11 +80,16 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect): 
     createdBy: userId,
     updatedBy: userId,
     version: 1,
+    ...(input.clientRecordId !== undefined && { clientRecordId: input.clientRecordId }),
   };
-  if (changeId !== null) prospect.lastStatusChange = statusChange(changeId, prospect, null, dictionary);
-  const writes = [...insertProspect(prospect), ...checks, ...links(id, now)];
+  const origin = { ...arrival, source: DEFAULT_SOURCE };
+  if (changeId !== null) prospect.lastStatusChange = statusChange(changeId, prospect, null, dictionary, origin);
+  // The write that reserves the client's id must be the last one: a failure at its index is reported as an id in use.
+  const others = [...insertProspect(prospect), ...checks, ...links(id, now)];
   const made = presentProspect(prospect, undefined, dictionary);
-  await context.commit(writes, made);
+  await context.commit([...others, ...clientRecordWrites(prospect)], made, prospect).catch((error: unknown) => {
+    throw prospect.clientRecordId !== undefined && failsAt(error, others.length) ? clientRecordInUse() : error;
+  });
   return made;
 }
 
@@ -84,15 +98,45 @@ export function updateProspect(
   caller: Caller,
   id: number,
   patch: ProspectPatch,
+  arrival: Arrival = {},
 ): Promise<Prospect> {
   return optimistic(async () => {
-    const [current, dictionary] = await Promise.all([
-      readVisibleProspect(context, caller, id),
+    const [{ prospect: current, isPast }, dictionary] = await Promise.all([
+      readProspectOfFact(context, caller, id, arrival.occurredAt),
       currentDictionary(context, caller.companyId),
     ]);
-    const next = await writeChange(context, caller, current, { patch }, dictionary);
-    return presentProspect(next, await nextAppointment(context.table, next, context.clock.now()), dictionary);
+    const shown = (prospect: StoredProspect) => presentCurrent(context, prospect, dictionary);
+    if (isPast) return shown(await writePastStatus(context, caller, current, patch, dictionary, arrival));
+    await requireBase(arrival, current, () => shown(current));
+    return shown(await writeChange(context, caller, current, { patch, arrival }, dictionary));
   });
+}
+
+/** Returns the prospect as lists show it. */
+const presentCurrent = async (
+  { table, clock }: ApiContext,
+  prospect: StoredProspect,
+  dictionary: Dictionary,
+): Promise<Prospect> => presentProspect(prospect, await nextAppointment(table, prospect, clock.now()), dictionary);
+
+/**
+ * Adds a status change to the history for a user to whom the prospect was assigned before. Throws `not_found` if the patch contains another field,
+ * because only a status change is a fact of the past.
+ */
+async function writePastStatus(
+  context: ApiContext,
+  { userId }: Caller,
+  current: StoredProspect,
+  { currentStatusId: statusId, ...others }: ProspectPatch,
+  dictionary: Dictionary,
+  { occurredAt }: Arrival,
+): Promise<StoredProspect> {
+  if (statusId === undefined || Object.values(others).some((value) => value !== undefined)) throw notFound("prospect");
+  if (statusId !== null) requireStatus(dictionary, statusId);
+  const origin = { occurredAt, source: DEFAULT_SOURCE };
+  const { next, writes } = await pastStatusChange(context, userId, current, statusId, dictionary, origin);
+  await context.commit(writes, undefined, next);
+  return next;
 }
 
 export interface Change {
@@ -101,14 +145,15 @@ export interface Change {
   readonly tagIds?: readonly number[] | undefined;
   /** The text of a new note. */
   readonly note?: string | undefined;
+  readonly arrival?: Arrival;
   /** The id of the import that makes the change. */
   readonly importId?: string;
 }
 
 /**
- * Changes a prospect for an import, in one transaction with its new note. Does nothing if this import has already changed the prospect,
- * so that a repeated import does not undo later changes of users. Throws ApiError if the caller cannot see the prospect or the prospect
- * has reached a limit.
+ * Changes a prospect for an import, in one transaction with its new note. Does nothing if this import has already changed the prospect. A
+ * repeated import therefore does not undo later changes of users. Throws ApiError if the caller cannot see the prospect or the prospect has
+ * reached a limit.
  */
 export const changeByImport = (
   context: ApiContext,
@@ -121,7 +166,10 @@ export const changeByImport = (
   optimistic(async () => {
     const current = await readVisibleProspect(context, caller, id);
     if (current.changedByImport === importId) return;
-    await writeChange(context, caller, current, { ...(await changeOf(current)), importId }, dictionary);
+    const change = { ...(await changeOf(current)), importId };
+    // An import makes many transactions. Only the one that completes the import may store the answer of its request.
+    const commit: ApiContext["commit"] = (writes) => transactAny(context.table, writes);
+    await writeChange({ ...context, commit }, caller, current, change, dictionary);
   });
 
 /** Writes the change, the status history and the new note. Returns the changed prospect, or `current` if no field changes. */
@@ -135,14 +183,17 @@ async function writeChange(
   const { next, links } = await changed(context, caller, current, change, dictionary);
   const isSame = next === current;
   const note = change.note === undefined ? undefined : await newNote(context, caller, current.id, change.note);
-  if (isSame && note === undefined) return next;
+  if (isSame && note === undefined) {
+    await context.commit([], undefined, current);
+    return current;
+  }
   const own = isSame
     ? [changeOfNotes(caller, current.id, context.clock.now(), current.importId)]
-    : await changeWrites(context, current, next, links, dictionary);
+    : await changeWrites(context, current, next, links, dictionary, change.arrival);
   // The first write of `insertNote` checks the number of notes. It must come first in the transaction, because a failure at index 0 is
   // reported as too many notes.
   const writes = note === undefined ? own : [...insertNote(note), ...own];
-  await context.table.transact(writes).catch((error: unknown) => {
+  await context.commit(writes, undefined, next).catch((error: unknown) => {
     throw note !== undefined && failsAt(error, 0) ? tooManyNotes() : error;
   });
   return next;
@@ -177,24 +228,26 @@ async function changed(
 
 /**
  * Returns the writes of a change. If the status changes, the change becomes part of `next`, and the previous status change moves to a
- * separate row.
+ * separate row. If the assignee changes, the previous assignment becomes part of `next`.
  */
-async function changeWrites(
+export async function changeWrites(
   context: ApiContext,
   current: StoredProspect,
   next: StoredProspect,
   links: AddressChoice["links"],
   dictionary: Dictionary,
+  arrival: Arrival = {},
+  source = next.changedByImport === current.changedByImport ? DEFAULT_SOURCE : IMPORT_SOURCE,
 ): Promise<Write[]> {
   const statusChanged = next.statusId !== current.statusId;
-  const pastChanges = (current.pastStatusChanges ?? 0) + (current.lastStatusChange === null ? 0 : 1);
   if (statusChanged) {
-    if (pastChanges >= limits.statusChangesPerProspect) {
-      throw new ApiError("conflict", `The status of a prospect may change ${limits.statusChangesPerProspect} times.`);
-    }
+    const pastChanges = entriesBeforeNext(current);
     if (pastChanges > 0) next.pastStatusChanges = pastChanges;
-    const source = next.changedByImport === current.changedByImport ? DEFAULT_SOURCE : IMPORT_SOURCE;
-    next.lastStatusChange = statusChange(await context.ids.next(), next, current.statusId, dictionary, source);
+    const origin = { ...arrival, source };
+    next.lastStatusChange = statusChange(await context.ids.next(), next, current.statusId, dictionary, origin);
+  }
+  if (next.assignedToUserId !== current.assignedToUserId) {
+    Object.assign(next, reassignedAt(current, Date.parse(next.updatedAt)));
   }
   const writes = [...replaceProspect(current, next), ...(await agendaMoves(context.table, current, next))];
   if (statusChanged && current.lastStatusChange !== null) writes.push(historyWrite(current, current.lastStatusChange));
@@ -202,38 +255,17 @@ async function changeWrites(
 }
 
 /** Deletes a prospect: hides it from every read, but keeps its rows. */
-export function deleteProspect(context: ApiContext, caller: Caller, id: number): Promise<void> {
+export function deleteProspect(context: ApiContext, caller: Caller, id: number, arrival: Arrival = {}): Promise<void> {
   return optimistic(async () => {
     const current = await readVisibleProspect(context, caller, id);
+    await requireBase(arrival, current, async () =>
+      presentCurrent(context, current, await currentDictionary(context, caller.companyId)),
+    );
     const now = iso(context.clock.now());
     const moved = { updatedAt: now, updatedBy: caller.userId, version: current.version + 1 };
     const gone = { ...current, ...moved, deletedAt: now };
-    await context.table.transact([...replaceProspect(current, gone), ...agendaRemoval(current)]);
+    await context.commit([...replaceProspect(current, gone), ...agendaRemoval(current)], undefined, gone);
   });
-}
-
-function statusChange(
-  id: number,
-  { statusId, updatedBy, updatedAt, version }: StoredProspect,
-  previousStatusId: number | null,
-  dictionary: Dictionary,
-  source = DEFAULT_SOURCE,
-): LastStatusChange {
-  const summary = (of: number | null) => (of === null ? null : statusSummary(dictionary.statuses.get(of)));
-  return {
-    id,
-    status: summary(statusId),
-    previousStatus: summary(previousStatusId),
-    changedBy: updatedBy,
-    source,
-    createdAt: updatedAt,
-    version,
-  };
-}
-
-function historyWrite({ companyId, id: prospectId }: StoredProspect, change: LastStatusChange): Write {
-  const row: StoredStatusChange = { ...change, type: "history", prospectId };
-  return { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...row }, when: absent };
 }
 
 const emptyFields = {
@@ -266,19 +298,28 @@ function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields)
   };
 }
 
-/** Equal JSON texts mean equal content, because rows are plain data with a fixed order of fields. */
+/**
+ * Returns true if the prospects are equal. Equal JSON texts mean equal content, because rows are plain data with a fixed order of fields.
+ */
 const sameProspect = (a: StoredProspect, b: StoredProspect): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /** Replaces all tags. Writes nothing if the prospect already shows these tags in this order. */
-export function setTags(context: ApiContext, caller: Caller, id: number, { tagIds }: TagChoice): Promise<Prospect> {
+export function setTags(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  { tagIds }: TagChoice,
+  arrival: Arrival = {},
+): Promise<Prospect> {
   return optimistic(async () => {
     const [current, dictionary] = await Promise.all([
       readVisibleProspect(context, caller, id),
       currentDictionary(context, caller.companyId),
     ]);
+    await requireBase(arrival, current, () => presentCurrent(context, current, dictionary));
     requireTags(dictionary, tagIds);
     const next = await writeChange(context, caller, current, { tagIds: [...new Set(tagIds)] }, dictionary);
-    return presentProspect(next, await nextAppointment(context.table, next, context.clock.now()), dictionary);
+    return presentCurrent(context, next, dictionary);
   });
 }
 

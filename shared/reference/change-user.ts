@@ -1,6 +1,6 @@
 /**
- * Changes, disables and enables the users of a company. An invited user has not signed in yet. Disabling such a user withdraws the
- * invitation, and enabling the user again sends a new one.
+ * Changes, disables and enables the users of a company. An invited user has not signed in yet. If such a user is disabled, the invitation
+ * is withdrawn. If the user is enabled again, a new invitation is sent.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
@@ -12,7 +12,7 @@ import type { Write } from "#shared/db/expression.ts";
 import { all, equals, exists } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed, notFound } from "#shared/errors.ts";
-import { namesChange } from "#shared/reference/dictionary.ts";
+import { changeOf, namesChange } from "#shared/reference/dictionary.ts";
 import { canSignIn, inConstantTime, invitationOf, inviteAgain } from "#shared/reference/invite.ts";
 import type { UserPatch } from "#shared/reference/user.ts";
 import { EmailClaim, rightsWrite, userWrite } from "#shared/reference/user.ts";
@@ -29,13 +29,14 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
     requireNoSelfDemotion(caller, current, next);
     const written = { ...next, version: current.version + 1, updatedAt: iso(context.clock.now()) };
     const put: Write = { put: { ...keys.user(caller.companyId, id), ...written }, when: isUnchanged(current) };
-    // The caller's row is checked only if the caller changes another user. A transaction may contain each row only once, and the caller's
-    // own row already has a condition.
+    // If callers change themselves, no check of the caller's row is added. A transaction may contain each row only once, and this row
+    // already has a condition.
     const office = id === caller.userId ? [] : [callerUnchanged(caller)];
-    // If the user's invitation has ended, its token subject (`sub`) may belong to another user now. The rights must then not be written
-    // to the subject's row.
+    // If the user's invitation has ended, its token subject (`sub`) may belong to another user now. Writing the rights to the subject's row
+    // would then change the rights of that user.
     const rights = canSignIn(current, context.clock.now()) ? [rightsWrite(written)] : [];
-    await context.table.transact([put, ...rights, ...office, ...namesChange(caller.companyId)]);
+    const names = namesChange(caller.companyId, changeOf(current, written));
+    await context.table.transact([put, ...rights, ...office, ...names]);
     return written;
   };
   const isConflict = ({ failed }: ConditionFailed) =>
@@ -107,13 +108,16 @@ export async function disableOrWithdraw(
   });
 }
 
-/** Returns true if the user was changed or has signed in concurrently. Another attempt may then succeed. */
+/**
+ * Returns true if the failed condition is not the check of the caller. The user was then changed or has signed in concurrently, so another
+ * attempt may succeed.
+ */
 const isOutdated = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index !== CALLER);
 const CALLER = 1;
 
 /**
- * Withdraws an invitation. The user is removed from the identity provider first, and the rows are deleted afterwards. The rows prevent a
- * new invitation of the same address. In the opposite order, the removal could hit the user of such a new invitation.
+ * Withdraws an invitation. The user is removed from the identity provider first, and the rows are deleted afterwards. While the rows exist,
+ * the same address cannot be invited again. In the opposite order, the removal could remove the user of a new invitation.
  */
 async function withdraw(
   context: ApiContext,
@@ -139,11 +143,11 @@ async function withdraw(
   const writes: Write[] = [
     userWrite(next, equals("version", current.version)),
     callerUnchanged(caller),
-    // The row of the token subject is deleted only if it still belongs to this user. After an expired invitation it may belong to another
-    // user.
+    // The row of the token subject is deleted only if it still belongs to this user. After an expired invitation, the row may belong to
+    // another user.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
-    ...namesChange(companyId),
+    ...namesChange(companyId, changeOf(current, next)),
   ];
   await context.table.transact(writes);
 }

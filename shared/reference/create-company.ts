@@ -2,6 +2,7 @@
 
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
+import { firstState } from "#shared/company-index/activity/log.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -44,6 +45,7 @@ export async function createCompany(
   }
   const writes = [
     { put: { ...keys.company(companyId), ...company }, when: absent },
+    firstState(companyId),
     ...newUserWrites(owner),
     ...statuses.flatMap((status) => newStatusWrites(companyId, status)),
   ];

@@ -3,6 +3,8 @@
  * a status, tag or user raises the dictionary's version, so a cached dictionary is valid as long as its version is current.
  */
 import { StoredUser } from "#shared/auth/user-schema.ts";
+import type { SharedChange } from "#shared/company-index/change-log.ts";
+import { sharedDelta } from "#shared/company-index/delta.ts";
 import { namesChangeInHead } from "#shared/company-index/manifest.ts";
 import type { ReadContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
@@ -12,7 +14,7 @@ import * as limits from "#shared/limits.ts";
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 
 export interface Dictionary {
-  /** Number of changes of statuses, tags and users so far. The entries are at least as new as this version. */
+  /** Number of changes of statuses, tags and users so far. The entries of this dictionary are at least as new as this version. */
   readonly version: number;
   readonly statuses: ReadonlyMap<number, StoredStatus>;
   readonly tags: ReadonlyMap<number, StoredTag>;
@@ -20,8 +22,8 @@ export interface Dictionary {
 }
 
 /**
- * Reads the dictionary. The company's row, which contains the version, sorts first. Each entry is therefore at least as new as the
- * version.
+ * Reads the dictionary. The Query returns the company's row with the version before the entries. Each entry is therefore at least as new as
+ * the version.
  */
 export async function loadDictionary(table: Reads, companyId: number): Promise<Dictionary> {
   const statuses = new Map<number, StoredStatus>();
@@ -41,18 +43,43 @@ const versionOf = (company: unknown): number => StoredCompany.parse(company).dic
 
 /**
  * Returns the writes that raise the version of the company's dictionary. Add them to each transaction that changes a status, tag or user,
- * so that cached dictionaries become outdated.
+ * so that cached dictionaries become outdated. `changes` are the changed records, for the change log.
  */
-export const namesChange = (companyId: number): Write[] => [
+export const namesChange = (companyId: number, ...changes: readonly SharedChange[]): Write[] => [
   { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
   namesChangeInHead(companyId),
+  ...changes.map((change) => sharedDelta(companyId, change)),
 ];
+
+type NamedRecord = StoredStatus | StoredTag | StoredUser;
+
+/** Returns the creation of a status, tag or user, for the change log. */
+export const creationOf = ({ type: kind, id, version }: NamedRecord): SharedChange => ({
+  ...{ kind, id, version },
+  isDeleted: false,
+  isShownElsewhere: false,
+});
+
+/** Returns the change of a status, tag or user. Other records show its name, and the colour of a status or tag. */
+export const changeOf = (before: NamedRecord, after: NamedRecord): SharedChange => ({
+  ...creationOf(after),
+  isShownElsewhere: shownElsewhere(before) !== shownElsewhere(after),
+});
+
+const shownElsewhere = (record: NamedRecord): string =>
+  JSON.stringify(record.type === "user" ? [record.firstName, record.lastName] : [record.value, record.color]);
 
 function keep<T extends { id: number }>(into: Map<number, T>, entry: T): void {
   into.set(entry.id, entry);
 }
 
-type Source = Pick<ReadContext, "table" | "clock">;
+interface Source extends Pick<ReadContext, "table" | "clock"> {
+  /**
+   * The dictionary for a request that makes many writes. It was current when the request began. All writes of the request use it, so that
+   * they need not read the version again.
+   */
+  readonly dictionary?: Dictionary | undefined;
+}
 
 interface Cached {
   readonly dictionary: Dictionary;
@@ -78,8 +105,15 @@ export async function recentDictionary(source: Source, companyId: number): Promi
   return freshDictionary(source, companyId);
 }
 
+/** Returns a dictionary of this version or a later one. The table is read only if the cached one is older. */
+export async function dictionaryAtLeast(source: Source, companyId: number, version: number): Promise<Dictionary> {
+  const cached = cacheOf(source.table).get(companyId)?.dictionary;
+  return cached !== undefined && cached.version >= version ? cached : freshDictionary(source, companyId);
+}
+
 /** Returns the current dictionary. If it is cached, only its version is read, which costs one read unit. */
 export async function currentDictionary(source: Source, companyId: number): Promise<Dictionary> {
+  if (source.dictionary !== undefined) return source.dictionary;
   const cached = cacheOf(source.table).get(companyId)?.dictionary;
   if (cached === undefined) return freshDictionary(source, companyId);
   const version = versionOf(await source.table.get(keys.company(companyId)));

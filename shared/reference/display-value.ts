@@ -1,6 +1,6 @@
 /**
- * Keeps the values of statuses and tags unique in a company, ignoring case. A value is the name that users see. A row for each value
- * enforces this.
+ * Keeps the values of a company's statuses and tags unique, ignoring case. A value is the name that users see. Each value has a row, and
+ * the condition that this row is absent enforces the rule.
  */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
@@ -12,12 +12,14 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { namesChange } from "#shared/reference/dictionary.ts";
+import { changeOf, namesChange } from "#shared/reference/dictionary.ts";
+import type { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 import { codePoints, text } from "#shared/schema.ts";
 
 /**
- * The value of a status or tag. Commas and semicolons are rejected, because they separate values in filters and CSV cells. The value's
- * NFC form is part of a table key of at most 1 024 bytes. It can be longer than the value itself, so the length limit applies to both.
+ * The value of a status or tag. Commas and semicolons are rejected, because they separate values in filters and CSV cells. The value's NFC
+ * form is part of a table key of at most 1 024 bytes. The NFC form can be longer than the value itself, so the length limit applies to
+ * both.
  */
 export const DisplayValue = z.pipe(
   text(limits.displayValue, 1).check(z.trim()),
@@ -31,12 +33,8 @@ export const DisplayValue = z.pipe(
 
 export type Kind = "STATUS" | "TAG";
 
-/** A status or tag. `version` is for optimistic locking. */
-interface ValuedRow {
-  readonly id: number;
-  readonly value: string;
-  readonly version: number;
-}
+/** The common fields of a status and a tag. `version` is for optimistic locking. */
+type ValuedRow = StoredStatus | StoredTag;
 
 const claimValue = (companyId: number, kind: Kind, { id, value }: ValuedRow): Write => ({
   put: { ...keys.uniqueValue(companyId, kind, folded(value)), type: "uniqueValue", id },
@@ -53,10 +51,10 @@ export function newValuedRow(companyId: number, kind: Kind, row: Key & Item & Va
 }
 
 /**
- * Changes a status or tag to the result of `patched`. Writes nothing if `patched` returns its argument. If the value changes, the new
- * value is reserved and the old one is released. Throws `conflict` if another status or tag has the value.
+ * Changes a status or tag to the result of `patched`. Writes nothing if `patched` returns its argument unchanged. If the value changes, the
+ * new value is reserved and the old value becomes free. Throws `conflict` if another status or tag has the new value.
  */
-export function changeValuedRow<Row extends ValuedRow & Item>(
+export function changeValuedRow<Row extends ValuedRow>(
   { table }: ApiContext,
   companyId: number,
   kind: Kind,
@@ -74,7 +72,7 @@ export function changeValuedRow<Row extends ValuedRow & Item>(
     if (folded(next.value) !== folded(current.value)) {
       writes.push(claimValue(companyId, kind, next), releaseValue(companyId, kind, current));
     }
-    await table.transact([...writes, ...namesChange(companyId)]);
+    await table.transact([...writes, ...namesChange(companyId, changeOf(current, next))]);
     return next;
   };
   return optimistic(work, (error) => error.failed.some(({ index }) => index === 0)).catch(duplicateValue(kind));

@@ -13,7 +13,7 @@ export const NewStatus = named(
   z.object({
     value: DisplayValue,
     color: z.optional(HexColor),
-    /** The position in lists. The default is after all other statuses. */
+    /** The position in lists. By default, the status comes after all other statuses. */
     sortOrder: z.optional(SortOrder),
   }),
   "A new lead status.",
@@ -59,7 +59,7 @@ export type TagPatch = z.infer<typeof TagPatch>;
 /* @__PURE__ */ explain([Tag, NewTag, TagPatch], () => ({ fields: { value: VALUE_TEXT, color: COLOR_TEXT } }));
 /* @__PURE__ */ explain([TagPatch], () => ({ example: { color: "#B91C1C" } }));
 
-/** The complete list of a prospect's tags after the change, in this order. */
+/** All tags that the prospect has after the change, in this order. */
 export const TagChoice = named(
   "TagChoice",
   z.object({

@@ -1,7 +1,7 @@
 /**
- * Invites users, up to a daily maximum for each company. An e-mail address belongs to only one user of the whole service, but a caller
- * must not learn that another company has the address. Such an invitation is recorded like any other, but no mail is sent, and it
- * expires.
+ * Invites users, up to a daily maximum for each company. Only one user of the whole service can own an e-mail address, but a caller must
+ * not learn that another company has the address. The service therefore records the invitation of such an address like any other, but sends
+ * no mail. The invitation then expires.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
@@ -14,7 +14,7 @@ import { absent, any, below, type Condition, equals, missing } from "#shared/db/
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { namesChange } from "#shared/reference/dictionary.ts";
+import { creationOf, namesChange } from "#shared/reference/dictionary.ts";
 import type { InvitationState, NewUser, User } from "#shared/reference/user.ts";
 import {
   CompanyEmail,
@@ -35,7 +35,7 @@ export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: n
   return invitedUntil <= nowMs ? "expired" : "pending";
 }
 
-/** Whether the user has signed in, or may still accept an invitation by signing in. */
+/** Returns true if the user has signed in, or may still accept an invitation by signing in. */
 export const canSignIn = (user: StoredUser, nowMs: number): boolean =>
   ["accepted", "pending"].includes(invitationOf(user, nowMs));
 
@@ -47,7 +47,7 @@ export function presentUser(user: StoredUser, nowMs: number): User {
 }
 
 interface Claimants {
-  /** Whether another company has a user or a pending invitation with the address. */
+  /** True if another company has a user or a pending invitation with the address. */
   readonly isHeldElsewhere: boolean;
   /** The id of the user in the same company who had the address before. */
   readonly replaces: number | undefined;
@@ -113,8 +113,8 @@ export async function inConstantTime<T>({ answersAfterMs }: IdentityProvider, wo
 }
 
 /**
- * Creates a user with an invitation. The identity provider creates its user first. If a crash follows, no rows exist and the next attempt
- * works. Throws `conflict` if a user of the company has the address, or if any user has the subject.
+ * Creates a user with an invitation. The identity provider creates its user before the rows are written, so the invitation can be repeated
+ * after a crash between the two. Throws `conflict` if a user of the company has the address, or if any user has the subject.
  */
 export async function createUser(
   context: ApiContext,
@@ -169,6 +169,7 @@ export function inviteAgain(
     };
     return commitInvitation(context, identities, caller, {
       user,
+      renames: true,
       known,
       address,
       when: equals("version", current.version),
@@ -181,6 +182,8 @@ type Unclaimed = Omit<StoredUser, "sub">;
 
 interface Invitation {
   readonly user: Unclaimed;
+  /** True if the user existed before, perhaps with another name. */
+  readonly renames?: boolean;
   /** The token subject that the caller has chosen. */
   readonly named?: string | undefined;
   /** The token subject that the user had before this invitation. */
@@ -197,7 +200,8 @@ async function commitInvitation(
 ): Promise<StoredUser> {
   const { user: unclaimed, named, known, address, when } = invitation;
   const isOurs = !address.isHeldElsewhere;
-  // A random subject is used if another company has the address. The rows are then complete, but nobody can sign in with this subject.
+  // If another company has the address, the user gets a random token subject. All rows then exist as usual, but nobody can sign in with
+  // this subject.
   const { sub } =
     named !== undefined
       ? { sub: named }
@@ -212,7 +216,10 @@ async function commitInvitation(
     identityWrite(user, isOurs, nowMs),
     companyEmailWrite(user, address.replaces),
     ...(isOurs ? [claimWrite(user, nowMs)] : []),
-    ...namesChange(caller.companyId),
+    ...namesChange(
+      caller.companyId,
+      invitation.renames === true ? { ...creationOf(user), isShownElsewhere: true } : creationOf(user),
+    ),
   ];
   try {
     await context.commit(writes, presentUser(user, nowMs));
@@ -235,8 +242,8 @@ async function commitInvitation(
 const [ROW, CALLER, SUBJECT, ADDRESS, CLAIM] = [0, 1, 2, 3, 4];
 
 /**
- * Returns true if another company has claimed the address concurrently, or already has the subject that the identity provider has
- * returned.
+ * Returns true if the transaction failed because of another company: it has claimed the address concurrently, or already has the subject
+ * that the identity provider has returned.
  */
 function isHeldByOthers({ failed }: ConditionFailed, { companyId }: Caller, isSubjectNamed: boolean): boolean {
   return failed.every(

@@ -5,7 +5,7 @@ import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
+import { creationOf, loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow } from "#shared/reference/display-value.ts";
 import type { NewStatus, StatusPatch } from "#shared/reference/input.ts";
 import { DEFAULT_COLOR, StoredStatus } from "#shared/reference/schema.ts";
@@ -38,7 +38,7 @@ export async function createStatus(context: ApiContext, companyId: number, input
     createdAt: now,
     updatedAt: now,
   };
-  const writes = [...newStatusWrites(companyId, status), ...namesChange(companyId)];
+  const writes = [...newStatusWrites(companyId, status), ...namesChange(companyId, creationOf(status))];
   await context.commit(writes, status).catch(duplicateValue("STATUS"));
   return status;
 }

@@ -1,6 +1,7 @@
 /** Reads and writes the tags of a company. No two of them have the same value, ignoring case. */
 import { folded } from "#shared/caseless.ts";
 import { iso } from "#shared/clock.ts";
+import type { SharedChange } from "#shared/company-index/change-log.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
@@ -8,7 +9,7 @@ import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
+import { creationOf, loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow, releaseValue } from "#shared/reference/display-value.ts";
 import type { NewTag, TagPatch } from "#shared/reference/input.ts";
 import { DEFAULT_COLOR, StoredTag } from "#shared/reference/schema.ts";
@@ -32,7 +33,7 @@ export async function createTag(context: ApiContext, companyId: number, input: N
   const now = iso(context.clock.now());
   const { value, color = DEFAULT_COLOR } = input;
   const tag: StoredTag = { type: "tag", id, value, color, version: 1, createdAt: now, updatedAt: now };
-  const writes = [...newTagWrites(companyId, tag), ...namesChange(companyId)];
+  const writes = [...newTagWrites(companyId, tag), ...namesChange(companyId, creationOf(tag))];
   await context.commit(writes, tag).catch(duplicateValue("TAG"));
   return tag;
 }
@@ -57,16 +58,24 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
     await context.table.transact([
       { remove: keys.tag(companyId, id), when: equals("version", tag.version) },
       releaseValue(companyId, "TAG", tag),
-      ...namesChange(companyId),
+      ...namesChange(companyId, deletionOf(tag)),
     ]);
   });
 }
 
+const deletionOf = ({ id, version }: StoredTag): SharedChange => ({
+  kind: "tag",
+  id,
+  version: version + 1,
+  isDeleted: true,
+  isShownElsewhere: true,
+});
+
 /**
- * Maximum number of tags that one transaction creates. DynamoDB permits 100 writes. Each tag needs two writes, and the version of the
+ * Maximum number of tags that one transaction creates. DynamoDB permits 100 writes. Each tag needs three writes, and the version of the
  * dictionary (statuses, tags and users) needs two more.
  */
-const TAGS_AT_ONCE = 45;
+const TAGS_AT_ONCE = 30;
 
 /**
  * Creates the missing tags of an import. Returns the tags' ids by case-folded value. If another request creates a tag concurrently, that
@@ -98,7 +107,10 @@ async function makeMissing(context: ApiContext, companyId: number, values: reado
     }),
   );
   if (made.length > 0) {
-    await context.table.transact([...made.flatMap((tag) => newTagWrites(companyId, tag)), ...namesChange(companyId)]);
+    await context.table.transact([
+      ...made.flatMap((tag) => newTagWrites(companyId, tag)),
+      ...namesChange(companyId, ...made.map((tag) => creationOf(tag))),
+    ]);
   }
   return values.flatMap((value) => known.get(folded(value)) ?? []).concat(made);
 }

@@ -1,6 +1,6 @@
 /**
- * The schemas and rows of users. Each user has four rows: the user, the rights under the token's subject, a claim on the e-mail address
- * in the company, and a claim on the address in the whole service.
+ * The schemas and rows of users. Each user has four rows: the user, the rights (stored under the token's subject), a claim on the e-mail
+ * address in the company, and a claim on the address in the whole service.
  */
 
 import * as z from "zod/mini";
@@ -90,7 +90,7 @@ export type UserPatch = z.output<typeof UserPatch>;
   example: { lastName: "Rivera" },
 }));
 
-/** The claim on an e-mail address in the whole service. If an invited user has not signed in until `invitedUntil`, the claim ends. */
+/** The claim on an e-mail address in the whole service. The claim ends at `invitedUntil`, unless the invited user has signed in before. */
 export const EmailClaim = z.object({
   type: z.literal("email"),
   companyId: Id,
@@ -105,7 +105,7 @@ export const CompanyEmail = z.object({ type: z.literal("companyEmail"), userId: 
 export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowMs: number): boolean =>
   invitedUntil !== undefined && invitedUntil <= nowMs;
 
-/** Returns the condition that nobody has a claim on the address, except an expired invitation. */
+/** Returns the condition that the address is free: nobody has a claim on it, or the claim belongs to an expired invitation. */
 const free = (nowMs: number): Condition => any(absent, atMost("invitedUntil", nowMs));
 
 /** Minimum milliseconds between the end of an invitation and the deletion of its claim by DynamoDB's TTL. */
@@ -117,8 +117,8 @@ export const userWrite = (user: StoredUser, when: Condition = absent): Write => 
 });
 
 /**
- * Returns the write of the rights under the token's subject, which belongs to one user only. `claimed` is true if the user has a claim on
- * the e-mail address in the whole service. The row then also contains the address, because the first sign-in makes this claim permanent.
+ * Returns the write of the rights, which are stored under the token's subject. `claimed` is true if the user has a claim on the e-mail
+ * address in the whole service. The row then also contains the address, because the first sign-in makes this claim permanent.
  */
 export const identityWrite = (
   { companyId, id: userId, sub, email, invitedUntil, ...user }: StoredUser,

@@ -16,9 +16,9 @@ import { secretKeys } from "#shared/db/webhook-keys.ts";
 import { failedAt } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
-import { PURPOSE, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
+import { NotSealed, PURPOSE, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 
-/** Permits this function to encrypt (seal) and decrypt (open) secrets. Call it while the function's module loads. */
+/** Permits this Lambda function to encrypt (seal) and decrypt (open) secrets. Call it in the module of the handler, outside the handler. */
 export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
 
@@ -36,7 +36,7 @@ interface CachedKey {
   readonly untilMs: number;
 }
 
-/** Returns the functions for secrets. No setting is read before the first secret. `now` is a monotonic clock in milliseconds. */
+/** Returns the functions for secrets. They read no setting until the first secret. `now` returns milliseconds of a monotonic clock. */
 export function openSecrets(table: Table, connect: () => Kms, now: () => number = () => performance.now()): Secrets {
   const cache = new Map<number, CachedKey>();
   let connected: Kms | undefined;
@@ -97,7 +97,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
     async open(companyId, row, sealed) {
       const key = await keyOf(companyId, async () => {
         const found = await readKey(companyId);
-        if (found === undefined) throw new Error(`company ${companyId} has no data key`);
+        if (found === undefined) throw new NotSealed(`company ${companyId} has no data key`);
         return found;
       });
       return open(key, row, sealed);
@@ -105,7 +105,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
   };
 }
 
-/** Returns the key as a KeyObject, whose content does not appear in a heap dump. Overwrites the plain bytes with zeros. */
+/** Returns the key as a KeyObject, because heap dumps do not show its content. Overwrites the plain bytes with zeros. */
 function keyObject(plain: Uint8Array): KeyObject {
   const key = createSecretKey(plain);
   plain.fill(0);
@@ -119,8 +119,8 @@ const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 
 /**
- * Returns the data that the encryption authenticates. It contains the key of the table row, so that an encrypted text that was copied to
- * another row cannot be decrypted.
+ * Returns the additional authenticated data of the encryption (AES-GCM). It contains the key of the table row, so that an encrypted text
+ * cannot be decrypted after it was copied to another row.
  */
 const authenticatedData = ({ pk, sk }: Key): Buffer => Buffer.from(JSON.stringify([VERSION, pk, sk]));
 
@@ -131,13 +131,17 @@ export function seal(key: KeyObject, row: Key, text: string): Uint8Array {
   return new Uint8Array(Buffer.concat([Buffer.from([VERSION]), nonce, cipher.getAuthTag(), encrypted]));
 }
 
-/** Decrypts a text. Throws if the bytes were encrypted with another key or for another row, or were changed. */
+/** Decrypts a text. Throws NotSealed. */
 export function open(key: KeyObject, row: Key, sealed: Uint8Array): string {
   const bytes = Buffer.from(sealed);
-  if (bytes[0] !== VERSION || bytes.length < HEAD_BYTES) throw new Error("the bytes are not sealed text");
+  if (bytes[0] !== VERSION || bytes.length < HEAD_BYTES) throw new NotSealed("the bytes are not sealed text");
   const nonce = bytes.subarray(1, 1 + NONCE_BYTES);
   const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES })
     .setAAD(authenticatedData(row))
     .setAuthTag(bytes.subarray(1 + NONCE_BYTES, HEAD_BYTES));
-  return Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES)), decipher.final()]).toString("utf8");
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES)), decipher.final()]).toString("utf8");
+  } catch (cause) {
+    throw new NotSealed("the text cannot be decrypted", { cause });
+  }
 }

@@ -1,14 +1,19 @@
 /**
- * The interface for encrypting (sealing) and decrypting (opening) secrets. Functions that need it load the implementation
- * (key-service.ts). The bundles of all other functions contain no KMS client.
+ * The interface for encrypting (sealing) and decrypting (opening) secrets. Only functions that need secrets load the implementation
+ * (key-service.ts), so the bundles of the others contain no KMS client.
  */
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
+/** The bytes are damaged, or were encrypted with another data key or for another row. */
+export class NotSealed extends Error {
+  override readonly name = "NotSealed";
+}
+
 export interface Secrets {
   /** Encrypts a text for one row of the company. Creates the company's data key at the first call. */
   seal(companyId: number, row: Key, text: string): Promise<Uint8Array>;
-  /** Decrypts a text. Throws if the bytes were not sealed for this row. */
+  /** Decrypts a text. Throws NotSealed if the bytes were not sealed for this row. */
   open(companyId: number, row: Key, sealed: Uint8Array): Promise<string>;
 }
 
@@ -21,7 +26,7 @@ export function provideSecrets(provide: (table: Table) => Secrets): void {
   provider = provide;
 }
 
-/** Returns the functions for secrets. The first use throws if this Lambda function has not loaded the implementation. */
+/** Returns the functions for secrets. The first use throws if the bundle of this Lambda function does not contain the implementation. */
 export function secretsOn(table: Table): Secrets {
   let secrets: Secrets | undefined;
   const opened = async (): Promise<Secrets> => {

@@ -15,7 +15,7 @@ export interface Answer {
 
 export type Api = (method: string, path: string, body?: unknown) => Promise<Answer>;
 
-/** Milliseconds after which an answer counts as missing. API Gateway itself waits for 29 seconds. */
+/** Milliseconds after which the call fails because no answer has come. API Gateway itself waits for 29 seconds. */
 const ANSWER_MS = 30_000;
 
 export function apiAt(base: string, accessToken: string): Api {
@@ -35,7 +35,7 @@ export function apiAt(base: string, accessToken: string): Api {
 
 const Problem = z.object({ code: z.string() });
 
-/** Calls the API and returns the body. Throws if the answer has another status. */
+/** Calls the API and returns the body. Throws if the answer has an unexpected status. */
 export async function call<S extends z.ZodMiniType>(
   api: Api,
   [method, path, body]: Parameters<Api>,

@@ -1,5 +1,5 @@
 /**
- * Finds the deliveries of a webhook through the API, for a run without its own receiver. The webhook sends to a path of the service
+ * Finds the deliveries of a webhook through the API, for a smoke test without its own receiver. The webhook sends to a path of the service
  * itself, which answers POST with 405. An answered request proves that the webhook was sent.
  */
 import { setTimeout as wait } from "node:timers/promises";

@@ -10,15 +10,15 @@ import { SmokeError } from "#shared/smoke/api.ts";
 
 const Text = z.string().check(z.minLength(1));
 
-/** The ways to sign in. The first one whose fields are all given is used. */
+/** The ways to sign in. The first way whose fields are all present is used. */
 export const Credentials = z.union([
   z.object({ accessToken: Text }),
-  /** A user of a Cognito user pool. This uses the administrators' flow, which needs the right `cognito-idp:AdminInitiateAuth`. */
+  /** A user of a Cognito user pool. The sign-in uses the administrators' flow, which needs the right `cognito-idp:AdminInitiateAuth`. */
   z.object({ user: Text, password: Text, userPoolId: Text, clientId: Text }),
   /** A client of any OpenID Connect issuer, without a user. */
   z.object({ tokenUrl: z.url(), clientId: Text, clientSecret: Text, scope: z.optional(Text) }),
   z.object({ tokenUrl: z.url(), clientId: Text, refreshToken: Text }),
-  /** A refresh token without the URL of a token endpoint belongs to a Cognito user pool. */
+  /** A refresh token. Without the URL of a token endpoint, the token belongs to a Cognito user pool. */
   z.object({ clientId: Text, refreshToken: Text }),
 ]);
 export type Credentials = z.output<typeof Credentials>;
@@ -51,7 +51,7 @@ export async function accessToken(
 }
 
 function tokenOf(result: AuthenticationResultType | undefined): string {
-  // Instead of tokens, the pool may ask for a new password or a second factor.
+  // Instead of returning tokens, the pool may require a new password or a second factor.
   if (result?.AccessToken === undefined) throw new SmokeError("the user pool asks for more than a password");
   return result.AccessToken;
 }

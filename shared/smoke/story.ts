@@ -11,7 +11,7 @@ export interface Smoke {
   readonly admin: Api;
   /** Calls the API as a user of the same company. It may be the same user. */
   readonly rep: Api;
-  /** Calls the API as a user of another company. Without one, the separation of companies is not checked. */
+  /** Calls the API as a user of another company. If it is undefined, the separation of companies is not checked. */
   readonly stranger?: Api;
   readonly receiver: Receiver;
   /** Number of prospects that the rep creates, at most five. */
@@ -27,7 +27,7 @@ export interface Webhook {
   readonly secretKey: string;
 }
 
-/** Where the webhook sends its requests, and how the test finds out that they were sent. */
+/** The address to which the webhook sends its requests, and the way to find out that it has sent them. */
 export interface Receiver {
   readonly url: string;
   /** A text for the report that says what a delivery proves. */
@@ -58,6 +58,11 @@ export const StatusChanged = z.object({
 const Identified = z.object({ id: z.number() });
 const Named = z.object({ id: z.number(), name: z.nullable(z.string()), createdAt: z.string() });
 const Page = z.object({ total: z.number(), items: z.array(Named) });
+const Pins = z.array(Identified);
+const Clusters = z.object({
+  total: z.number(),
+  items: z.array(z.object({ type: z.enum(["cluster", "pin"]), count: z.optional(z.number()) })),
+});
 const Webhooks = z.array(Named);
 const Statuses = z.array(z.object({ id: z.number(), value: z.string(), isActive: z.boolean() }));
 const CreatedWebhook = z.object({ id: z.number(), secretKey: z.string() });
@@ -72,7 +77,8 @@ const addresses = [
 ] as const;
 
 /** The area of the created prospects, as a query of the list. */
-const AREA = "bbox=-105.01,39.73,-104.94,39.76&pageSize=500";
+const BBOX = "bbox=-105.01,39.73,-104.94,39.76";
+const AREA = `${BBOX}&pageSize=500`;
 
 /**
  * Matches the names of all records that a run creates. Nobody else uses such names, so the next run can remove what a killed run has
@@ -136,6 +142,16 @@ async function story(smoke: Smoke, made: Made): Promise<readonly number[]> {
     "the list by bbox and status lacks a new prospect",
   );
   step(`the rep finds them in a list of ${listed.total} by bbox and status`);
+
+  const onMap = new Set((await call(rep, ["GET", `/api/prospects/pins?${BBOX}`], 200, Pins)).map(({ id }) => id));
+  assert(
+    [...made.prospects].every((id) => onMap.has(id)),
+    "the map lacks the pin of a new prospect",
+  );
+  const { items, total } = await call(rep, ["GET", `/api/prospects/clusters?${BBOX}&zoom=12`], 200, Clusters);
+  const counted = items.reduce((sum, { count = 1 }) => sum + count, 0);
+  assert(counted === total && total >= made.prospects.size, "the clusters of the map do not add up");
+  step(`the map of the area shows their pins, and clusters of ${total} prospects`);
 
   const prospects = [...made.prospects];
   const [chosen = 0] = prospects;

@@ -3,26 +3,20 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ASSIGNEE_TEXT } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
+import { sharedDelta } from "#shared/company-index/delta.ts";
+import { territoriesChangeInHead } from "#shared/company-index/manifest.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
-import { absent, all, any, atMost, below, equals, missing } from "#shared/db/expression.ts";
+import { absent, all, any, atMost, equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, badReference, ConditionFailed, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import { type Polygon, packPolygon, Ring, RingInput, unpackPolygon } from "#shared/reference/polygon.ts";
 import { isActiveUser } from "#shared/reference/users.ts";
 import { Id, named, Timestamp, text } from "#shared/schema.ts";
-import { type Polygon, packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";
-
-/** `[lng, lat]` in degrees. Do not round the numbers, because the API returns a polygon exactly as it was sent. */
-const Point = z.tuple([
-  z.number().check(z.minimum(-180), z.maximum(180)),
-  z.number().check(z.minimum(-90), z.maximum(90)),
-]);
-
-const Ring = z.array(Point);
-const RingInput = Ring.check(z.minLength(limits.polygonPointsMin), z.maxLength(limits.polygonPointsMax));
 
 export const Territory = named(
   "Territory",
@@ -117,6 +111,32 @@ export async function* listTerritories({ table }: ReadContext, companyId: number
   }
 }
 
+/** Reads the territories after the one with this creation time and id, the oldest first. */
+export async function territoriesAfter(
+  table: Reads,
+  companyId: number,
+  after: readonly number[] | undefined,
+  limit: number,
+): Promise<{ rows: StoredTerritory[]; isEnd: boolean }> {
+  const { pk, begins } = keys.territories(companyId);
+  const [createdAt = 0, id = 0] = after ?? [];
+  const from = after === undefined ? begins : `${keys.territory(companyId, iso(createdAt), id).sk}!`;
+  const rows: StoredTerritory[] = [];
+  let bytes = 0;
+  for await (const item of table.query({ pk, from, upTo: `${begins}~`, limit })) {
+    const row = StoredTerritory.parse(item);
+    rows.push(row);
+    bytes += row.polygonBytes;
+    if (bytes > limits.changesBytes) return { rows, isEnd: false };
+  }
+  return { rows, isEnd: rows.length < limit };
+}
+
+const Counts = z.object({ territories: z._default(z.int(), 0) });
+
+export const countTerritories = async (table: Reads, companyId: number): Promise<number> =>
+  Counts.parse((await table.get(keys.territoryCount(companyId))) ?? {}).territories;
+
 export async function getTerritory(context: ApiContext, companyId: number, id: number): Promise<Territory> {
   return presentTerritory(await readTerritory(context, companyId, id));
 }
@@ -152,9 +172,28 @@ export async function createTerritory(context: ApiContext, caller: Caller, input
   return made;
 }
 
-/** Returns the writes that insert a territory. The condition of the first write fails if the company has reached its limits. */
+/** Returns the entry for the change log. Put it into the transaction that writes the territory. */
+const logged = ({ companyId, id, version, createdAt, deletedAt }: StoredTerritory): Write =>
+  sharedDelta(companyId, {
+    kind: "territory",
+    id,
+    version,
+    createdAt: Date.parse(createdAt),
+    isDeleted: deletedAt !== undefined,
+    isShownElsewhere: false,
+  });
+
+/**
+ * Returns the writes that insert a territory. The condition of the first write fails if the territory would exceed the company's limits.
+ */
 export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
   countWrite(territory.companyId, 1, territory.polygonBytes),
+  ...territoryWrites(territory),
+  territoriesChangeInHead(territory.companyId),
+];
+
+/** Returns the writes that insert the rows of a territory. The same transaction must count the territory, and raise the version in the head. */
+export const territoryWrites = (territory: StoredTerritory): Write[] => [
   { put: { ...keyOf(territory), ...territory }, when: absent },
   {
     put: {
@@ -163,6 +202,7 @@ export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
     },
     when: absent,
   },
+  logged(territory),
 ];
 
 const keyOf = ({ companyId, createdAt, id }: StoredTerritory) => keys.territory(companyId, createdAt, id);
@@ -176,9 +216,9 @@ export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "pol
  * Returns the write that adds to the company's counts of territories and polygon bytes. Its condition fails if a count would exceed its
  * limit.
  */
-function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
+export function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
   const isRoom = all(
-    ...(territories > 0 ? [below("territories", limits.territoriesPerCompany)] : []),
+    ...(territories > 0 ? [atMost("territories", limits.territoriesPerCompany - territories)] : []),
     ...(polygonBytes > 0 ? [atMost("polygonBytes", limits.polygonBytesPerCompany - polygonBytes)] : []),
   );
   return {
@@ -191,8 +231,12 @@ function countWrite(companyId: number, territories: number, polygonBytes: number
 /** Converts a failed condition of the counts to a `conflict` error. The write of the counts must be the first write of each transaction. */
 function refuseTooMany(error: unknown): never {
   if (!(error instanceof ConditionFailed) || !error.failed.some(({ index }) => index === 0)) throw error;
+  throw tooManyTerritories();
+}
+
+export function tooManyTerritories(): ApiError {
   const megabytes = limits.polygonBytesPerCompany / 1_000_000;
-  throw new ApiError(
+  return new ApiError(
     "conflict",
     `A company may have at most ${limits.territoriesPerCompany} territories and ${megabytes} MB of polygons.`,
   );
@@ -217,7 +261,12 @@ export function updateTerritory(
     const written: StoredTerritory = { ...next, ...moved };
     const write: Write = { put: { ...keyOf(written), ...written }, when: equals("version", current.version) };
     const more = written.polygonBytes - current.polygonBytes;
-    const writes = more === 0 ? [write] : [countWrite(companyId, 0, more), write];
+    const writes = [
+      ...(more === 0 ? [] : [countWrite(companyId, 0, more)]),
+      write,
+      logged(written),
+      territoriesChangeInHead(companyId),
+    ];
     await context.table.transact(writes).catch(more > 0 ? refuseTooMany : rethrown);
     return presentTerritory(written);
   });
@@ -232,12 +281,15 @@ export function deleteTerritory(context: ApiContext, { companyId, userId }: Call
   return optimistic(async () => {
     const current = await readTerritory(context, companyId, id);
     const now = iso(context.clock.now());
-    const gone: StoredTerritory = { ...current, deletedAt: now, updatedAt: now, updatedBy: userId };
+    const version = current.version + 1;
+    const gone: StoredTerritory = { ...current, deletedAt: now, updatedAt: now, updatedBy: userId, version };
     await context.table.transact([
       countWrite(companyId, -1, -current.polygonBytes),
       { remove: keyOf(current), when: equals("version", current.version) },
-      { put: { ...keys.deletedTerritory(companyId, id), ...gone, version: current.version + 1 }, when: absent },
+      { put: { ...keys.deletedTerritory(companyId, id), ...gone }, when: absent },
       { remove: keys.territoryLocator(companyId, id) },
+      logged(gone),
+      territoriesChangeInHead(companyId),
     ]);
   });
 }

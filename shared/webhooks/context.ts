@@ -1,6 +1,6 @@
 /**
- * Opens the context of the functions that publish and deliver webhook events. Also stores the stream records from which no event can be
- * made.
+ * Makes the context (the services as one object) of the functions that publish and deliver webhook events. Also queues the stream records
+ * from which no event can be made, so that an operator can examine them.
  */
 import { setTimeout } from "node:timers/promises";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";

@@ -1,6 +1,6 @@
 /**
- * Makes the bodies of deliveries and closes debounce windows. For a registration with a delay, one delivery collects all events of a
- * record until its debounce window closes. The first attempt of the delivery closes the window. Each event has a separate row, because
+ * Makes the bodies of deliveries, and closes debounce windows. If a registration has a delay, one delivery collects all events of a record
+ * until its debounce window closes. The first attempt of the delivery closes the window. Each event is stored in a separate row, because
  * one row may have at most 400 KB.
  */
 import * as z from "zod/mini";
@@ -19,10 +19,12 @@ import { readEventData } from "#shared/webhooks/event-data.ts";
 export const StoredWindow = z.object({
   type: z.literal("window"),
   deliveryId: z.string(),
+  /** True as long as bulk jobs have caused all events of the window. */
+  isBulk: z.optional(z.literal(true)),
   /** Events that happen before this time join the window. */
   dueAt: Timestamp,
   eventCount: z.int(),
-  /** Total bytes of the texts of the window's events. */
+  /** Total bytes of the window's events as JSON text. */
   bytes: z.int(),
   fromVersion: z.int(),
   toVersion: z.int(),
@@ -32,7 +34,7 @@ export type StoredWindow = z.infer<typeof StoredWindow>;
 
 export const StoredWindowEvent = z.object({
   type: z.literal("windowEvent"),
-  /** The delivery whose body contains the event. */
+  /** The delivery that sends the event. */
   deliveryId: z.string(),
   /**
    * The delivery that the event would have opened if no window had been open. It differs from `deliveryId` if the event has joined a
@@ -53,7 +55,7 @@ export type StoredWindowEvent = z.infer<typeof StoredWindowEvent>;
 const eventText = ({ eventId, createdAt }: StoredWindowEvent, data: string): string =>
   `${JSON.stringify({ id: eventId, createdAt }).slice(0, -1)},"data":${data}}`;
 
-/** Returns the bytes of that JSON text. `dataBytes` are the bytes of the event's data. */
+/** Returns the number of bytes that the event adds to the body. `dataBytes` is the number of bytes of the event's data. */
 export const eventBytes = (event: StoredWindowEvent, dataBytes: number): number =>
   Buffer.byteLength(eventText(event, "")) + dataBytes;
 
@@ -65,14 +67,14 @@ type Closed = NonNullable<StoredDelivery["closed"]>;
  */
 export const closing = (
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,
-  { deliveryId, ...open }: StoredWindow,
+  { deliveryId, ...open }: Pick<StoredWindow, "deliveryId" | keyof Closed>,
 ): Write => ({
   update: keys.delivery(companyId, webhookId, deliveryId),
   change: { set: { closed: boundsOf(open) } },
   when: present,
 });
 
-const boundsOf = ({ eventCount, fromVersion, toVersion }: Omit<StoredWindow, "deliveryId">): Closed => ({
+const boundsOf = ({ eventCount, fromVersion, toVersion }: Closed): Closed => ({
   eventCount,
   fromVersion,
   toVersion,
@@ -90,7 +92,10 @@ export async function bodyToSend(table: Table, delivery: StoredDelivery): Promis
   return bodyOf(table, delivery, events);
 }
 
-/** Returns the body that the API shows. While the debounce window is open, the body contains the events so far. */
+/**
+ * Returns the body that the API shows. While the debounce window is open, the body contains the events that have joined the window until
+ * now.
+ */
 export async function bodySoFar(table: Reads, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);
@@ -125,7 +130,10 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
 export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
-/** Reads the delivery's events after another sender or a later event has closed its debounce window. */
+/**
+ * Reads the count and versions of the delivery's events. Another sender or a later event has already closed the debounce window and stored
+ * them in the delivery's row.
+ */
 async function closedByOther(table: Reads, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");

@@ -32,8 +32,8 @@ export function deliveryIdIn(path: string): string {
 }
 
 /**
- * Returns the id for the delivery of an event to a registration. It consists of the time and 80 bits of a digest. The same input always
- * gives the same id, so that a repeated event makes no second delivery.
+ * Returns the id for the delivery of an event to a registration. It consists of the event's time and 80 bits of a digest. The same event
+ * and registration always give the same id, so that an event that is published twice makes no second delivery.
  */
 export function deliveryId(eventId: string, registrationId: number, createdAt: string): string {
   const digest = createHash("sha256").update(`${registrationId}:${eventId}`).digest("hex").slice(0, 20);
@@ -41,8 +41,8 @@ export function deliveryId(eventId: string, registrationId: number, createdAt: s
 }
 
 /**
- * Returns the beginning of all ids of a millisecond: the milliseconds since 1970 in base 36 with nine digits, which are enough until
- * after the year 5000. Ids of later times sort after it.
+ * Returns the text with which all ids of a millisecond begin: the milliseconds since 1970 in base 36 with nine digits, which are enough
+ * until after the year 5000. Ids of later times sort after it.
  */
 export const idPrefix = (createdAt: string): string =>
   `dlv_${Math.max(0, Date.parse(createdAt)).toString(36).padStart(9, "0")}`;
@@ -51,8 +51,8 @@ export const idPrefix = (createdAt: string): string =>
 const PACKING_VERSION = 1;
 
 /**
- * The dictionary with which deflate compresses bodies. It contains texts that are frequent in bodies, the most frequent ones last. Rows
- * live for 30 days and need the dictionary with which they were written. A changed dictionary therefore needs a new version number.
+ * The dictionary with which deflate compresses bodies. It contains texts that are frequent in bodies, the most frequent ones last. Never
+ * change these texts without a new version number, because rows that were compressed with them live for 30 days.
  */
 const DICTIONARY = Buffer.from(
   '{"territory":{"name":"polygon":[[totalProperties"assignedToUserId":"location":"allDay":false,"startAt":"endAt":"title":' +
@@ -91,7 +91,7 @@ export const Attempt = z.object({
   /** The reason why there was no answer. Null if there was an answer. */
   error: z.nullable(z.string()),
   answer: z.string(),
-  /** True in the last attempt of a delivery that was given up because its requests could not be sent. */
+  /** True if this is the last attempt of a delivery whose requests could not be sent for too long. */
   isUnsent: z.optional(z.literal(true)),
 });
 export type Attempt = z.infer<typeof Attempt>;
@@ -107,7 +107,12 @@ export const StoredDelivery = z.object({
   eventId: z.string(),
   trigger: z._default(DeliveryTrigger, "automatic"),
   state: DeliveryState,
-  /** The number of the next attempt, counted from 1. */
+  /**
+   * True if the delivery sends an event of a single record in a bulk job. Such deliveries wait in separate queues, so that they do not
+   * delay others.
+   */
+  isBulk: z.optional(z.literal(true)),
+  /** The number that the next attempt gets, counted from 1. */
   attempt: z.int(),
   /** The number of the first attempt in the current retry plan. It is above 1 if the delivery was sent again (redelivery or replay). */
   planFrom: z.int(),
@@ -122,7 +127,7 @@ export const StoredDelivery = z.object({
   replayId: z.optional(z.string()),
   /** The last time at which the sweeper (a function that runs every minute) sent a new message for this delivery. */
   sweptAt: z.optional(Timestamp),
-  /** The body that every attempt signs and sends. It is absent if the body is made from other rows. */
+  /** The body that every attempt signs and sends. It is absent if each attempt makes the body from other rows. */
   body: z.optional(z.pipe(z.union([z.string(), Bytes]), z.transform(unpackedBody))),
   /** True if the body is made from the event's data, which has a separate row. */
   sharedData: z.optional(z.literal(true)),
@@ -147,8 +152,8 @@ export const StoredAttempt = z.extend(Attempt, { type: z.literal("attempt"), exp
 export type StoredAttempt = z.infer<typeof StoredAttempt>;
 
 /**
- * Returns all attempts of a delivery, sorted by number. An attempt may be stored twice, because it was repeated after its sender was
- * killed. Of two records with the same number, the result contains the success.
+ * Returns all attempts of a delivery, sorted by number. An attempt may be recorded twice, because another sender repeats it after its
+ * sender was killed. If two records have the same number, the result contains the successful one.
  */
 export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly StoredAttempt[]): Attempt[] =>
   [...new Map([...rows, ...successes].map((attempt) => [attempt.number, attempt])).values()].sort(
@@ -156,8 +161,8 @@ export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly St
   );
 
 /**
- * Returns the state that the API shows. A waiting delivery of a deleted registration is shown as cancelled. Its row changes only later,
- * when the delivery's queue message arrives or the paused webhook is resumed.
+ * Returns the state that the API shows. If a registration was deleted, its waiting deliveries are shown as cancelled. The row of such a
+ * delivery changes only later, when its queue message arrives or the paused webhook is resumed.
  */
 export const effectiveState = (
   { state }: Pick<StoredDelivery, "state">,
@@ -167,7 +172,7 @@ export const effectiveState = (
 export interface NewDelivery
   extends Pick<
     StoredDelivery,
-    "id" | "companyId" | "webhookId" | "registrationId" | "event" | "eventId" | "createdAt" | "trigger"
+    "id" | "companyId" | "webhookId" | "registrationId" | "event" | "eventId" | "createdAt" | "trigger" | "isBulk"
   > {
   readonly dueMs: number;
   /** The user who triggered a manual delivery. Null for other deliveries. */
@@ -177,8 +182,9 @@ export interface NewDelivery
 type Described = Omit<NewDelivery, "triggeredBy" | "dueMs">;
 
 /**
- * Returns the fields of a body before `data`. Some bodies are made again at each attempt, and all attempts must send the same bytes. A
- * delivery lives for 30 days. A release that changes the names or the order of these fields breaks the deliveries of this time.
+ * Returns the fields of a body that come before `data`. All attempts of a delivery must send the same bytes, but some bodies are made again
+ * at each attempt. Do not change the names or the order of these fields: after such a release, a delivery of the last 30 days would send
+ * other bytes.
  */
 export function envelope(
   { id, event, createdAt, companyId, webhookId, registrationId, trigger }: Described,

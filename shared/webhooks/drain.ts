@@ -1,7 +1,7 @@
 /**
- * Sends a backlog of deliveries in steps (the drain). A queue message starts each step. A lease allows only one step at a time, so that a
- * large backlog occupies only one function. A step handles one page of deliveries, stores its position, and sends the message for the
- * next step. If the message is lost, the sweeper (a function that runs every minute) sends it again.
+ * Sends a backlog of deliveries in steps. A queue message starts each step. A lease allows only one step at a time, so that a large backlog
+ * occupies only one function. A step handles one page of deliveries, stores its position, and sends the message for the next step. If this
+ * message is lost, the sweeper (a function that runs every minute) sends another one.
  */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
@@ -17,7 +17,7 @@ import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
 /**
- * Milliseconds for which a step holds its lease. A request and its record take less time, so a function with an expired lease has ended
+ * Milliseconds of a step's lease. A request and the writes after it take less time. A function with an expired lease has therefore ended
  * its work.
  */
 export const LEASE_MS = limits.exchangeMs + 8_000;
@@ -27,8 +27,8 @@ export const LEASE_MS = limits.exchangeMs + 8_000;
  */
 const EARLY_MS = 1_000;
 /**
- * Upper bound for the lag of the due index (waiting deliveries by due time) behind the table. Only after this time does an empty index
- * prove that the backlog is empty.
+ * Upper bound for the lag of the due index (waiting deliveries by due time) behind the table. An empty index proves that the backlog is
+ * empty only if it stays empty for this time.
  */
 export const INDEX_LAG_MS = 10_000;
 /** Maximum number of deliveries that a step handles. */
@@ -37,8 +37,8 @@ export const PAGE = 50;
 const PER_SECOND = 10;
 
 /**
- * Returns the time at which delivery number `n` of a page is sent, at the limited rate. For the length of the page as `n`, it returns the
- * time of the next step.
+ * Returns the time at which delivery number `n` of a page is sent, at the rate `PER_SECOND`. If `n` is the number of deliveries in the
+ * page, the result is the time of the next step.
  */
 export const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / PER_SECOND;
 
@@ -51,11 +51,11 @@ export interface Backlog {
 }
 
 export type Step =
-  /** The next step runs at `nextMs`. `position` is stored before, so that the next step can continue there. */
+  /** The next step runs at `nextMs`. `drain` first stores `position`, so that the next step can continue there. */
   | { readonly nextMs: number; readonly position?: Change }
   /**
-   * The backlog is empty, and `end` is stored. If the condition `when` fails, a delivery has joined the backlog meanwhile, and the next
-   * step runs at once.
+   * The backlog is empty. `drain` then applies `end` to the row. If the condition `when` fails, a delivery has joined the backlog
+   * meanwhile, and the next step runs at once.
    */
   | { readonly end: Change; readonly when: Condition };
 
@@ -79,7 +79,7 @@ export async function drain(
   try {
     done = await step(row, startMs);
   } catch (error) {
-    // The lease is freed, because the failed message comes again within seconds and needs it.
+    // Free the lease: the queue delivers the failed message again within seconds, and its step needs the lease.
     const free = { update: key, change: { set: { [lease]: iso(startMs) } }, when: isOwn };
     await updateIf(context, free).catch(() => undefined);
     throw error;
@@ -97,8 +97,9 @@ export async function drain(
 const DueKey = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Returns the oldest waiting deliveries in these partitions of the due index (rows by due time), at most one page of each. The index lags
- * behind the rows, so only the keys come from the index. Returns undefined if the index has no entry.
+ * Returns the oldest waiting deliveries of these partitions of the due index (rows by due time), at most one page of each partition. The
+ * index may lag behind the rows. Only the keys therefore come from the index, and the rows are read from the table. Returns undefined if
+ * the index has no entry.
  */
 export async function oldestIn(table: Table, shards: readonly string[]): Promise<StoredDelivery[] | undefined> {
   const found: Key[] = [];

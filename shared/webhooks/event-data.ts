@@ -1,6 +1,6 @@
 /**
- * Stores the data of an event once for all its deliveries. For example, a territory's polygon of 255 KB is one row instead of a part of
- * 2 000 deliveries. The row never changes, so warm functions cache it.
+ * Stores the data of an event once for all its deliveries. For example, a territory's polygon may have 255 KB. One row contains it, instead
+ * of each of 2 000 deliveries. The row never changes, so warm functions cache it.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -30,12 +30,12 @@ export const StoredEventData = z.object({
 });
 type StoredEventData = z.infer<typeof StoredEventData>;
 
-/** Debounce windows and their events are kept this much longer than their delivery. */
+/** Milliseconds by which the rows of debounce windows and of their events outlive the delivery. */
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
 /**
- * Returns the time at which an event's data expires, in seconds since 1970. The time covers the longest delay that a registration may
- * have, plus the time for which a delivery is kept. The current delays are not used, because a user may change them.
+ * Returns the time at which an event's data expires, in seconds since 1970. The data must outlive its deliveries: their delay, plus the
+ * time for which deliveries are kept. The longest permitted delay is used, because a user may change the delay of a registration.
  */
 export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;
@@ -71,12 +71,12 @@ export async function keepEventData(
 
 /** Maximum number of characters in the cache, about 60 times those of the largest event. */
 const CACHED = 16_000_000;
-/** Number of rows that one batch call reads. Even 25 rows of the maximum size stay below 16 MB, the limit of a call. */
+/** Number of rows that one batch call reads. 25 rows of the maximum size stay below 16 MB, the limit of a call. */
 const TOGETHER = 25;
 
 interface Cached {
   readonly read: Promise<string>;
-  /** The number of characters. It is 0 until the read has ended. */
+  /** The number of characters of the text. It is 0 until the read has ended. */
   size: number;
 }
 
@@ -138,7 +138,7 @@ export async function readEventData(
       cache.set(id, read);
       texts.set(id, read);
     }
-    // The batches are read one after the other. A body may need many batches, and each may have megabytes.
+    // The next batch is read only after this one, because a body may need many batches, and each may have megabytes.
     await rows;
   }
   const found = new Map<string, string>();

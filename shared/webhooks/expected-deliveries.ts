@@ -1,6 +1,6 @@
 /**
- * The ledger of expected deliveries. An entry names the deliveries that an event must have. It is written before these deliveries.
- * Reconciliation (the check that no delivery is lost) therefore notices a delivery that was never written.
+ * The ledger of expected deliveries. An entry names the deliveries that an event must have, and is written before these deliveries.
+ * Reconciliation (the check that no delivery is lost) can therefore notice a delivery that was never written.
  */
 
 import * as z from "zod/mini";
@@ -13,12 +13,12 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
-/** Maximum number of deliveries in one entry of the ledger. The entry then has about 20 KB. */
+/** Maximum number of deliveries in one entry of the ledger. An entry then has at most about 20 KB. */
 const PER_ROW = 500;
 
 /**
- * Returns the writes of the ledger entries for deliveries of many events. Deliveries of one company that expire in the same second share
- * an entry, which expires with them. A repeated batch may name a delivery in a second entry, which does no harm.
+ * Returns the writes of the ledger entries for deliveries of many events. Deliveries of one company that expire in the same second share an
+ * entry, and the entry expires in this second too. If a batch is repeated, two entries may name the same delivery, which does no harm.
  */
 export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeof expectedWrite>[] {
   const groups = Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`);
@@ -49,8 +49,8 @@ export function expectedPut(delivery: Matched): { readonly put: Key & Item; read
 }
 
 /**
- * The ledger entry of an event that matches many subscriptions (a fan-out). It is written before the row with the matches. Reconciliation
- * therefore notices if that row is lost. The deliveries of the event get further entries.
+ * The ledger entry of an event that matches many subscriptions (a fan-out). It is written before the row that contains the matches.
+ * Reconciliation therefore notices if that row is lost. Separate entries name the event's deliveries.
  */
 export const ExpectedFanOut = z.object({
   type: z.literal("fanOut"),

@@ -1,15 +1,20 @@
-/** The messages of the delivery queue. A message contains ids instead of data. The consumer reads the rows with these ids. */
+/** The messages of the delivery queue. A message contains only ids, and the consumer reads the rows with these ids. */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";
+import type { FanOutLane } from "#shared/db/webhook-keys.ts";
 import { Id } from "#shared/schema.ts";
 import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 const ofWebhook = { v: z.literal(1), companyId: Id, webhookId: Id };
 
+/** True if the message concerns events of single records in a bulk job. Such messages have a separate message group. */
+const isBulk = z.optional(z.literal(true));
+
 /** Asks for one attempt of a delivery. */
 export const DeliveryMessage = z.object({
   ...ofWebhook,
+  isBulk,
   deliveryId: DeliveryId,
   attempt: z.int().check(z.minimum(1)),
 });
@@ -27,8 +32,8 @@ export type ThrottledDrainMessage = z.infer<typeof ThrottledDrainMessage>;
 export const ReplayMessage = z.object({ ...ofWebhook, replay: z.literal(true) });
 export type ReplayMessage = z.infer<typeof ReplayMessage>;
 
-/** Asks for the next deliveries of a company's events that match many subscriptions (fan-outs). */
-export const FanOutMessage = z.object({ v: z.literal(1), fanOut: z.literal(true), companyId: Id });
+/** Asks for the next deliveries of a company's fan-outs: of events that match many subscriptions, or of the events of bulk jobs. */
+export const FanOutMessage = z.object({ v: z.literal(1), fanOut: z.literal(true), companyId: Id, isBulk });
 export type FanOutMessage = z.infer<typeof FanOutMessage>;
 
 export const QueueMessage = z.union([
@@ -40,12 +45,13 @@ export const QueueMessage = z.union([
 ]);
 export type QueueMessage = z.infer<typeof QueueMessage>;
 
-export const messageFor = ({ companyId, webhookId, id, attempt }: StoredDelivery): DeliveryMessage => ({
+export const messageFor = ({ companyId, webhookId, id, attempt, isBulk }: StoredDelivery): DeliveryMessage => ({
   v: 1,
   companyId,
   webhookId,
   deliveryId: id,
   attempt,
+  ...(isBulk && { isBulk }),
 });
 
 export const pausedDrainMessage = (companyId: number, webhookId: number): PausedDrainMessage => ({
@@ -69,7 +75,12 @@ export const replayMessage = (companyId: number, webhookId: number): ReplayMessa
   webhookId,
 });
 
-export const fanOutMessage = (companyId: number): FanOutMessage => ({ v: 1, fanOut: true, companyId });
+export const fanOutMessage = ({ companyId, isBulk }: FanOutLane): FanOutMessage => ({
+  v: 1,
+  fanOut: true,
+  companyId,
+  ...(isBulk && { isBulk }),
+});
 
 /**
  * Queues each delivery for its due time. SQS delays a message by at most 15 minutes, so a message that arrives before the due time is

@@ -10,7 +10,7 @@ import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 /** The outcome of a batch of deliveries. A delivery that is in neither collection is finished. */
 export interface Outcome {
-  /** Errors by delivery id. They are faults of the service, so the queue must deliver the message again. */
+  /** Errors by delivery id. Each is a fault of the service, so the queue must deliver the delivery's message again. */
   readonly failed: Map<string, unknown>;
   /** Ids of the deliveries that the webhook's concurrency limiter has refused. */
   readonly throttled: Set<string>;
@@ -18,7 +18,7 @@ export interface Outcome {
 
 export const newOutcome = (): Outcome => ({ failed: new Map(), throttled: new Set() });
 
-/** Runs `work`. An error is recorded for these deliveries only, so that the other deliveries of the batch continue. */
+/** Runs `work`. If it throws, the error is recorded for these deliveries, so that the other deliveries of the batch continue. */
 export async function guarded(
   { failed }: Outcome,
   deliveries: readonly Pick<StoredDelivery, "id">[],
@@ -44,7 +44,7 @@ export async function updateIf(
   }
 }
 
-/** Returns an update of the delivery that has no effect if another sender has already finished this attempt. */
+/** Returns an update of the delivery. It has no effect if another sender has already finished this attempt. */
 export const whilePending = ({ companyId, webhookId, id, attempt }: StoredDelivery, change: Change) => ({
   update: keys.delivery(companyId, webhookId, id),
   change,

@@ -63,6 +63,20 @@ const first =
   (response, number) =>
     (number <= count ? answer : ok)(response, number);
 
+test("a call of SQS goes to the host in the queue's URL, not to AWS_ENDPOINT_URL", async () => {
+  const [given, ofQueue] = await Promise.all([listen(ok), listen(ok)]);
+  vi.stubEnv("AWS_ENDPOINT_URL", given.endpoint);
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  const { endpoint: _, ...found } = settings("");
+  const QueueUrl = `${ofQueue.endpoint}/123456789012/queue`;
+  await sqsClient(found).send(
+    new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle: "r", VisibilityTimeout: 0 }),
+  );
+  expect([given.bodies.length, ofQueue.bodies.length]).toEqual([0, 1]);
+  expect(String(warn.mock.calls)).toContain("using QueueUrl host as endpoint");
+  warn.mockRestore();
+});
+
 describe("a call is sent again after", () => {
   test.each<[string, Answer]>([
     ["throttling", fault(400, "ProvisionedThroughputExceededException")],

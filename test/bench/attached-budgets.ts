@@ -1,6 +1,6 @@
 /**
- * Measures budget 14 of docs/benchmarks.md: many notes, past statuses and appointments of prospects must not make a list of prospects
- * cost more read units.
+ * Measures budget 14 of docs/benchmarks.md: a list of prospects must not cost more read units if its prospects have many notes, past
+ * statuses and appointments.
  */
 import { iso } from "#shared/clock.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";

@@ -1,9 +1,9 @@
-/** The shape of a budget, which limits the cost of an operation. docs/benchmarks.md lists all budgets with their measurements. */
+/** The type of a budget, which limits the cost of an operation. docs/benchmarks.md lists all budgets with their measurements. */
 
 export interface Budget {
   readonly number: number;
   readonly text: string;
-  /** The measured company's number of prospects, for example `100 k`. The text is empty if the measurement needs no company. */
+  /** The number of prospects of the measured company, for example `100 k`. The text is empty if the measurement needs no company. */
   readonly size: string;
   /** Null if no limit applies to a company of this size. The report then shows only the measured value. */
   readonly limit: number | null;
@@ -11,8 +11,8 @@ export interface Budget {
 }
 
 /**
- * Returns true if the measured value does not exceed the limit. The value is first rounded to two decimals, as in the report. Otherwise
- * the report could call a value a failure although it shows the value as equal to the limit.
+ * Returns true if the measured value does not exceed the limit. The value is first rounded to two decimals, as in the report. Otherwise the
+ * report could show a value as equal to the limit and still call it a failure.
  */
 export const isHeld = ({ limit, measured }: Budget): boolean => limit === null || Number(inDigits(measured)) <= limit;
 

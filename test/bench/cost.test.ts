@@ -1,19 +1,55 @@
-/** Tests the cost model: its page is current, and its simulated days are reproducible and plausible. */
+/** Tests the cost model: its pages are current, its aims hold, and its simulated days are reproducible and plausible. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { designOf } from "./cost/design.ts";
+import { LOADED_PROSPECTS } from "./cost/index-costs.ts";
+import { latencyReport } from "./cost/latency.ts";
 import { readMeasured } from "./cost/measured.ts";
 import { costLines, costOf } from "./cost/model.ts";
-import { report } from "./cost/report.ts";
+import { costsOf, report } from "./cost/report.ts";
 import { simulate } from "./cost/working-day.ts";
 
 const measured = readMeasured();
 const design = designOf("production");
+const costs = costsOf(measured);
 const few = { reps: 50, companies: 1, prospects: 100_000 };
 
 test("docs/cost.md is the output of `npm run cost -- --write`", () => {
-  expect(readFileSync(join(import.meta.dirname, "../../docs/cost.md"), "utf8")).toBe(report(measured));
+  expect(readFileSync(join(import.meta.dirname, "../../docs/cost.md"), "utf8")).toBe(report(measured, costs));
+});
+
+test("docs/latency.md is the output of `npm run simulate -- --write`", () => {
+  expect(readFileSync(join(import.meta.dirname, "../../docs/latency.md"), "utf8")).toBe(
+    latencyReport(measured, { prospects: LOADED_PROSPECTS }),
+  );
+});
+
+test.each([
+  [{ reps: 1_000, companies: 1, prospects: 100_000 }, 110],
+  [{ reps: 1_000, companies: 200, prospects: 100_000 }, 130],
+  [{ reps: 1_000, companies: 20, prospects: 1_000_000 }, 200],
+])("%o costs at most %d dollars a month", (scenario, dollars) => {
+  expect(costs.find((cost) => isDeepStrictEqual(cost.scenario, scenario))?.total).toBeLessThanOrEqual(dollars);
+});
+
+test("a lone rep finds prospects in memory, and a company of 1 000 reps has too many for it", () => {
+  const one = simulate({ ...few, reps: 1 }, { ...design, smokeTestMinutes: 5 }, measured);
+  expect(one.unread.list).toBeLessThan(0.8);
+  for (const { scenario, day } of costs) if (scenario.reps === 1_000) expect(day.unread.list).toBeGreaterThan(0.9);
+  expect(simulate(few, { ...design, keepsRows: false }, measured).unread.list).toBe(1);
+});
+
+test("the scheduled smoke test leaves a lone rep hardly any start of lists", () => {
+  const startsWith = (smokeTestMinutes: number | undefined): number | undefined =>
+    simulate(
+      { ...few, reps: 1 },
+      { ...design, ...(smokeTestMinutes !== undefined && { smokeTestMinutes }) },
+      measured,
+    ).functions.get("prospects/list")?.starts;
+  expect(startsWith(undefined)).toBeGreaterThan(5);
+  expect(startsWith(5)).toBeLessThan(2);
 });
 
 test("a simulated day depends only on its seed", () => {

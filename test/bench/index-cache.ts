@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import * as z from "zod/mini";
 import { cacheBytesOf } from "#shared/company-index/read/company-index.ts";
 import { ListQuery } from "#shared/prospects/list/list.ts";
+import { optionsOrExit } from "../../infra/cli/options.ts";
 import { randomSequence } from "../../infra/local/demo-data.ts";
 import { setStage } from "./stage.ts";
 import { startBenchTable } from "./table.ts";
@@ -71,7 +72,7 @@ const REQUESTS = 40_000;
 export function model(memoryMb: number, companies: number, mix: Mix): Modelled {
   const random = randomSequence(7);
   const budget = cacheBytesOf(memoryMb);
-  /** What the cache holds for each company. The map is ordered by last use, so the first entry is evicted first. */
+  /** The cached data of each company. The map is ordered by last use, so the first entry is evicted first. */
   const cache = new Map<number, Kind>();
   let kept = 0;
   let hits = 0;
@@ -171,6 +172,7 @@ function printModel(): void {
 }
 
 if (import.meta.main) {
+  optionsOrExit({}, "npm run bench:cache\n    has no options");
   await measureOne();
   printModel();
 }

@@ -118,7 +118,7 @@ async function comparePins(postgres: Postgres, { context, caller, company }: Sta
 async function timeOf(postgres: Postgres, sql: string): Promise<number> {
   const printed = await postgres.run(`${sql}\n`.repeat(RUNS + 1), true);
   const times = printed.flatMap((line) => /^Time: ([0-9.]+) ms/.exec(line)?.[1] ?? []).map(Number);
-  // The first run is not counted, because Postgres then also loads the pages of its tables into memory.
+  // The first run is not counted, because in this run Postgres loads the pages of its tables into memory.
   return median(times.slice(1));
 }
 

@@ -1,6 +1,7 @@
 /**
- * Measures budgets 1 to 5 and 8 of docs/benchmarks.md, which limit reads. It counts requests to the table, read units and bytes, which
- * are equal in every run. A cold function has empty caches. A warm function has the company's search index in memory.
+ * Measures budgets 1 to 5 and 8 of docs/benchmarks.md, which limit reads. It counts requests to the table, read units and bytes, which are
+ * equal in every run. A cold function has empty caches. A warm function has the company's search index in memory. It has the rows of a page
+ * in memory only if the comment or the text of a budget says so.
  */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -14,6 +15,7 @@ import { criteriaOf } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
+import { forgetRows } from "#shared/prospects/list/recent-rows.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { median } from "./clock.ts";
@@ -30,6 +32,8 @@ export interface WarmUsage {
    * partitions. The cost depends on how the page is divided between the partitions.
    */
   readonly neighbours: readonly Usage[];
+  /** A list whose rows are in memory, because the previous list has read them. */
+  readonly again: Usage;
   readonly pins: Usage;
 }
 
@@ -49,7 +53,11 @@ export async function fillLists(stage: Stage): Promise<void> {
  * lists.
  */
 export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
-  const ask = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
+  const askAgain = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
+  const ask = (query: ListQuery) => {
+    forgetRows(context.table);
+    return askAgain(query);
+  };
   const lists = new Map<ListName, Usage>();
   for (const name of listNames) {
     await ask(listQuery(company, name));
@@ -58,14 +66,15 @@ export async function warmUsage({ context, caller, company }: Stage): Promise<Wa
   const neighbours: Usage[] = [];
   for (let page = 1; page <= NEIGHBOUR_PAGES; page++)
     neighbours.push(await ask(listQuery(company, "everything", page)));
+  const again = await askAgain(listQuery(company, "everything", NEIGHBOUR_PAGES));
   await mapPins(context, caller, {});
-  return { lists, neighbours, pins: (await metered(() => mapPins(context, caller, {}))).usage };
+  return { lists, neighbours, again, pins: (await metered(() => mapPins(context, caller, {}))).usage };
 }
 
 const mean = (usages: readonly Usage[]): number =>
   usages.reduce((sum, { readUnits }) => sum + readUnits, 0) / usages.length;
 
-export function warmBudgets({ company }: Stage, { lists, neighbours, pins }: WarmUsage): Budget[] {
+export function warmBudgets({ company }: Stage, { lists, neighbours, again, pins }: WarmUsage): Budget[] {
   const size = sizeOf(company.count);
   const most = (field: "readUnits" | "rounds", usages: readonly Usage[]): number =>
     Math.max(...usages.map((usage) => usage[field]));
@@ -80,6 +89,8 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, pins }: War
   return [
     line(1, "warm list, maximum of all filters, read units", 26, most("readUnits", all)),
     line(1, `warm list of neighbours, mean of ${NEIGHBOUR_PAGES} pages, read units`, 6, mean(neighbours)),
+    line(1, "warm list with its rows in memory, read units", 1, again.readUnits),
+    line(3, "warm list with its rows in memory, rounds", 1, again.rounds),
     line(3, "warm list, rounds", 2, most("rounds", [...all, ...neighbours])),
     line(8, "warm pins, read units", 1, pins.readUnits),
     line(8, "warm pins, rounds", 1, pins.rounds),
@@ -173,7 +184,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
 }
 
 interface BboxRead {
-  /** Loaded segments (stored parts of the company's search index), as a percentage of all segments. */
+  /** The loaded segments (stored parts of the company's search index), as a percentage of all segments. */
   readonly part: number;
   /** Number of index rows that the function compares for each row that it returns. */
   readonly looked: number;

@@ -5,10 +5,12 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { optionsOrExit } from "../../infra/cli/options.ts";
 import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
+import { bulkSpeed } from "./bulk-speed.ts";
 import { csvBudgets, csvRatios } from "./csv-budgets.ts";
 import { listBesideBareReads, listRate } from "./list-cost.ts";
+import { mapTimes } from "./map-budgets.ts";
 import { memoryBudgets } from "./memory.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
@@ -20,16 +22,17 @@ import { type BenchTable, startBenchTable } from "./table.ts";
 import { deepPageTimes, type ListTimes, listTimes, pinTimes } from "./times.ts";
 import { measureWebhooks } from "./webhooks.ts";
 
-const { values: options } = parseArgs({
-  options: {
-    large: { type: "boolean" },
-    postgres: { type: "boolean" },
-    write: { type: "boolean" },
-    index: { type: "boolean" },
-    csv: { type: "boolean" },
-    webhooks: { type: "boolean" },
-  },
-});
+const usage = `npm run bench -- [options]
+    --index, --csv, --webhooks   measures only these parts
+    --large                      also measures a company of a million prospects
+    --postgres                   also compares with Postgres, if it is installed
+    --write                      writes docs/benchmarks.md
+exit code 0: all budgets are held, 1: a budget is not held, 2: wrong usage`;
+const flag = { type: "boolean" } as const;
+const options = optionsOrExit(
+  { large: flag, postgres: flag, write: flag, index: flag, csv: flag, webhooks: flag },
+  usage,
+);
 const isWhole = options.index !== true && options.csv !== true && options.webhooks !== true;
 const parts = {
   index: isWhole || options.index === true,
@@ -98,11 +101,17 @@ async function measureIndex(
     if (smallest === undefined) budgets.push(...(await listBesideBareReads(stage, table.endpoint)));
     smallest ??= counted;
     times.push(...(await listTimes(stage)), await deepPageTimes(stage));
-    budgets.push(...counted.budgets, ...(await pinTimes(stage)), ...(await memoryBudgets(stage, table.endpoint)));
+    budgets.push(
+      ...counted.budgets,
+      ...(await pinTimes(stage)),
+      ...(await mapTimes(stage)),
+      ...(await memoryBudgets(stage, table.endpoint)),
+    );
     if (postgres !== undefined) {
       progress(`${sizeOf(count)}: Postgres`);
       comparisons.push(...(await compare(postgres, stage)));
     }
+    if (smallest === counted) budgets.push(...(await bulkSpeed(stage, table.endpoint)));
     progress(`${sizeOf(count)}: writes`);
     budgets.push(...(await countWrites(stage, createsAt(count))));
   }

@@ -4,6 +4,10 @@
  */
 import { attachedBudgets } from "./attached-budgets.ts";
 import type { Budget } from "./budget.ts";
+import { bulkBudgets } from "./bulk-budgets.ts";
+import { mapUnits } from "./map-budgets.ts";
+import { pullBudgets } from "./pull-budgets.ts";
+import { pushBudgets } from "./push-budgets.ts";
 import {
   bboxBudgets,
   coldBudgets,
@@ -18,6 +22,9 @@ import {
 } from "./read-budgets.ts";
 import type { Stage } from "./stage.ts";
 import { backgroundBudgets, writeBudgets } from "./write-budgets.ts";
+
+/** The largest company for which the cost of bulk jobs, pushed operations and the feed of changes is measured. */
+const PUSHED_PROSPECTS = 10_000;
 
 export interface Counted {
   readonly stage: Stage;
@@ -41,12 +48,20 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await coldStartBudgets(stage, firstId + count - 1)),
+    // The map comes last, because its territory adds an entry to the search index.
+    ...(await mapUnits(stage)),
     // Budget 14 does not depend on the number of prospects, so it is measured only for the first company.
     ...(smaller === undefined ? await attachedBudgets(stage) : []),
   ];
   return { stage, warm, budgets };
 }
 
+/**
+ * Measures the budgets of writes and of the feed of changes. The cost of bulk jobs, pushed operations and the feed does not depend on the
+ * company's size, so it is measured for one size.
+ */
 export async function countWrites(stage: Stage, creates: number): Promise<Budget[]> {
-  return [...(await writeBudgets(stage)), ...(await backgroundBudgets(stage, creates))];
+  const few = stage.company.count <= PUSHED_PROSPECTS;
+  const many = few ? [...(await bulkBudgets(stage)), ...(await pushBudgets(stage)), ...(await pullBudgets(stage))] : [];
+  return [...(await writeBudgets(stage)), ...(await backgroundBudgets(stage, creates)), ...many];
 }

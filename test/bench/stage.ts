@@ -43,10 +43,12 @@ export interface Stage {
   /** Returns the context of a newly started function. Its caches are empty. */
   cold(): ApiContext;
   /**
-   * Writes the rows of the page that this query returns. A block is a partition with 128 consecutive ids, and the service may read a
-   * range of a block instead of single rows. The rows between the page's rows are therefore written too.
+   * Writes the rows of the page that this query returns. A block is a partition with 128 consecutive ids. The service may read a range of a
+   * block instead of single rows, so the rows between the page's rows are written too.
    */
   fill(query: ListQuery): Promise<void>;
+  /** Writes the rows of the prospects with the lowest ids. */
+  fillFirst(count: number): Promise<void>;
 }
 
 export async function setStage(table: BenchTable, count: number): Promise<Stage> {
@@ -65,6 +67,11 @@ export async function setStage(table: BenchTable, count: number): Promise<Stage>
     clock,
     cold: () => contextOn(table.open(), clock),
     fill: (query) => fillPage(context, company, caller, query, written),
+    fillFirst: async (rows) => {
+      const ids = Array.from({ length: rows }, (_, i) => company.firstId + i).filter((id) => !written.has(id));
+      await writeRows(context, company, ids);
+      for (const id of ids) written.add(id);
+    },
   };
 }
 
@@ -131,9 +138,9 @@ export async function searchInMemory(
   const { criteria } = await findProspects(context, company.id, (names) => criteriaOf(filter, caller, names));
   const snapshot = await companyIndex(context.table).snapshot(company.id);
   const find = async (): Promise<Matches> => {
-    const matches = await snapshot.find(criteria);
-    if (isStale(matches)) throw new Error(matches.staleBecause);
-    return matches;
+    const hits = await snapshot.find(criteria);
+    if (isStale(hits)) throw new Error(hits.staleBecause);
+    return hits.matches;
   };
   return { criteria, find };
 }

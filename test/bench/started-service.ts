@@ -9,10 +9,13 @@ export interface StartedService {
   stop(): Promise<void>;
 }
 
-export async function startService(...options: readonly string[]): Promise<StartedService> {
+export async function startService(
+  options: readonly string[] = [],
+  environment: Record<string, string> = {},
+): Promise<StartedService> {
   const start = join(import.meta.dirname, "../../infra/local/start.ts");
   const child = spawn(process.execPath, [start, "--memory", ...options], {
-    env: { ...process.env, PORT: "0", HOST: "127.0.0.1" },
+    env: { ...process.env, PORT: "0", HOST: "127.0.0.1", ...environment },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = once(child, "exit");

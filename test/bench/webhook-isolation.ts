@@ -1,14 +1,14 @@
 /**
  * `npm run bench:isolation` measures how late one company's webhook events arrive while another company loads the same local service.
  * With `--case hanging`, the other company's receiver does not answer while 10 000 events wait for it. With `--case fan-out`, the other
- * company changes its largest territory 30 times, and each change matches 2 000 webhook registrations. Without `--case`, both cases are
- * measured.
+ * company changes its largest territory 30 times, and each change matches 2 000 webhook registrations. With `--case bulk`, the other
+ * company changes thousands of prospects with a bulk job whose webhook gets an event for each change; its own ordinary events are measured
+ * too. Without `--case`, all cases are measured.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openQueue } from "#shared/aws/sqs.ts";
@@ -18,14 +18,25 @@ import { openTable } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
 import { deliveryId, deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
+import { optionsOrExit } from "../../infra/cli/options.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { patient } from "../harness/faulty-dynamodb.ts";
 
 const option = { type: "string" } as const;
-const { values } = parseArgs({ options: { backlog: option, events: option, case: option, patches: option } });
+const usage = `npm run bench:isolation -- [options]
+    --case NAME    only one case: hanging, fan-out or bulk
+    --events N     measured events of the other company (200)
+    --backlog N    hanging: waiting events of the first company (10000)
+    --patches N    fan-out: changes of the territory (30)
+    --records N    bulk: records of the job (3000)`;
+const values = optionsOrExit(
+  { backlog: option, events: option, case: option, patches: option, records: option },
+  usage,
+);
 const BACKLOG = Number(values.backlog ?? 10_000);
 const EVENTS = Number(values.events ?? 200);
 const PATCHES = Number(values.patches ?? 30);
+const RECORDS = Number(values.records ?? 3_000);
 const PER_SECOND = 5;
 const MINUTE = 60_000;
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
@@ -43,9 +54,12 @@ interface Receiver {
 
 /**
  * Starts a receiver. With `times`, it reads from each body the time of the event's commit. Without `times`, it discards the bodies,
- * because parsing them would take processor time from the service.
+ * because parsing them would take processor time from the service. With `only`, it measures and counts only this event.
  */
-async function receiver(answer: (response: ServerResponse) => void, { times = true } = {}): Promise<Receiver> {
+async function receiver(
+  answer: (response: ServerResponse) => void,
+  { times = true, only }: { times?: boolean; only?: string } = {},
+): Promise<Receiver> {
   const latencies: number[] = [];
   const ids = new Set<string>();
   let [requests, open, most] = [0, 0, 0];
@@ -54,13 +68,15 @@ async function receiver(answer: (response: ServerResponse) => void, { times = tr
     requests++;
     most = Math.max(most, ++open);
     response.on("close", () => open--);
-    const body = times ? text(request) : once(request.resume(), "end").then(() => "");
+    const isMeasured = only === undefined || request.headers["x-service-event"] === only;
+    const body = times && isMeasured ? text(request) : once(request.resume(), "end").then(() => "");
     const beginning = await body.then(
       (whole) => whole.slice(0, 200),
       () => undefined,
     );
-    // The request was cut off when the bench ended.
+    // `beginning` is undefined if the request was cut off when the bench ended.
     if (beginning === undefined) return;
+    if (!isMeasured) return answer(response);
     ids.add(String(request.headers["x-service-delivery"]));
     const [, createdAt = ""] = /"createdAt":"([^"]+)"/.exec(beginning) ?? [];
     latencies.push(arrived - Date.parse(createdAt));
@@ -82,8 +98,13 @@ async function receiver(answer: (response: ServerResponse) => void, { times = tr
   };
 }
 
-async function subscribe(service: LocalService, email: string, url: string): Promise<z.infer<typeof Made>> {
-  const body = { name: "bench", url, registrations: [{ event: "prospect.created" }] };
+async function subscribe(
+  service: LocalService,
+  email: string,
+  url: string,
+  events: readonly string[] = ["prospect.created"],
+): Promise<z.infer<typeof Made>> {
+  const body = { name: "bench", url, registrations: events.map((event) => ({ event })) };
   return Made.parse(await call(service, email, "/api/webhooks", body));
 }
 
@@ -91,11 +112,15 @@ async function call(
   service: LocalService,
   email: string,
   path: string,
-  body: object,
-  method: "POST" | "PATCH" = "POST",
+  body: object | undefined,
+  method: "GET" | "POST" | "PATCH" = "POST",
 ): Promise<unknown> {
   const headers = { Authorization: `Bearer ${await service.tokenOf(email)}`, "Content-Type": "application/json" };
-  const answer = await fetch(`${service.url}${path}`, { method, headers, body: JSON.stringify(body) });
+  const answer = await fetch(`${service.url}${path}`, {
+    method,
+    headers,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
   return answer.json();
 }
@@ -110,12 +135,12 @@ interface Times {
  * Creates prospects through the API at a steady rate, and waits until all their events have arrived. Throws an error if an event arrives
  * twice.
  */
-async function steady(service: LocalService, good: Receiver): Promise<Times> {
+async function steady(service: LocalService, good: Receiver, email = "owner@globex.test"): Promise<Times> {
   good.latencies.length = 0;
   good.ids.clear();
   const begun = Date.now();
   for (let i = 0; i < EVENTS; i++) {
-    await call(service, "owner@globex.test", "/api/prospects", { name: `bench ${i}` });
+    await call(service, email, "/api/prospects", { name: `bench ${i}` });
     await wait(Math.max(0, begun + ((i + 1) * 1_000) / PER_SECOND - Date.now()));
   }
   for (const end = Date.now() + MINUTE; good.latencies.length < EVENTS && Date.now() < end; ) await wait(50);
@@ -127,8 +152,8 @@ async function steady(service: LocalService, good: Receiver): Promise<Times> {
 }
 
 /**
- * Returns the milliseconds until an event arrives that is committed after the backlog. The local stream has one shard, so the publisher
- * must first read all rows of the backlog.
+ * Returns the milliseconds until an event arrives that is committed after the backlog. The local stream has only one shard, so the
+ * publisher must first read all rows of the backlog.
  */
 async function readBehind(service: LocalService, good: Receiver): Promise<number> {
   good.latencies.length = 0;
@@ -276,9 +301,84 @@ async function change(service: LocalService, territoryId: number): Promise<void>
   }
 }
 
+const Counted = z.object({ count: z.int() });
+const Job = z.object({ id: z.int(), state: z.string(), changed: z.int() });
+
+/** Imports prospects for a company in one request. */
+async function importProspects(service: LocalService, email: string): Promise<void> {
+  const rows = Array.from({ length: RECORDS }, (_, i) => `bulk ${i},39.5,-105\n`);
+  const form = new FormData();
+  form.append("file", new Blob([`name,lat,lng\n${rows.join("")}`], { type: "text/csv" }), "bulk.csv");
+  const headers = { Authorization: `Bearer ${await service.tokenOf(email)}` };
+  const answer = await fetch(`${service.url}/api/prospects/import`, { method: "POST", headers, body: form });
+  if (!answer.ok) throw new Error(`import: ${answer.status} ${await answer.text()}`);
+}
+
+/**
+ * One company changes thousands of prospects with a bulk job, and one of its webhooks gets an event for each change. Meanwhile the
+ * ordinary events of the same webhook and the events of another company are measured.
+ */
+async function besideBulk(): Promise<string> {
+  const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
+  const own = "owner@acme.test";
+  const good = await receiver((response) => void response.end());
+  const flooded = await receiver((response) => void response.end(), { only: "prospect.created" });
+  try {
+    await subscribe(service, "owner@globex.test", good.url);
+    await subscribe(service, own, flooded.url, ["prospect.created", "prospect.updated"]);
+    await importProspects(service, own);
+    const both = () => Promise.all([steady(service, good), steady(service, flooded, own)]);
+    progress("warm up");
+    await both();
+    progress("alone");
+    const [alone, ownAlone] = await both();
+    const { id: assignedToUserId } = z
+      .object({ user: z.object({ id: z.int() }) })
+      .parse(await call(service, "rep@acme.test", "/api/me", undefined, "GET")).user;
+    const change = { filter: { search: "bulk" }, action: { set: { assignedToUserId } }, events: "each" };
+    const { count } = Counted.parse(await call(service, own, "/api/prospects/bulk", { ...change, dryRun: true }));
+    progress(`a bulk job of ${count}`);
+    const job = Job.parse(await call(service, own, "/api/prospects/bulk", { ...change, expectedCount: count }));
+    const begun = Date.now();
+    const before = flooded.seen().requests;
+    let endedMs = 0;
+    const ended = (async () => {
+      for (;;) {
+        const { state } = Job.parse(await call(service, own, `/api/jobs/${job.id}`, undefined, "GET"));
+        if (state !== "queued" && state !== "running") break;
+        await wait(500);
+      }
+      endedMs = Date.now() - begun;
+    })();
+    const [beside, ownBeside] = await both();
+    const sent = flooded.seen().requests - before - EVENTS;
+    await ended;
+    for (const end = Date.now() + 5 * MINUTE; flooded.seen().requests < before + EVENTS + count; ) {
+      if (Date.now() > end) throw new Error("not all events of the bulk job arrived");
+      await wait(100);
+    }
+    const allMs = Date.now() - begun;
+    return [
+      ...header,
+      row("another company, alone", alone),
+      row(`another company, beside a bulk job of ${count} prospects with an event for each`, beside),
+      row("the same webhook, alone", ownAlone),
+      row("the same webhook, beside its bulk events", ownBeside),
+      "",
+      `The job took ${Math.round(endedMs / 1_000)} s. ${sent} of its ${count} events arrived during the measurement, all after ` +
+        `${Math.round(allMs / 1_000)} s. p99 moved by ${beside.p99 - alone.p99} and ${ownBeside.p99 - ownAlone.p99} ms.`,
+    ].join("\n");
+  } finally {
+    good.stop();
+    flooded.stop();
+    await service.stop();
+  }
+}
+
 const cases: Record<string, readonly (() => Promise<string>)[]> = {
   hanging: [besideHanging],
   "fan-out": [() => besideFanOut(0), () => besideFanOut(1)],
+  bulk: [besideBulk],
 };
 const chosen = values.case === undefined ? Object.values(cases).flat() : (cases[values.case] ?? []);
 for (const run of chosen) console.log(`${await run()}\n`);

@@ -45,8 +45,8 @@ const PATIENCE_MS = 300_000;
 /** Events that are sent before the measurement, so that all functions are started and V8 has compiled the code. */
 const WARM_UP = { events: 4_000, perSecond: 400 };
 /**
- * Interval of the commits. One call of the table writes all events of an interval. One call per event would load the machine, which the
- * service and this process share.
+ * Milliseconds between two commits. Each commit writes all events of this time with one call of the table. One call for each event would
+ * load the machine, which the service and this process share.
  */
 const COMMITS_EVERY_MS = 10;
 

@@ -73,7 +73,7 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { writeUnits } = await flushedUnits(stage, creates);
   // Only a large number of creates leads to a merge of the largest part of the index, so the limit is higher then.
-  const limit = creates > 10_000 ? 1.6 : 1.35;
+  const limit = creates > 10_000 ? 1.6 : 1.4;
   const text = `create, write units in the background, mean of ${creates}`;
   return [{ number: 6, text, size: sizeOf(stage.company.count), limit, measured: writeUnits / creates }];
 }
@@ -96,7 +96,9 @@ export async function flushedUnits(stage: Stage, creates: number): Promise<Pick<
 
 async function flushCreates({ company, context, clock }: Stage, ids: readonly number[]): Promise<Usage> {
   const entries = ids.flatMap((id) =>
-    prospectDelta(company.id, { ...indexRow(makeProspect(company, id % company.count).prospect), id }),
+    prospectDelta(company.id, { ...indexRow(makeProspect(company, id % company.count).prospect), id }, null, {
+      fact: { by: company.repIds[id % company.repIds.length] },
+    }),
   );
   await context.table.batchPut(entries.flatMap((write) => ("put" in write ? [write.put] : [])));
   clock.ms += RETIRED_MS + 1;

@@ -59,6 +59,7 @@ test("the clients of three generators compile in strict mode, and their requests
       status: "Interested",
       notes: ["Wants a quote."],
       assignedTo: null,
+      isInFeed: true,
       isSamePolygon: true,
       isRemoved: true,
     });

@@ -1,6 +1,6 @@
 /**
- * Tests the cache of search indexes of companies. When it is full, it drops the searchable texts of a company before it drops the whole
- * company. Dropping must never change the result of a request.
+ * Tests the cache of companies' search indexes. When the cache is full, it drops the searchable texts of a company before it drops the
+ * whole company. Dropping must never change the result of a request.
  */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CompanyIndex, cacheBytesOf, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
@@ -14,7 +14,7 @@ import { findIn } from "./indexed-company.ts";
 const ROWS = 3_000;
 const COMPANIES = [31, 32, 33];
 const clock = { now: () => 1_760_000_000_000 };
-/** The companies whose stored index was read from the table since the last check, instead of from the cache. */
+/** The companies whose stored index was read from the table, and not from the cache, since the last check. */
 let asked: string[] = [];
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -69,7 +69,7 @@ async function sizes(): Promise<{ columns: number; withTexts: number }> {
   await read(index, 31);
   const columns = index.cachedBytes;
   let withTexts = 0;
-  // The first search loads the texts, and a later one replaces them by smaller word indexes. The largest size is returned.
+  // The first search loads the texts, and a later search replaces them by smaller word indexes. The function returns the largest size.
   for (let i = 0; i < 3; i++) {
     await read(index, 31, "DOG");
     withTexts = Math.max(withTexts, index.cachedBytes);

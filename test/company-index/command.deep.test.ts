@@ -17,7 +17,7 @@ import { IndexedCompany } from "./indexed-company.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 const db = faultyDynamoDb();
-/** Simulates the endpoint of the local service from which the command learns the address of the table. */
+/** Simulates the endpoint of the local service that tells the command the address of the table. */
 let outputs: Server;
 beforeAll(async () => {
   outputs = createServer((_, response) => {

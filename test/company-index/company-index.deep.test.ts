@@ -1,5 +1,5 @@
 /**
- * Tests on a real table that requests through the company's search index find exactly the written records, while flushes and merges of
+ * Tests on a real table that requests through the company's search index find exactly the written records. Meanwhile, flushes and merges of
  * the index run, are killed at any call, or are repeated.
  */
 import type { DynamoDBRecord } from "aws-lambda";
@@ -37,13 +37,13 @@ class Records {
   /** Writes nothing if the prospect is deleted, because a deleted id is never used again. */
   async write(id: number, seed: number): Promise<void> {
     const row = this.#next(id, seed);
-    if (row !== undefined) await db.direct.transact(prospectDelta(this.companyId, row));
+    if (row !== undefined) await db.direct.transact(prospectDelta(this.companyId, row, null));
   }
 
   /** Writes each prospect `times` times. It combines many writes in one call of the table to save time. */
   async writeMany(ids: number, times: number): Promise<void> {
     const rows = Array.from({ length: ids * times }, (_, i) => this.#next(1 + (i % ids), i));
-    const writes = rows.flatMap((row) => (row === undefined ? [] : prospectDelta(this.companyId, row)));
+    const writes = rows.flatMap((row) => (row === undefined ? [] : prospectDelta(this.companyId, row, null)));
     await db.direct.batchPut(writes.flatMap((write) => ("put" in write ? [write.put] : [])));
   }
 
@@ -73,7 +73,7 @@ class Records {
     const version = (this.#versions.get(id) ?? 0) + 1;
     const entry: IndexEntry = { id, version, deleted: true };
     this.#versions.set(id, version);
-    await db.direct.transact(prospectDelta(this.companyId, entry));
+    await db.direct.transact(prospectDelta(this.companyId, entry, null));
   }
 
   /**
@@ -95,7 +95,7 @@ class Records {
     return [text, ...notes.map((note) => note.text ?? "")].some((one) => one.includes(word));
   }
 
-  /** Expects the same total, ids and order from the index as from a plain filter over the remembered records. */
+  /** Expects that the index returns the same total, ids and order as a plain filter over the remembered records. */
   async expectFound(index: CompanyIndex = openCompanyIndex(db.direct)): Promise<void> {
     const rows = [...this.#rows.values()].sort((a, b) => b.createdAt - a.createdAt || b.id - a.id);
     const asked = [
@@ -116,8 +116,8 @@ class Records {
   }
 
   /**
-   * Expects that no unflushed entry is left. Without `orphans`, also expects that every stored part of the index belongs to a current run
-   * or to a recently replaced one. A run is the result of one flush or merge. A killed process may leave parts that belong to no run
+   * Expects that no unflushed entry is left. Without `orphans`, it also expects that every stored part of the index belongs to a current
+   * run or to a recently replaced run. A run is the result of one flush or merge. A killed process may leave parts that belong to no run
    * (orphans).
    */
   async expectClean({ orphans = false } = {}): Promise<void> {
@@ -178,8 +178,8 @@ describe("reads", () => {
       await change(records, seed);
       const index = openCompanyIndex(db.table);
       const late: Fault = { kind: "late", meanwhile: () => flushAll(db.direct, records.companyId) };
-      // The fault delays one answer until a whole flush with its merges has ended. The read therefore sees the table partly before and
-      // partly after the flush.
+      // The fault delays one answer until a whole flush with its merges has ended. The answer is from before the flush, and all later
+      // answers are from after it.
       db.plan((_, number) => (number === 1 + (seed % 4) ? late : pass));
       await records.expectFound(index);
     }
@@ -301,8 +301,8 @@ describe("a flush", () => {
     await records.write(1, 1);
     await records.write(2, 2);
     await records.remove(2);
-    // The flush misses an entry: its Query has already passed the entry's key when another process writes the entry (version 1 of
-    // prospect 2).
+    // The flush must miss an entry. Another process therefore writes the entry (version 1 of prospect 2) when the flush's Query has already
+    // passed the entry's key.
     let isFirst = true;
     db.plan((operation) => {
       if (operation !== "Query" || !isFirst) return pass;
@@ -354,14 +354,14 @@ describe("the stream of unflushed entries", () => {
     const left = async ({ companyId }: Records) => (await readUnflushed(db.direct, companyId)).keys.length;
     await busy.writeMany(FLUSH_ENTRIES, 2);
     await quiet.writeMany(3, 1);
-    // A newly started function does not know how many entries of a company are unflushed, so it counts them in the table at the
-    // company's first stream record. The company `quiet` has too few of them for a flush.
+    // A newly started function does not know the number of a company's unflushed entries. It therefore counts them in the table at the
+    // company's first stream record. The company `quiet` has too few entries for a flush.
     expect(await batch(busy, 1)).toEqual({ batchItemFailures: [] });
     expect(await batch(quiet, 1)).toEqual({ batchItemFailures: [] });
     expect([await left(busy), await left(quiet)]).toEqual([0, 3]);
     await busy.writeMany(FLUSH_ENTRIES, 1);
-    // Lambda repeats the same stream record instead of passing the other records. The function counts records only, so it flushes
-    // after enough repetitions.
+    // Lambda repeats the same stream record and passes no other record. The function counts only records, so it flushes after enough
+    // repetitions.
     for (let i = 1; i < FLUSH_ENTRIES; i++) await batch(busy, 1);
     expect(await left(busy)).toBe(FLUSH_ENTRIES);
     await batch(busy, 1);
@@ -386,7 +386,7 @@ describe("the stream of unflushed entries", () => {
   });
 });
 
-/** The simulated process counts as killed, so each of its later calls fails with this error and has no effect. */
+/** The error of every later call of the killed process. The calls have no effect. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 
 describe("a missing part of the index", () => {

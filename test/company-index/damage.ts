@@ -75,8 +75,8 @@ export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNote
 }
 
 /**
- * Replaces the overrides and the loose notes of the newest run, which is the part of the index that the last flush wrote. Overrides name
- * the records whose versions in older runs are outdated. A loose note belongs to a prospect in another run.
+ * Replaces two parts of the newest run, which is the part of the index that the last flush wrote: its overrides and its loose notes.
+ * Overrides name the records whose versions in older runs are outdated. A loose note belongs to a prospect in another run.
  */
 export async function rewriteOverrides(
   index: IndexInHand,

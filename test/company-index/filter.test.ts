@@ -4,6 +4,7 @@
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { circleArea, emptyArea, polygonArea } from "#shared/company-index/areas.ts";
 import { type Criteria, passes, zoneOf } from "#shared/company-index/criteria.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { LoadedSegment } from "#shared/company-index/search/loaded-segment.ts";
@@ -15,8 +16,8 @@ import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 const fields = fc.record({
   createdAt: fc.integer({ min: 0, max: 9 }),
   statusId: fc.constantFrom(null, 1, 2, 3),
-  // These are more distinct values than a segment's zone map (summary of its values) can list, so the test also covers segments
-  // without such a list.
+  // There are more distinct values than a segment's zone map (summary of its values) can list. The test therefore also covers segments
+  // without this list.
   assignedToUserId: fc.option(fc.integer({ min: 1, max: 40 })),
   tagIds: fc.subarray([11, 12, 13]),
   city: fc.constantFrom(null, "", "denver", "aurora"),
@@ -30,7 +31,21 @@ const someOf = <T>(...values: T[]) =>
   );
 const instant = fc.option(fc.integer({ min: -1, max: 10 }), { nil: undefined, freq: 2 });
 const boxes = fc.constantFrom<[number, number, number, number]>([-1, 0, 1, 1], [0, -1, 0, 2], [1, -90, -1, 90]);
+/** Polygons and circles whose boundaries meet many of the coordinates. */
+const areas = fc.oneof(
+  fc
+    .array(fc.tuple(fc.constantFrom(-180, -1, 0, 0.5, 1, 180), fc.constantFrom(-1, 0, 0.5, 1, 2)), {
+      minLength: 3,
+      maxLength: 8,
+    })
+    .map(polygonArea),
+  fc
+    .tuple(fc.constantFrom(-1, 0, 89), fc.constantFrom(-180, 0, 179.5), fc.constantFrom(0, 60_000, 200_000, 1e7))
+    .map(([lat, lng, meters]) => circleArea({ lat, lng }, meters)),
+  fc.constant(emptyArea),
+);
 const criteria: fc.Arbitrary<Criteria> = fc.record({
+  areas: fc.option(fc.array(areas, { minLength: 1, maxLength: 2 }), { nil: undefined, freq: 2 }),
   box: fc.option(boxes, { nil: undefined }),
   createdFrom: instant,
   createdTo: instant,
@@ -71,7 +86,7 @@ test("filters find each matching row exactly once", () => {
         const segment = segmentOf(rows);
         const delta = { prospects: new Map(), notes: new Map() };
         const beside = { noteVersions: new NewestVersions(), looseNotes: [], delta };
-        // Some criteria are searched twice. The second search reuses the lists of matching rows that the first one has built.
+        // Some criteria are searched twice, because the second search reuses the lists of matching rows that the first search has built.
         for (const wanted of [{ words: [] }, ...asked, ...asked.slice(4)]) {
           const { segments, total } = findMatches({ ...beside, segments: [{ segment, age: 0, dead }] }, wanted);
           const found = segments.flatMap((matches) => [...matches.rows]).sort((a, b) => a - b);

@@ -48,7 +48,7 @@ interface Model {
   runs: ModelRun[];
   entries: IndexEntry[];
   noteEntries: NoteEntry[];
-  /** Entries that a flush has already moved into the index but has not deleted yet. A request may still see them and must ignore them. */
+  /** Entries that a flush has moved into the index but has not deleted yet. A request may still see these entries and must ignore them. */
   leftover: { entries: IndexEntry[]; noteEntries: NoteEntry[] };
 }
 
@@ -85,8 +85,8 @@ function storedRun(
 }
 
 /**
- * Models a flush: it makes a sorted run of the new entries, and of the entries that a killed flush has not deleted. The entries remain
- * readable until a later step deletes them.
+ * Models a flush: it makes a sorted run of the new entries, and of older entries that a killed flush has not deleted. All these entries
+ * remain readable until a later step deletes them.
  */
 function flush(model: Model): void {
   const entries = [...model.leftover.entries, ...model.entries];

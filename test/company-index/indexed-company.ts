@@ -29,16 +29,16 @@ export interface Staged {
 }
 
 /**
- * Wait for each write of a record before you start its next write, because the next write needs the version number that the previous one
- * stored.
+ * A company for tests. Wait for each write of a record before you start the record's next write, because that write needs the version
+ * number of the previous one.
  */
 export class IndexedCompany {
   readonly id: number;
   readonly table: Table;
   readonly #ids: Ids;
   /**
-   * The number of writes that have started and that have ended, by prospect. Writes of its notes count too. If the numbers differ, a
-   * write is running.
+   * Counts for each prospect the writes that have started and the writes that have ended. Writes of the prospect's notes count too. If the
+   * two numbers differ, a write is running.
    */
   readonly #begun = new Map<number, number>();
   readonly #ended = new Map<number, number>();
@@ -88,7 +88,7 @@ export class IndexedCompany {
   }
 
   /**
-   * Writes two flushed runs of the index with changes, deletions and notes. In addition, it leaves two unflushed changes, and outdated
+   * Makes an index in a typical state. It has two flushed runs with changes, deletions and notes, two unflushed changes, and outdated
    * entries that a killed flush has not deleted.
    */
   async stage(flush: (company: IndexedCompany) => Promise<unknown>): Promise<Staged> {
@@ -100,7 +100,7 @@ export class IndexedCompany {
     await flush(this);
     const outdated = [
       ...(
-        await Promise.all([c, d].map(async (id) => prospectDelta(this.id, indexRow(await this.prospect(id)))))
+        await Promise.all([c, d].map(async (id) => prospectDelta(this.id, indexRow(await this.prospect(id)), null)))
       ).flat(),
       ...noteDelta(this.id, indexNote(await this.note(b, noteOfB))),
     ];
@@ -130,7 +130,7 @@ export class IndexedCompany {
 
   /**
    * Expects that a list of all prospects, and a search for each word, contains exactly the prospects whose rows match. The index is read
-   * with an empty cache. Prospects that are being written meanwhile are not compared.
+   * with an empty cache. Prospects that are written during the check are not compared.
    */
   async expectListsExact(table: Table = this.table): Promise<void> {
     const ended = new Map(this.#ended);

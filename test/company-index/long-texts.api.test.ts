@@ -1,6 +1,6 @@
 /**
- * Tests the IAM rights for long texts. The unflushed index entry of a text of more than 256 bytes has a separate row, and each endpoint
- * that writes or searches such texts needs the right to this row.
+ * Tests the IAM rights for long texts. An unflushed index entry stores a text of more than 256 bytes in a separate row. Each endpoint that
+ * writes or searches such texts needs the right to this row.
  */
 import { expect, test } from "vitest";
 import { at } from "../harness/client.ts";

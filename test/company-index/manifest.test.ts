@@ -1,6 +1,6 @@
 /**
- * Tests which run manifests a flush writes, which ones a killed flush leaves behind, and which ones garbage collection deletes. A run is
- * a sorted part of the search index, and its manifest lists the rows in which it is stored.
+ * Tests which run manifests a flush writes, which manifests a killed flush leaves behind, and which manifests garbage collection deletes. A
+ * run is a sorted part of the search index. Its manifest lists the rows in which it is stored.
  */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -45,8 +45,8 @@ async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: nu
 }
 
 /**
- * Writes a prospect and a note and then flushes, `turns` times. Each flush adds a small run to the index, or merges its entries with
- * other small runs.
+ * Writes a prospect and a note and then flushes. Does this `turns` times. Each flush adds a small run to the index, or merges its entries
+ * with other small runs.
  */
 async function smallRuns(company: IndexedCompany, ids: readonly number[], turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
@@ -185,7 +185,7 @@ describe("a flush", () => {
       replaced = before.filter((id) => !manifest.includes(id));
     };
     db.plan((operation) => {
-      if (operation !== "UpdateItem" || ++moves > 2) return pass;
+      if (operation !== "TransactWriteItems" || ++moves > 2) return pass;
       return moves === 1 ? { kind: "lose reply" } : { kind: "early", meanwhile: next };
     });
     expect(await flushAll(company, db.table)).toMatchObject({ entries: 2 });
@@ -235,8 +235,8 @@ describe("a replaced run", () => {
   test("is distinguished from a run that an import is about to publish, however long the import takes", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 1);
-    // The import writes its part of the index twelve hours before it makes the part visible. A flush in between deletes unused parts
-    // and must not delete this one.
+    // The import writes its part of the index twelve hours before it makes this part visible. A flush during this time deletes unused
+    // parts, but must not delete this part.
     let isFirst = true;
     const other = async (): Promise<void> => {
       clock.ms += DAY_MS / 2;
@@ -318,5 +318,5 @@ describe("a format of a later release", () => {
   });
 });
 
-/** The simulated process counts as killed, so each of its later calls fails with this error and has no effect. */
+/** The error of every later call of the killed process. The calls have no effect. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

@@ -1,4 +1,4 @@
-/** Tests that one page of a list equals the same part of the whole sorted list. */
+/** Tests that one page of a list contains the same rows as this part of the whole sorted list. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IndexRow } from "#shared/company-index/record.ts";

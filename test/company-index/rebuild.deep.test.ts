@@ -96,8 +96,8 @@ describe("a rebuild", () => {
 
   const faults: [string, Fault, RegExp][] = [
     ["before any call takes effect", { kind: "error", code: "ValidationException", status: 400 }, /./],
-    // Only writes lose their reply in this case. A read changes nothing, so a lost reply of a read is the same as a kill before the
-    // next call.
+    // Only writes lose their reply in this case. For a read, a lost reply is the same as a kill before the next call, because a read
+    // changes nothing.
     ["after any write took effect", { kind: "lose reply" }, /Write|Update/],
   ];
   test.each(faults)(
@@ -129,12 +129,11 @@ describe("a rebuild", () => {
   test("that cannot learn whether the head moved removes nothing that the head may refer to", async () => {
     const company = newCompany();
     await company.stage(flushAll);
-    let updates = 0;
+    let moves = 0;
     db.plan((operation) => {
-      updates += operation === "UpdateItem" ? 1 : 0;
-      // The first update acquires the lock for changes of the index. The second update and its retries store the new state (head) of
-      // the index.
-      return operation === "UpdateItem" && updates > 1 && updates < 5 ? { kind: "lose reply" } : pass;
+      // The only transaction of a rebuild stores the new head row (state) of the index. The SDK sends the transaction at most three times.
+      moves += operation === "TransactWriteItems" ? 1 : 0;
+      return operation === "TransactWriteItems" && moves <= 3 ? { kind: "lose reply" } : pass;
     });
     await expect(rebuildOf(company, db.table)).rejects.toThrow();
     await expectExact(company);
@@ -273,7 +272,7 @@ describe("merges", () => {
 });
 
 /**
- * Returns a table that delays the read of the index's state (head) until `gate` resolves. It answers queries for unflushed entries
+ * Returns a table that delays the read of the index's head row (state) until `gate` resolves. It answers queries for unflushed entries
  * immediately.
  */
 const slowReader = (table: Table, gate: Promise<void>): Table => ({
@@ -288,5 +287,5 @@ const slowReader = (table: Table, gate: Promise<void>): Table => ({
   },
 });
 
-/** The simulated process counts as killed, so each of its later calls fails with this error and has no effect. */
+/** The error of every later call of the killed process. The calls have no effect. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

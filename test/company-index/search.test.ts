@@ -64,7 +64,7 @@ describe("a note in an older run than its prospect's row", () => {
     ["words of two prospects", {}, ["BERTA", "CAT"], []],
     ["a neighbour's two words", {}, ["CLARA", "CAT"], [2]],
   ])("a search by %s finds prospects by their newest rows and notes", (_, criteria, texts, ids) => {
-    // The searches are repeated, because the first ones compare plain texts and later ones use word indexes.
+    // The searches are repeated, because the first searches compare plain texts and later searches use word indexes.
     for (let i = 0; i < 3; i++) expect(found(criteria, ...texts)).toEqual(ids);
   });
 });

@@ -12,6 +12,7 @@ import {
   type SegmentColumns,
 } from "#shared/company-index/segment.ts";
 import { cutIntoSegments, SEGMENT_ROWS } from "#shared/company-index/write/order.ts";
+import { sized } from "../harness/tier.ts";
 
 const decoded = ({ main, geo, text }: ReturnType<typeof encodeSegment>): SegmentColumns => ({
   main: decodeMain("main", main),
@@ -47,12 +48,12 @@ const entry: fc.Arbitrary<RowWithNotes> = fc
   })
   .map(({ row, notes }) => ({ row, notes: notes.map((note) => ({ ...note, prospectId: row.id })) }));
 
-test("rows and notes are read back unchanged", () => {
+test("rows and notes are read back unchanged", { tags: "sized" }, () => {
   fc.assert(
     fc.property(fc.array(entry, { minLength: 1, maxLength: 20 }), (entries) => {
       expect([...rowsOf(decoded(encodeSegment(entries)))]).toEqual(entries);
     }),
-    { numRuns: 1_000 },
+    { numRuns: sized({ short: 200, wide: 1_000 }) },
   );
 });
 
@@ -70,10 +71,10 @@ test("a damaged byte anywhere is an error, never other content", () => {
       try {
         read = decode(group, damaged);
       } catch (error) {
-        expect(error).toBeInstanceOf(IndexUnreadable);
+        if (!(error instanceof IndexUnreadable)) throw error;
       }
-      // A few bits of a compressed block's header have no meaning, so a changed bit can be harmless.
-      expect(read).toEqual(good);
+      // A few bits in the header of a compressed block have no meaning. Changing one of them is harmless.
+      if (read !== good) expect(read).toEqual(good);
     }
     expect(() => decode(group, bytes.subarray(0, -1))).toThrow(IndexUnreadable);
   }

@@ -125,7 +125,7 @@ const damages: Damage[] = [
     "prospect {b} has version 9 in the index and 1 in its row",
     async (i, { ids }, company) => {
       const row = { ...(await company.prospect(ids[1] ?? 0)), version: 9 };
-      await i.table.transact(prospectDelta(i.companyId, indexEntry(row)));
+      await i.table.transact(prospectDelta(i.companyId, indexEntry(row), null));
     },
   ],
   [
@@ -215,7 +215,7 @@ describe("a check", () => {
     expect(faults).toContainEqual(expect.stringMatching(pattern));
     await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
     await company.expectListsExact();
-    // After this time, garbage collection deletes the damaged list of the run's parts, and must not fail.
+    // After this time, garbage collection deletes the run with the damaged manifest (list of its parts). It must not fail.
     clock.ms += RETIRED_MS + 1;
     await company.change(staged.ids[0] ?? 0, 70);
     await flushAll(company);
@@ -253,8 +253,8 @@ describe("a check", () => {
         await write();
         yield* records.readAll(companyId);
       },
-      // `verify` reads the rows a second time to distinguish damage from a concurrent write. The prospect is written before this
-      // second read.
+      // `verify` reads the rows a second time, so that it can distinguish damage from a concurrent write. The prospect is written just
+      // before this second read.
       readSome: async (...asked) => {
         if (++reads % 2 === 0) await write();
         return records.readSome(...asked);

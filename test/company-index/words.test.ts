@@ -26,8 +26,8 @@ const including = (texts: readonly string[], wanted: string): number[] =>
   texts.flatMap((text, i) => (text.includes(wanted) ? [i] : []));
 
 /**
- * The texts contain only a few letters of one to four bytes, so that words repeat. Some of the blank characters end a word and some do
- * not.
+ * The texts contain only a few letters of one to four bytes, so that words repeat. Some of the white-space characters end a word and some
+ * do not.
  */
 const letters = fc.constantFrom(..."AB1-É😀\u0000\t\u00a0", "E\u0301");
 const word = fc.string({ unit: letters, minLength: 1, maxLength: 6 });
@@ -40,7 +40,7 @@ test("a search finds each text that contains the word, and no other text", () =>
   fc.assert(
     fc.property(texts, fc.array(word, { minLength: 5, maxLength: 5 }), fc.nat(), (given, wanted, at) => {
       const [stored, words] = [plain(given), new Words(plain(given))];
-      // A part of an existing word is searched in addition, because random words rarely occur in the texts.
+      // The search also contains a part of an existing word, because random words rarely occur in the texts.
       const first = (given[at % given.length] ?? "").split(/[ \n]/)[0] ?? "";
       const some = [...first].slice(at % 3).join("");
       for (const each of some === "" ? wanted : [...wanted, some]) {

@@ -1,4 +1,4 @@
-/** Tests the client of the table while DynamoDB executes batches only in part, throttles, fails and loses replies. */
+/** Tests the client of the table while DynamoDB executes only a part of a batch, throttles, fails or loses replies. */
 import { describe, expect, test } from "vitest";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -108,8 +108,8 @@ describe("writing", () => {
       status: 400,
     } as const;
     const put = row(partition(), 1);
-    // DynamoDB gives no reason for this cancelled transaction. The client must not treat it as a failed condition or as invalid input,
-    // and must retry it.
+    // DynamoDB gives no reason for this cancelled transaction. The client must retry it. It must not treat it as a failed condition or as
+    // invalid input.
     db.plan((_, number) => (number < 3 ? cancelled : pass));
     await db.table.transact([{ put, when: absent }]);
     db.plan(() => cancelled);

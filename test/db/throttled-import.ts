@@ -27,7 +27,7 @@ export interface Throttled {
   readonly rate: number;
 }
 
-/** Returns how often the job was executed until the import ended, and how many calls the table refused. */
+/** Returns how many executions of the job the import needed, and how many calls the table refused. */
 export async function importThrottled(
   db: FaultyDynamoDb,
   { rows, partitions, rate }: Throttled,

@@ -1,6 +1,6 @@
 /**
- * Opens pages in a real browser without a window. On Linux x64 it is the Chromium of an npm package. On other machines it is the
- * installed Chrome.
+ * Opens pages in a real browser that shows no window. On Linux x64, the browser is the Chromium of an npm package. On other machines, it is
+ * the installed Chrome.
  */
 import { existsSync } from "node:fs";
 import packaged from "@sparticuz/chromium";
@@ -14,14 +14,17 @@ const INSTALLED = [
   "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
 ];
 
-/** True on the platform of the packaged Chromium. The package has no other binary. */
+/** True on Linux x64, the only platform for which the npm package has a Chromium. */
 const isPackaged = process.platform === "linux" && process.arch === "x64";
 
 /** The reason why tests with a browser are skipped. Undefined if this machine has a browser. */
 export const noBrowser: string | undefined =
   isPackaged || INSTALLED.some((path) => existsSync(path)) ? undefined : "this machine has no Chrome";
 
-/** The arguments that the packaged Chromium needs in a container. The package's own list also disables checks that these tests need. */
+/**
+ * The arguments that the packaged Chromium needs in a container. The list that the package recommends is not used, because it also disables
+ * checks that these tests need.
+ */
 const IN_A_CONTAINER = [
   "--no-sandbox",
   "--no-zygote",

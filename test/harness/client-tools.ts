@@ -12,8 +12,8 @@ const cache = join(root, "node_modules/.cache");
 export const run = promisify(execFile);
 
 /**
- * Installs the tools once for each version of their lock file, and returns their folder. The installation runs in a temporary folder that
- * is then renamed, so that a concurrent test never uses an incomplete folder.
+ * Installs the tools once for each version of their lock file, and returns their folder. It installs them in a temporary folder and then
+ * renames this folder, so that a concurrent test never uses an incomplete folder.
  */
 export async function installedTools(): Promise<string> {
   const lock = readFileSync(join(source, "package-lock.json"));
@@ -42,3 +42,6 @@ export function callsIn(tools: string): string {
   cpSync(join(source, "calls"), folder, { recursive: true });
   return folder;
 }
+
+// CI installs the tools while the first local service starts.
+if (import.meta.main) await installedTools();

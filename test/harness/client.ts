@@ -1,7 +1,7 @@
 /** The API client of the tests. It fails the test if a response is not described in the OpenAPI document. */
 import { readFileSync } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { inject } from "vitest";
@@ -30,7 +30,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema({ $id: "openapi", ...document });
 
-/** The operations, ordered so that literal path segments are matched before placeholders such as `{id}`. */
+/** The operations. Their order ensures that a literal path segment is matched before a placeholder such as `{id}`. */
 const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => {
     const pattern = new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{[^}]+\}/g, "[^/]+")}$`);
@@ -47,15 +47,15 @@ export const documentedOperations = operations.map(({ method, path }) => ({ meth
 
 const validators = new Map<string, ValidateFunction>();
 
-/** Throws an error if the OpenAPI document contains this operation but not the status, media type or body of the answer. */
+/** Throws if the document contains this operation, but not the status, media type or body of the answer. */
 export function assertDocumented(method: string, path: string, answer: Answer): void {
   const operation = operations.find((entry) => entry.method === method && entry.pattern.test(path));
   if (operation === undefined) return;
   const place = `${method} ${operation.path} ${answer.status}`;
   const stated = operation.operation.responses[String(answer.status)];
   if (stated === undefined) throw new Error(`${place} is not documented: ${answer.text}`);
-  // A 304 has no body, so it needs no media type.
-  if (answer.status === 304 && answer.text === "") return;
+  // These answers have no body, so they need no media type.
+  if ([204, 302, 304].includes(answer.status) && answer.text === "") return;
   const pointer =
     "$ref" in stated
       ? stated.$ref.slice(1)
@@ -65,7 +65,7 @@ export function assertDocumented(method: string, path: string, answer: Answer): 
   if (response?.content?.[mediaType]?.schema === undefined) {
     throw new Error(`${place} is not documented as ${mediaType}`);
   }
-  if (!mediaType.endsWith("json")) return;
+  if (!mediaType.endsWith("json") || mediaType === "application/x-ndjson") return;
   const validate = validatorAt(`openapi#${pointer}/content/${escaped(mediaType)}/schema`);
   if (!validate(answer.body)) {
     throw new Error(`${place}: ${ajv.errorsText(validate.errors)} in ${answer.text.slice(0, 500)}`);
@@ -84,7 +84,9 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed body if it is JSON, else undefined. */
+  /** The body of an answer that is not text. */
+  readonly bytes: Uint8Array;
+  /** The parsed body if the answer is JSON. Otherwise undefined. */
   readonly body: unknown;
 }
 
@@ -126,7 +128,7 @@ async function sendBytes(method: string, path: string, headers: Record<string, s
     .on("error", reject)
     .end(body);
   const response = await promise;
-  const answer = answerOf(response.statusCode ?? 0, headersOf(response), await text(response));
+  const answer = answerOf(response.statusCode ?? 0, headersOf(response), await buffer(response));
   assertDocumented(method, path.split("?", 1)[0] ?? "", answer);
   return answer;
 }
@@ -137,10 +139,11 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
   return headers;
 }
 
-function answerOf(status: number, headers: Headers, text: string): Answer {
-  const isJson = headers.get("content-type")?.includes("json") === true;
-  // The answer to HEAD has the media type JSON but no body that could be parsed.
-  return { status, headers, text, body: isJson && text !== "" ? JSON.parse(text) : undefined };
+function answerOf(status: number, headers: Headers, bytes: Buffer): Answer {
+  const text = bytes.toString("utf8");
+  const isJson = /json(?<!ndjson)/.test(headers.get("content-type") ?? "");
+  // The answer to HEAD has the media type JSON, but it has no body to parse.
+  return { status, headers, text, bytes, body: isJson && text !== "" ? JSON.parse(text) : undefined };
 }
 
 /**
@@ -189,7 +192,7 @@ export function clientOf(email: string): Client {
     accessToken: () => tokenOf(email),
     fetch: async (request) => {
       const response = await fetch(request);
-      const answer = answerOf(response.status, response.headers, await response.clone().text());
+      const answer = answerOf(response.status, response.headers, Buffer.from(await response.clone().arrayBuffer()));
       const prefix = new URL(baseUrl()).pathname.replace(/\/$/, "");
       assertDocumented(request.method, new URL(response.url).pathname.slice(prefix.length), answer);
       return response;

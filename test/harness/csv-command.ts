@@ -19,8 +19,8 @@ export interface Running {
 export const startCsv = (...args: readonly string[]): Running => startCsvWith(":", ...args);
 
 /**
- * Starts the CSV command in a shell, after the shell command `first`. An example of `first` is `ulimit`, which limits the command's
- * resources.
+ * Starts the CSV command in a shell, after the shell command `first`. For example, `first` is a `ulimit` that limits the resources of the
+ * CSV command.
  */
 export function startCsvWith(first: string, ...args: readonly string[]): Running {
   const command = [process.execPath, join(import.meta.dirname, "../../infra/cli/csv.ts"), ...args];

@@ -80,7 +80,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   const endpoint = `http://127.0.0.1:${address.port}`;
   await createTable(server.endpoint);
   const open = (at: string, settings: ClientSettings = {}): Table =>
-    openTable(TABLE, dynamoClient({ endpoint: at, region: "us-east-1", credentials, ...settings }));
+    openTable(TABLE, unsigned(dynamoClient({ endpoint: at, region: "us-east-1", credentials, ...settings })));
   return {
     endpoint,
     table: open(endpoint),
@@ -115,6 +115,28 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
       await server.stop();
     },
   };
+}
+
+const SIGNATURE = `AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`;
+
+/** Gives all calls of a client the same signature. The server verifies no signature, and signing takes a fifth of the time of a call. */
+function unsigned<C extends ReturnType<typeof dynamoClient>>(client: C): C {
+  const isSigning = client.middlewareStack.remove("httpSigningMiddleware");
+  if (!isSigning) throw new Error("the SDK signs requests in a middleware of another name");
+  client.middlewareStack.add(
+    (next) => (call) => {
+      if (hasHeaders(call.request)) {
+        Object.assign(call.request.headers, { authorization: SIGNATURE, "x-amz-date": "20260101T000000Z" });
+      }
+      return next(call);
+    },
+    { step: "finalizeRequest" },
+  );
+  return client;
+}
+
+function hasHeaders(request: unknown): request is { headers: Record<string, string> } {
+  return typeof request === "object" && request !== null && "headers" in request;
 }
 
 async function apply(
@@ -168,7 +190,7 @@ async function apply(
 const Statements = z.object({ Statements: z.array(z.unknown()) });
 const Carried = z.looseObject({ Responses: z.array(z.unknown()) });
 
-/** Forwards only a share of a batch of PartiQL statements to DynamoDB. The reply lists the other statements as throttled. */
+/** Forwards only a share of a batch of PartiQL statements to DynamoDB. The reply lists the remaining statements as throttled. */
 async function carryOut(body: Json, share: number, forward: (body: Json) => Promise<{ text: string }>): Promise<Json> {
   const all = z.parse(Statements, body).Statements;
   const sent = all.slice(0, share === 0 ? 0 : Math.max(1, Math.floor(all.length * share)));

@@ -17,7 +17,10 @@ export type Failure =
   | { readonly hold: "request" }
   /** The proxy answers with this status instead of the service. */
   | { readonly answer: number }
-  /** The proxy sends only this many bytes and then ends the body regularly. The client must notice that bytes are missing. */
+  /**
+   * The proxy sends only this many bytes of the answer and then ends the connection normally. The client must notice that bytes are
+   * missing.
+   */
   | { readonly shorten: number };
 
 export interface FaultyProxy {
@@ -31,7 +34,7 @@ export interface FaultyProxy {
 }
 
 export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
-  /** The origin of the bucket's URLs. The proxy reads it from the presigned URLs that the service returns. */
+  /** The origin of the bucket's URLs. The proxy finds it in the presigned URLs that the service returns. */
   let bucket = "";
   let url = "";
   const calls: string[] = [];
@@ -46,7 +49,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? "/";
     const isApi = /^\/(api|local)\//.test(path);
-    // A bucket URL's path begins with the bucket's name, which tests leave out of `calls`.
+    // The path of a bucket URL begins with the bucket's name. `calls` does not contain this name.
     const call = `${request.method} ${isApi ? path : `/${path.split("/").slice(2).join("/")}`}`;
     calls.push(call);
     events.dispatchEvent(new Event("call"));

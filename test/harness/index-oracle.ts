@@ -58,7 +58,7 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 }
 
 export interface Contents {
-  /** The valid rows of the search index by the id of their prospect. The index is faulty if an id has more than one row. */
+  /** The valid rows of the search index, by the id of their prospect. An id with more than one row is a fault of the index. */
   readonly rows: ReadonlyMap<number, readonly IndexRow[]>;
   readonly notes: ReadonlyMap<number, readonly NoteText[]>;
 }
@@ -110,8 +110,8 @@ export interface IndexFault {
 }
 
 /**
- * Returns the differences between the search index and the rows of the table. The list is empty if they agree. Nobody may write to the
- * company meanwhile. Throws IndexUnreadable if a stored part of the index is missing or damaged.
+ * Returns the differences between the search index and the rows of the table. The list is empty if both agree. Nobody may write to the
+ * company during the check. Throws IndexUnreadable if a stored part of the index is missing or damaged.
  */
 export async function checkIndex(table: Table, companyId: number): Promise<IndexFault[]> {
   const [company, contents] = await Promise.all([readAllProspects(table, companyId), readContents(table, companyId)]);
@@ -119,7 +119,7 @@ export async function checkIndex(table: Table, companyId: number): Promise<Index
   const texts = new Map(
     company.notes.filter(({ prospectId }) => rows.has(prospectId)).map((note) => [note.id, indexNote(note)]),
   );
-  // The index may still contain notes of a deleted prospect. A later merge of index parts removes them, so they are no fault.
+  // The index may still contain notes of a deleted prospect. They are no fault, because a later merge of index parts removes them.
   const notes = new Map([...contents.notes].filter(([, [note]]) => note !== undefined && rows.has(note.prospectId)));
   return [...differences("prospect", rows, contents.rows), ...differences("note", texts, notes)];
 }

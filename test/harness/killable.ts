@@ -5,10 +5,7 @@ import type { Table } from "#shared/db/table.ts";
 
 export class Killed extends Error {}
 
-/**
- * Wraps the context of one execution. As soon as one call has thrown Killed, every later call throws Killed too, as if the process had
- * ended.
- */
+/** Wraps the context of one execution. After a call has thrown Killed, every later call throws Killed too, as if the process had ended. */
 export function killable(context: EventContext): EventContext {
   let isDead = false;
   async function call<T>(work: () => Promise<T>): Promise<T> {

@@ -1,17 +1,17 @@
 /**
- * Chooses at which of its calls to AWS a test kills or disturbs the tested work. `npm run test:wide` tests every call. The other test
- * commands test only one call in seven, to save time.
+ * Chooses the calls to AWS at which a test kills or disturbs the tested work. `npm run test:wide` tests every call. The other test commands
+ * test only one call in eleven, to save time.
  */
 import { sized } from "./tier.ts";
 
-/** Distance between two killed calls. It is a function because the module is loaded before the test command is known. */
-const step = (): number => sized({ short: 7, wide: 1 });
+/** Returns the distance between two killed calls. This is a function, because the module is loaded before the test command is known. */
+const step = (): number => sized({ short: 11, wide: 1 });
 
 /** `killPointsOf` always includes the last two calls, because most of the work takes effect in them. */
 const LAST = 2;
 /**
- * Several tests kill the same work, and each passes another number as `turn`. Each number shifts the killed calls by this distance. 3 and
- * 7 (the usual step) have no common factor, so seven tests together kill at every call.
+ * Several tests kill the same work. Each of them passes another number as `turn`, which shifts its killed calls by this many calls. 3 and 11
+ * (the usual step) have no common factor, so eleven tests together kill at every call.
  */
 const STRIDE = 3;
 

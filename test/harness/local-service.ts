@@ -1,7 +1,9 @@
-/** Starts one local service for all API tests. If BASE_URL is set, the tests use the service at this URL instead. */
+/**
+ * Starts one local service for the API tests of all projects. If BASE_URL is set, the tests use the service at this URL instead.
+ */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import * as z from "zod/mini";
@@ -12,16 +14,19 @@ declare module "vitest" {
   export interface ProvidedContext {
     readonly baseUrl: string;
     /**
-     * The private key that signs access tokens, with which tests forge tokens. It is null if the tests do not have the key of the service
-     * at BASE_URL.
+     * The private key that signs access tokens. Tests forge tokens with it. It is null if the tests do not have the key of the service at
+     * BASE_URL.
      */
     readonly signingKey: SigningKey | null;
   }
 }
 
-export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+export async function setup({ vitest }: TestProject): Promise<(() => Promise<void>) | undefined> {
+  // All projects inherit what the root project provides. The first of them starts the service.
+  const project = vitest.getRootProject();
+  if ("baseUrl" in project.getProvidedContext()) return undefined;
   const other = process.env.BASE_URL ?? "";
-  // The test runner sets BASE_URL to a path if it is not set. Only a complete URL therefore names a running service.
+  // If BASE_URL is not set, the test runner sets it to a path. Only a complete URL therefore means a running service.
   if (URL.canParse(other)) {
     const baseUrl = other.replace(/\/$/, "");
     await assertSignIn(baseUrl);
@@ -40,7 +45,7 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
     const code = await ended;
     if (code !== 0) throw new Error(`the local service ended with ${code}`);
     if (leaks.length > 0) throw new Error(leaks.join("\n"));
-    if (await isWhole(project)) assertGrantsAreUsed(uses);
+    if (isWhole(vitest)) assertGrantsAreUsed(uses);
   };
 }
 
@@ -52,16 +57,15 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>> {
   return z.parse(Used, (await answer)[0]);
 }
 
-/** Returns true if all API tests ran and passed. After a part of the tests, the grants that only the other tests use would seem unused. */
-async function isWhole(project: TestProject): Promise<boolean> {
-  if (project.name !== "api" || project.vitest.config.testNamePattern !== undefined) return false;
-  const ran = project.vitest.state.getTestModules().filter((module) => module.project.name === project.name);
-  const { testFiles } = await project.globTestFiles();
-  const files = new Set(ran.map(({ moduleId }) => moduleId));
-  const states = ran.flatMap((module) => [...module.children.allTests()].map((test) => test.result().state));
-  return (
-    testFiles.every((file) => files.has(file)) && states.every((state) => state === "passed" || state === "skipped")
-  );
+/** Returns true if all API tests ran and passed. If only some tests ran, the grants that only the remaining tests use would seem unused. */
+function isWhole({ config, state }: TestProject["vitest"]): boolean {
+  if (config.testNamePattern !== undefined) return false;
+  const files = globSync("test/**/*.api{,.deep}.test.ts", { cwd: config.root }).map((file) => join(config.root, file));
+  const ran = Map.groupBy(state.getTestModules(), ({ moduleId }) => moduleId);
+  return files.every((file) => {
+    const tests = (ran.get(file) ?? []).flatMap((module) => [...module.children.allTests()]);
+    return tests.length > 0 && tests.every((test) => ["passed", "skipped"].includes(test.result().state));
+  });
 }
 
 const ExitCode = z.nullable(z.number());

@@ -1,7 +1,7 @@
 /**
- * A DynamoDB endpoint with point-in-time recovery. It is in front of the local table engine, which has no such recovery. It follows AWS's
- * documentation: a restored table has the data and indexes of its source, but no stream, time to live, point-in-time recovery, deletion
- * protection, tags or resource policy
+ * A DynamoDB endpoint with point-in-time recovery. It forwards calls to the local table engine, which has no such recovery. It follows
+ * AWS's documentation: a restored table has the data and indexes of its source. It has no stream, time to live, point-in-time recovery,
+ * deletion protection, tags or resource policy
  * (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_RestoreTableToPointInTime.html).
  */
 import { once } from "node:events";
@@ -100,7 +100,7 @@ export async function startPointInTime(
       const { Table } = await client.send(new DescribeTableCommand({ TableName: name }));
       if (Table !== undefined) return Table;
     } catch {
-      // The engine does not know the table.
+      // The error is not thrown here if the engine does not know the table.
     }
     throw new AwsError("TableNotFoundException", `Table not found: ${name}`);
   }
@@ -178,8 +178,8 @@ export async function startPointInTime(
   }
 
   /**
-   * Makes the rows as they were at the beginning of the second `at`. It reads the current rows and then the stream. The first record of a
-   * row after this time contains the row as it was at this time.
+   * Fills the target with the rows as they were at the beginning of the second `at`. It reads the current rows and then the stream. The
+   * first stream record of a row after `at` contains the old version of the row.
    */
   async function fillTable(source: TableDescription, target: string, at: number): Promise<void> {
     const keys = (source.KeySchema ?? []).map(({ AttributeName = "" }) => AttributeName);
@@ -223,7 +223,7 @@ export async function startPointInTime(
     }
   }
 
-  /** Returns the answer of an operation that the engine does not have. Returns undefined for other operations. */
+  /** Returns the answer of an operation that the engine lacks. Returns undefined for all other operations. */
   async function own(operation: string, body: Json): Promise<Json | undefined> {
     switch (operation) {
       case "RestoreTableToPointInTime":
@@ -258,7 +258,10 @@ export async function startPointInTime(
     }
   }
 
-  /** Throws if AWS would refuse the operation: while a table is being created or updated, or because it combines several changes. */
+  /**
+   * Throws if AWS would refuse the operation, because a table is being created or updated, or because the operation combines several
+   * changes.
+   */
   function check(operation: string, body: Json): void {
     const name = z.safeParse(Named, body).data?.TableName ?? nameOf(String(body.ResourceArn ?? ""));
     const state = states.get(name);
@@ -287,7 +290,7 @@ export async function startPointInTime(
     if (parsed[field] === undefined) return answer;
     if (operation === "UpdateTable") state.status = "UPDATING";
     const { status: TableStatus, summary } = state;
-    // The update ends with the next description.
+    // Show the table as ACTIVE in the next description: an update ends after one description.
     if (operation === "DescribeTable" && state.status === "UPDATING") state.status = "ACTIVE";
     const table = { ...z.parse(JsonBody, parsed[field]), TableStatus, ...(summary && { RestoreSummary: summary }) };
     return JSON.stringify({ ...parsed, [field]: table });
@@ -304,6 +307,7 @@ export async function startPointInTime(
       const answer = await own(operation, body);
       if (answer !== undefined) return { status: 200, body: JSON.stringify(answer) };
       const { status, body: forwarded } = await forward(engine, request, raw);
+      if (operation === "DeleteTable" && status === 200) states.delete(Named.parse(body).TableName);
       return { status, body: status === 200 ? withState(operation, body, forwarded) : forwarded };
     } catch (error) {
       if (!(error instanceof AwsError)) throw error;

@@ -18,8 +18,8 @@ export const lambdaContext: Context = {
 };
 
 /**
- * The test chooses any value for `authorizer`, which is normally set by the gateway. It can thereby simulate a caller that bypasses the
- * gateway.
+ * Returns an event of API Gateway. `authorizer` is normally set by API Gateway. A test may pass any value, to simulate a caller that
+ * bypasses the gateway.
  */
 export function proxyEvent(authorizer: unknown): APIGatewayProxyEvent {
   const requestContext: APIGatewayProxyEvent["requestContext"] = {

@@ -2,7 +2,7 @@
 import { startLocal } from "../../infra/local/service.ts";
 import { watchLogs } from "./log-leaks.ts";
 
-/** The service divides its delays by this factor, so that the tests wait seconds instead of minutes, for example for retries. */
+/** The service divides its delays by this factor, for example those of retries, so that the tests wait seconds instead of minutes. */
 const TIME_SCALE = 60;
 
 const logs = watchLogs();
@@ -13,18 +13,21 @@ const service = await startLocal({
   allowedOrigins: ["https://app.example.com"],
   demo: true,
   enforceRights: true,
+  // The tests call all functions again and again. A new environment costs as much processor time as ten requests.
+  warmth: { idleMs: 20 * 60_000, memoryShare: 1 / 4, most: 256 },
   onLogLine: ({ file, text }) => logs.add(file, text),
   verbose: process.env.LOG === "1",
 });
 
 async function end(exitCode: number): Promise<void> {
   await service.stop();
-  // A refusal is a call that the function's IAM policy does not allow. The test sees only a 5xx, so the cause is printed here.
+  // A refusal is a call that the function's IAM policy does not allow. The test sees only a status 5xx, so the refused call is printed
+  // here.
   for (const refusal of service.refusals) console.error(refusal);
   process.exit(exitCode);
 }
 
-// The event `disconnect` means that the test process has ended for any reason. The service must then end too.
+// The event `disconnect` means that the test process has ended. The service must then end too, so that it does not run for ever.
 for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () => void end(0));
 // Ctrl-C sends SIGINT to all processes of a terminal. The service ignores it, because the test process still needs the service and
 // ends it later.

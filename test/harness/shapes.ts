@@ -1,4 +1,4 @@
-/** Reads values from answers, and fails the test if the answer has another shape. */
+/** Reads values from answers. Fails the test if an answer has an unexpected form. */
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import type { Answer } from "./client.ts";

@@ -5,7 +5,7 @@ export interface SpreadsheetFile {
   readonly saved: string;
   readonly encoding: "utf-8" | "utf-16le" | "windows-1252";
   readonly hasDecimalComma: boolean;
-  /** Composes the file. A test passes numbers as numbers, because the program chooses their decimal sign. */
+  /** Composes the file from rows of cells. A test passes numbers as numbers, because each program writes its own decimal sign. */
   readonly bytes: (rows: readonly (readonly (string | number)[])[]) => Uint8Array<ArrayBuffer>;
 }
 
@@ -20,7 +20,7 @@ interface Style {
   readonly hasDecimalComma?: boolean;
 }
 
-/** The characters of the Windows-1252 bytes 0x80 to 0x9F, in order. A blank means that the byte is undefined. */
+/** The characters of the Windows-1252 bytes 0x80 to 0x9F, in order. A space means that the byte is undefined. */
 const c1 = [..."€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ"];
 
 function inWindows1252(text: string): Uint8Array<ArrayBuffer> {

@@ -38,8 +38,8 @@ export async function startThrottledDynamoDb(
   const counts = { calls: 0, refusedCalls: 0, units: 0 };
 
   /**
-   * Accepts a write while the partition has units left, as DynamoDB does. A large write makes the number of units negative, so that later
-   * writes must wait longer.
+   * Accepts a write if the partition has units left, as DynamoDB does. A large write may need more units than are left. The number of units
+   * then becomes negative, and later writes must wait longer.
    */
   function takes(pk: string, bytes: number): boolean {
     const bucket = buckets[placeOf(pk, partitions)];
@@ -114,7 +114,7 @@ function keysIn(operation: string, body: string): string[] {
 }
 
 /**
- * Chooses the partition by a hash of the partition key (FNV-1a). DynamoDB also uses a hash, so that consecutive keys are spread over the
+ * Chooses the partition by a hash of the partition key (FNV-1a), as DynamoDB does. Consecutive keys are therefore spread over the
  * partitions.
  */
 function placeOf(pk: string, partitions: number): number {

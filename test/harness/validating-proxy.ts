@@ -12,14 +12,14 @@ import * as z from "zod/mini";
 import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
 import { installedTools } from "./client-tools.ts";
 
-/** The setup of the test run. It runs after local-service.ts and replaces the service's URL with Prism's URL. */
+/** The setup of the test run. It runs after local-service.ts, and replaces the URL of the service with the URL of Prism. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const { baseUrl } = project.getProvidedContext();
   const { prism, url } = await startPrism(baseUrl);
   const seen = { answers: 0, violations: new Set<string>() };
   const front = createServer((incoming, outgoing) => {
     const { method, url: path = "/" } = incoming;
-    // The OpenAPI document does not describe the paths below /local/, which control the local service.
+    // The paths below /local/ control the local service. They bypass Prism, because the OpenAPI document does not describe them.
     if (path.startsWith("/local/")) return relay(incoming, outgoing, baseUrl, () => undefined);
     return relay(incoming, outgoing, url, (status, header) => {
       seen.answers++;
@@ -35,7 +35,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   };
 }
 
-/** Prints the violations, and sets the exit code instead of throwing. After an error the test runner would not stop the service. */
+/** Prints the violations, and sets the exit code. It does not throw, because after an error the test runner would not stop the service. */
 function report({ answers, violations }: { readonly answers: number; readonly violations: ReadonlySet<string> }): void {
   console.log(`Prism validated ${answers} requests and their answers: ${violations.size} violations`);
   for (const violation of [...violations].slice(0, 40)) console.error(violation.slice(-500));
@@ -103,15 +103,15 @@ function relay(
 const Violations = z.array(z.object({ location: z.array(z.string()), severity: z.string(), message: z.string() }));
 
 /**
- * Violations of requests that the service accepts on purpose. It ignores too long filters of users who may not use these filters, and it
- * reduces page sizes above the maximum.
+ * Violations of requests that the service accepts on purpose. It ignores a filter that is too long if the user may not use this filter, and
+ * it reduces page sizes above the maximum.
  */
 const tolerated =
   /^request\.query\..* (?:must NOT have more than \d+ characters|must be <= \d+|must match format "int64")$/;
 
 /**
- * Returns the violations that are faults of the document or of the service. If the service refuses a request, the request may violate the
- * document, so only the answer counts.
+ * Returns the violations that are faults of the document or of the service. A request that the service refuses may violate the document, so
+ * then only the answer counts.
  */
 function faults(status: number, header: string): string[] {
   if (!header.startsWith("[")) return [header];

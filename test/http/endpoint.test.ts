@@ -10,8 +10,7 @@ import * as limits from "#shared/limits.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 
 beforeAll(() => {
-  // The table cannot be opened without a name. The name does not matter, because the endpoint rejects each answer before it calls the
-  // table.
+  // Opening the table needs a name. The name may be any text, because the endpoint rejects each answer before it calls the table.
   process.env.TABLE_NAME = "t";
 });
 

@@ -15,7 +15,7 @@ const blocks = [...guide.matchAll(/^```(\w+)[^\n]*\n(.*?)^```$/gms)].map(([, lan
 const codeIn = (language: string): string[] =>
   blocks.filter((block) => block.language === language).map(({ code }) => code);
 
-/** The environment variables of a new terminal. Except for the service's port, they contain nothing of this test process. */
+/** The environment variables of a new terminal. The only variable from this test is the service's port. */
 const { HOME = "", PATH = "" } = process.env;
 const terminal = {
   HOME,
@@ -35,7 +35,7 @@ async function run(command: string, args: readonly string[]): Promise<string> {
 
 const MARK = "@@ end of block";
 
-/** Converts the JSON block of the document to an expectation, in which `"…"` matches any value. */
+/** Converts the JSON block of the document to an expectation. In the block, `"…"` stands for any value. */
 function expected(shown: unknown): unknown {
   if (shown === "…") return expect.anything();
   if (Array.isArray(shown)) return shown.map(expected);

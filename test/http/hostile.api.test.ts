@@ -12,7 +12,7 @@ const as = await newTeam();
 
 const EXAMPLES = 500;
 /** Number of generated requests for each endpoint. */
-const RUNS = sized({ short: 50, wide: EXAMPLES });
+const RUNS = sized({ short: 20, wide: EXAMPLES });
 
 const guarded = routes.filter(({ path }) => path.startsWith("/api/"));
 const withBody: readonly Method[] = ["POST", "PATCH", "PUT"];
@@ -90,7 +90,9 @@ const parameterNames = [
   "x",
 ];
 
-/** Mostly existing fields with wrong values. An almost valid body passes the first checks and so reaches the later ones. */
+/**
+ * Bodies in which most fields exist but have wrong values. An almost valid body passes the first checks, so it also tests the later checks.
+ */
 const jsonBody = fc.oneof(
   {
     weight: 5,
@@ -137,7 +139,7 @@ const segment = fc.oneof(
     "%00",
     "..",
     "%2e%2e",
-    // The same Arabic digit, percent-encoded and as raw bytes.
+    // The same Arabic digit, once percent-encoded and once as raw bytes.
     "%D9%A1",
     "\u00d9\u00a1",
     "a%20b",
@@ -163,7 +165,7 @@ const examplesOf = (endpoint: number) =>
  */
 function assertHarmless(status: number, text: string, sent: unknown): void {
   const isTelling = /arn:aws|at \S+ \(|\.ts:\d+|\.mjs:\d+|TableName|ValidationException/.test(text);
-  // `expect` is called only after a failure. Tens of thousands of calls would take seconds.
+  // `expect` is called only for a failure, because tens of thousands of calls would take seconds.
   if (status >= 500 || isTelling) expect.fail(`${status} ${text} to ${JSON.stringify(sent)}`);
 }
 
@@ -174,7 +176,7 @@ function assertHarmless(status: number, text: string, sent: unknown): void {
 const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as const);
 describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
   test(`${RUNS} hostile requests`, { tags: "sized" }, async () => {
-    // The GET requests use the other company. No test creates records there, so its lists stay short.
+    // The GET requests use the second company. No test creates records there, so its lists stay short.
     const authorization = `Bearer ${await tokenOf(method === "GET" ? as.otherOwner.email : as.admin.email)}`;
     for (const example of examplesOf(at)) {
       const [first, second] = example.segments;
@@ -195,15 +197,7 @@ describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
 
 describe("paths and verbs", () => {
   test("an unknown route gives 404, a wrong method 405 with Allow", async () => {
-    for (const path of [
-      "/",
-      "/api",
-      "/api/",
-      "/api/nothing",
-      "/api/prospects/1/2/3",
-      "/API/prospects",
-      "/api//prospects",
-    ]) {
+    for (const path of ["/api/", "/api/nothing", "/api/prospects/1/2/3", "/api//prospects"]) {
       problemOf(await send("GET", path, { headers: { Authorization: "x" } }), 404, "not_found");
     }
     problemOf(await send("DELETE", "/api/prospects"), 405, "method_not_allowed");
@@ -253,7 +247,10 @@ describe("paths and verbs", () => {
       headers: Object.fromEntries([...headers].filter(([name]) => !changing.includes(name))),
     });
     const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Accept-Encoding": "identity" };
-    const paths = routes.filter(({ method }) => method === "GET").map(({ path }) => path.replace(/\{\w+\}/g, "1"));
+    const paths = routes
+      // Each redirect to the sign-in has another state.
+      .filter(({ method, path }) => method === "GET" && path !== "/api/session/login")
+      .map(({ path }) => path.replace(/\{\w+\}/g, "1"));
     for (const path of paths) {
       const [get, head] = [await send("GET", path, { headers }), await send("HEAD", path, { headers })];
       expect(head.text, path).toBe("");

@@ -1,6 +1,6 @@
 /**
- * Tests a POST with an idempotency key and its retries while calls to DynamoDB fail. All of them together must create one record and give
- * the same answer.
+ * Tests a POST with an idempotency key and its retries while calls to DynamoDB fail. All attempts together must create one record, and must
+ * give the same answer.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -60,7 +60,7 @@ test.each(Object.keys(faults))(
       db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
       const first = await create(context, caller, "key").catch(() => undefined);
       isFirst = false;
-      // After 31 seconds the first request counts as dead. A retry may then take over its claim on the idempotency key.
+      // After 31 seconds the first request counts as killed. A retry may then take over the claim on the idempotency key.
       now += 31_000;
       const second = await create(context, caller, "key");
       const third = await create(context, caller, "key");

@@ -1,12 +1,14 @@
 /**
- * Tests the retry of a POST whose function was killed. A retry with the same idempotency key is answered 409 with Retry-After, until the
- * first request counts as dead.
+ * Tests the retry of a POST whose function was killed. A retry with the same idempotency key is answered with 409 and Retry-After, until
+ * the first request counts as killed.
  */
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
+import { csvForm } from "../harness/csv-form.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
+import { Identified } from "../harness/shapes.ts";
 
 const db = faultyDynamoDb();
 const running: LocalService[] = [];
@@ -33,12 +35,22 @@ const posts: [path: string, body: object][] = [
   ["/api/statuses", { value: "Killed" }],
   ["/api/tags", { value: "killed" }],
   ["/api/territories", { name: "Killed" }],
+  ["/api/territories/import", { type: "FeatureCollection", features: [] }],
   ["/api/addresses", { address1: "1 Main", city: "Denver", state: "CO", zip: "80202" }],
   ["/api/users", { email: "killed@acme.test", firstName: "A", lastName: "B", role: "sales" }],
   ["/api/webhooks", { name: "Killed", url: "http://127.0.0.1:9/" }],
   ["/api/prospects/imports", { fileName: "a.csv" }],
   ["/api/prospects/exports", {}],
+  ["/api/prospects/bulk", { ids: [1], action: { set: { currentStatusId: null } } }],
 ];
+
+/** Imports a prospect and returns the id of the import. */
+async function imported(service: LocalService): Promise<number> {
+  const headers = { Authorization: `Bearer ${await service.tokenOf("admin@acme.test")}` };
+  const body = csvForm("name\nAda\n");
+  const answer = await fetch(`${service.url}/api/prospects/import`, { method: "POST", headers, body });
+  return z.parse(Identified, await answer.json()).id;
+}
 
 const Text = z.object({ S: z.string() });
 const Transaction = z.object({
@@ -47,30 +59,33 @@ const Transaction = z.object({
 
 test("the retry of each killed POST gets 409 with Retry-After", async () => {
   const first = await start(true);
-  // The second service starts before the requests are sent. Its start can take 30 seconds on a busy machine, and a claim on an
-  // idempotency key expires after this time.
+  const undo: [string, object] = [`/api/prospects/imports/${await imported(first)}/undo`, {}];
+  const sent = [...posts, undo];
+  // The second service starts before the requests are sent. Its start can take 30 seconds on a busy machine. In this time, a claim on an
+  // idempotency key would expire.
   const second = await start(false);
   // An idempotent request first writes a claim on its key. Later, one transaction writes the effect and the answer of the request. The
   // fault below makes this transaction hang.
   const reached = Promise.withResolvers<void>();
-  // The claims whose transactions have begun. The test counts claims, because the service repeats a transaction after a time-out.
+  // The claims whose transactions have begun. The test counts claims and not transactions, because the service repeats a transaction after
+  // a time-out.
   const claims = new Set<string>();
   db.plan((operation, _, body) => {
     if (operation !== "TransactWriteItems") return pass;
     for (const { Update } of z.parse(Transaction, body).TransactItems) {
       if (Update?.Key.pk.S.includes("#IK#") === true) claims.add(Update.Key.sk.S);
     }
-    if (claims.size === posts.length) reached.resolve();
+    if (claims.size === sent.length) reached.resolve();
     return { kind: "hang" };
   });
-  const cutOff = Promise.allSettled(posts.map(([path, body]) => post(first, path, body)));
+  const cutOff = Promise.allSettled(sent.map(([path, body]) => post(first, path, body)));
   await reached.promise;
   await first.stop();
   await cutOff;
   db.plan(() => pass);
 
   const answers = await Promise.all(
-    posts.map(async ([path, body]) => {
+    sent.map(async ([path, body]) => {
       const answer = await post(second, path, body);
       const problem = z.parse(z.looseObject({ code: z.optional(z.string()) }), await answer.json());
       return { path, status: answer.status, code: problem.code, retryAfter: Number(answer.headers.get("retry-after")) };

@@ -1,4 +1,7 @@
-/** Tests that a DELETE hides a record from every other request at once, and that the pages of a list together contain each record once. */
+/**
+ * Tests that a DELETE hides a record from every other request at once, and that the pages of a list together contain each record exactly
+ * once.
+ */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { bodyOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
@@ -19,11 +22,11 @@ interface Gone {
   /** A valid body for a PATCH of the record. It is undefined if this kind of record has no PATCH. */
   readonly patch?: object;
   /**
-   * Requests that read data of the record and are still allowed after its deletion. Each has a text or id that its answer must contain
-   * before the deletion, and must not contain afterwards.
+   * Requests that read data of the record and are still allowed after its deletion. Each names a text or id of the record. The answer must
+   * contain it before the deletion, and must not contain it afterwards.
    */
   readonly shown: readonly Shown[];
-  /** Paths of other records that the DELETE also deletes. They must answer 404 afterwards. */
+  /** Paths of other records that the DELETE also deletes. They must then answer 404. */
   readonly alongside?: readonly string[];
   readonly hasNoGet?: true;
 }

@@ -1,6 +1,6 @@
 /**
- * Creates users of each role and their records in two companies, for the role matrix. The matrix contains the expected status of each
- * route for each kind of caller.
+ * Creates users of each role and their records in two companies, for the role matrix. The matrix is a table with the expected status of
+ * each route for each kind of caller.
  */
 import * as z from "zod/mini";
 import { bodyOf, Identified } from "../harness/shapes.ts";
@@ -10,9 +10,9 @@ import { type CallerName, callers } from "./matrix-table.ts";
 
 export interface Cast {
   readonly emails: Readonly<Record<CallerName, string | undefined>>;
-  /** Returns the records that this caller's requests may change. Callers without the right to change anything share the records `kept`. */
+  /** Returns the records that this caller's requests may change. All callers who may change nothing share the records `kept`. */
   readonly stageOf: (caller: CallerName) => Stage;
-  /** Records that no request changes: `kept` belongs to the first company, `foreign` to the other one. */
+  /** Records that no request changes. `kept` belongs to the first company, and `foreign` to the second. */
   readonly kept: Stage;
   readonly foreign: Stage;
   /** A disabled user and a deactivated status of the first company. A new record that refers to one of them must be refused. */
@@ -37,7 +37,7 @@ export async function newCast(): Promise<Cast> {
   const [kept, foreign] = [await one(), await newStage("two", otherOwner, { mine: foreignId, other: foreignId })];
   const working = ["owner", "admin", "plain", "viewer", "manager"];
   const stages = new Map<CallerName, Stage>();
-  // The creations are sequential, because concurrent ones would start several environments of each function.
+  // The records are created one after the other, because concurrent creations would start several environments of each function.
   for (const caller of callers) stages.set(caller, working.includes(caller) ? await one() : kept);
   const [admin, plain, viewer, manager] = [team.admin, team.rep, team.viewer, team.importer].map(({ email }) => email);
   return {
@@ -54,8 +54,8 @@ const meOf = async (email: string) => bodyOf(await ask(email, "GET", "/api/me"),
 const userIdOf = async (email: string): Promise<number> => (await meOf(email)).user.id;
 
 /**
- * Remembers the ids and the e-mail addresses of the company and its users, so that the tests notice them in another company's answers.
- * The names are equal in both companies, so they are not remembered.
+ * Remembers the ids and e-mail addresses of the company and its users, so that the tests notice them in another company's answers. Names
+ * are not remembered, because they are equal in both companies.
  */
 async function markTeam(company: Company, emails: readonly string[]): Promise<void> {
   const everybody = marker(company, "-");

@@ -22,6 +22,7 @@ const byRoute: Record<string, Record<string, Reference["names"]>> = {
   "PATCH /api/appointments/{id}": { assignedToUserId: "users" },
   "POST /api/territories": { assignedToUserId: "users" },
   "PATCH /api/territories/{id}": { assignedToUserId: "users" },
+  "POST /api/territories/{id}/runs": { toUserId: "users", fromUserId: "users" },
 };
 
 export const references: readonly Reference[] = Object.entries(byRoute).flatMap(([route, fields]) => {
@@ -48,10 +49,10 @@ const Document = z.object({
 /** Routes whose body is a filter. An unknown id in a filter is allowed, because it matches nothing. */
 const filters: ReadonlySet<string> = new Set(["/api/prospects/exports"]);
 
-/**
- * Returns `METHOD path field` for every body field in the OpenAPI document whose name means an id. `sourceId` is left out, because
- * clients may choose any value for it.
- */
+/** Fields whose ids the client chooses. They name no record of the service. */
+const ownIds: ReadonlySet<string> = new Set(["sourceId", "clientRecordId", "deviceId"]);
+
+/** Returns `METHOD path field` for every body field in the OpenAPI document whose name means the id of a record. */
 export function documentedReferences(): string[] {
   const text = readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8");
   const { paths, components } = z.parse(Document, JSON.parse(text));
@@ -61,7 +62,7 @@ export function documentedReferences(): string[] {
       const schema = requestBody?.content["application/json"]?.schema ?? {};
       const { properties = {} } =
         "$ref" in schema ? (components.schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {}) : schema;
-      const fields = Object.keys(properties).filter((name) => /Ids?$/.test(name) && name !== "sourceId");
+      const fields = Object.keys(properties).filter((name) => /Ids?$/.test(name) && !ownIds.has(name));
       return fields.map((field) => `${method.toUpperCase()} ${path} ${field}`);
     }),
   );

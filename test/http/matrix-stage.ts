@@ -1,6 +1,6 @@
 /**
- * Creates the records of the role matrix, which contains the expected status of each route for each kind of caller. Also remembers texts
- * and ids of these records, so that a test notices them in an answer to a caller who may not see them.
+ * Creates the records of the role matrix, a table with the expected status of each route for each kind of caller. Also remembers texts and
+ * ids of these records. A test then notices them in an answer to a caller who may not see them.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
@@ -11,14 +11,14 @@ import type { CallerName, Row, Whose } from "./matrix-table.ts";
 
 export type Company = "one" | "two";
 
-/** A text or id of a record that only some callers may see. The tests search for it in the answers to other callers. */
+/** A text or id of a record that only some callers may see. The tests search for it in the answers to all other callers. */
 interface Mark {
   readonly sign: string | number;
   readonly company: Company;
   readonly whose: Whose | "admins";
   /**
-   * The path of a list that shows this text or id to every user of the company, for example the list of tags. It is undefined if no list
-   * does.
+   * The path of a list that shows this text or id to every user of the company, for example the list of tags. Undefined if there is no such
+   * list.
    */
   readonly home: string | undefined;
 }
@@ -34,7 +34,8 @@ const seenInCompany: Record<Mark["whose"], readonly CallerName[]> = {
 
 function maySee(caller: CallerName, { company, whose, home }: Mark, path: string): boolean {
   if (company === "two") return caller === "stranger";
-  const isHome = home !== undefined && path.startsWith(home);
+  // The feed of changes contains what the lists show to every user.
+  const isHome = home !== undefined && (path.startsWith(home) || path.startsWith("/api/changes"));
   return seenInCompany[isHome ? "-" : whose].includes(caller);
 }
 
@@ -53,6 +54,7 @@ export interface Records {
   readonly prospects: number;
   readonly imports: number;
   readonly exports: number;
+  readonly jobs: number;
   readonly notes: number;
   readonly appointments: number;
   readonly addresses: number;
@@ -62,7 +64,7 @@ export interface Records {
   readonly tags: number;
   readonly webhooks: number;
   readonly registrations: number;
-  /** The id of a registration with a manual trigger. Paths below a prospect call such a registration an action. */
+  /** The id of a registration with a manual trigger. In paths below a prospect, such a registration is called an action. */
   readonly actions: number;
 }
 
@@ -70,7 +72,7 @@ export interface Records {
 export interface Stage {
   readonly mine: Records;
   readonly other: Records;
-  /** The records of `mine`, except that the address belongs to no prospect. */
+  /** The same records as in `mine`, but with an address that belongs to no prospect. */
   readonly "-": Records;
 }
 
@@ -81,7 +83,11 @@ export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<str
   return (
     path
       .replace("{id}", String(idOf.get(collection)))
-      // No delivery has this id. Other tests check who may see a delivery.
+      .replace(/\/clusters$/, "/clusters?bbox=-106,39,-104,41&zoom=10")
+      // No record is in this tile, which is near the North Pole.
+      .replace("{z}/{x}/{y}", "22/0/0.mvt")
+      .replace(/\/activity$/, "/activity?from=2026-01-01&to=2026-12-31&groupBy=territory")
+      // No delivery has this id. Other tests check who may see an existing delivery.
       .replace("{deliveryId}", `dlv_${"0".repeat(29)}`)
       .replace("{registrationId}", String(idOf.get(path.includes("/actions/") ? "actions" : "registrations")))
   );
@@ -120,9 +126,10 @@ async function newCommon(company: Company, owner: string) {
     { event: admins.text(), filter: { [admins.text()]: admins.text() }, manualTriggerButtonText: admins.text() },
     { event: shared.text(), triggerMode: "manual", manualTriggerButtonText: shared.text() },
   ];
-  const [imported, exports, addresses, territories, users, webhook] = await Promise.all([
+  const [imported, exports, jobs, addresses, territories, users, webhook] = await Promise.all([
     ask(owner, "POST", "/api/prospects/import", csvForm(`name,lat,lng\n${shared.text()},1,2\n`)),
     admins.made(owner, "/api/prospects/exports", { search: shared.text() }),
+    completedJob(owner),
     shared.made(owner, "/api/addresses", addressOf(shared)),
     shared.made(owner, "/api/territories", { name: shared.text() }),
     shared.made(owner, "/api/users", userOf(shared)),
@@ -138,6 +145,7 @@ async function newCommon(company: Company, owner: string) {
   return {
     imports,
     exports,
+    jobs: admins.known(jobs),
     addresses,
     territories,
     users,
@@ -145,6 +153,18 @@ async function newCommon(company: Company, owner: string) {
     registrations: admins.known(made[0]?.id ?? 0),
     actions: shared.known(made[1]?.id ?? 0),
   };
+}
+
+/** Creates a bulk job that changes nothing, and waits until it is completed. */
+async function completedJob(owner: string): Promise<number> {
+  const body = { ids: [2 ** 50], action: { set: { currentStatusId: null } } };
+  const { id } = bodyOf(await ask(owner, "POST", "/api/prospects/bulk", body), 202, Identified);
+  const State = z.object({ state: z.string() });
+  for (;;) {
+    const { state } = bodyOf(await ask(owner, "GET", `/api/jobs/${id}`), 200, State);
+    if (state === "completed") return id;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
 }
 
 async function newProspect(company: Company, whose: "mine" | "other", owner: string, assignedToUserId: number) {
@@ -184,7 +204,9 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
   return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
 }
 
-/** Returns functions that remember a text or an id of a record. Of the company's users, only the callers in `whose` may see it. */
+/**
+ * Returns functions that remember a text or an id of a record. Of the company's users, only the callers in `whose` may see this text or id.
+ */
 export function marker(company: Company, whose: Mark["whose"], home?: string) {
   function known<Sign extends string | number>(sign: Sign): Sign {
     marks.push({ sign, company, whose, home });

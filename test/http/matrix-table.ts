@@ -12,19 +12,27 @@ export type CallerName = (typeof callers)[number];
 
 /**
  * Whose prospect the request is about: `mine` is assigned to the caller `plain`, and `other` is assigned to another user. `-` is for
- * requests whose status does not depend on the assignee. If such a request needs an address, the address belongs to no prospect.
+ * requests whose status does not depend on the assigned user. If such a request needs an address, the address belongs to no prospect.
  */
 export type Whose = "mine" | "other" | "-";
 
 /**
- * The columns are the method, the path, `Whose`, and the expected status for each of `callers`. `mine` and `other` differ only for
- * prospects, their notes and the like, and their addresses. Each caller has separate records, and no line needs a record that an earlier
- * line has deleted.
+ * The columns are the method, the path, `Whose`, and the expected status for each of `callers`. `mine` and `other` exist only for
+ * prospects, for the records that belong to a prospect (such as notes), and for their addresses. Each caller has separate records, and no
+ * line needs a record that an earlier line has deleted.
  */
 const table = `
+GET    /api/session/login                                -      302 302 302 302 302 302 302 302
+GET    /api/session/callback                             -      400 400 400 400 400 400 400 400
+POST   /api/session/refresh                              -      403 403 403 403 403 403 403 403
+POST   /api/session/logout                               -      403 403 403 403 403 403 403 403
+
 GET    /api/me                                           -      200 200 200 200 200 200 401 401
 
 GET    /api/prospects                                    -      200 200 200 200 200 200 401 401
+POST   /api/prospects/search                             -      200 200 200 200 200 200 401 401
+GET    /api/prospects/clusters                           -      200 200 200 200 200 200 401 401
+GET    /api/prospects/tiles/{z}/{x}/{y}                  -      204 204 204 204 204 204 401 401
 GET    /api/prospects/pins                               -      200 200 200 200 200 200 401 401
 GET    /api/prospects/export                             -      200 200 200 200 200 200 401 401
 POST   /api/prospects/import                             -      200 200 403 403 200 200 401 401
@@ -33,8 +41,21 @@ GET    /api/prospects/imports                            -      200 200 403 403 
 POST   /api/prospects/imports                            -      201 201 403 403 201 201 401 401
 GET    /api/prospects/imports/{id}                       -      200 200 403 403 200 404 401 401
 POST   /api/prospects/imports/{id}/cancel                -      409 409 403 403 409 404 401 401
+POST   /api/prospects/imports/{id}/undo                  -      202 202 403 403 202 404 401 401
+GET    /api/reports/activity                             -      200 200 200 200 200 200 401 401
+GET    /api/changes                                      -      200 200 200 200 200 200 401 401
 POST   /api/prospects/exports                            -      201 201 201 201 201 201 401 401
 GET    /api/prospects/exports/{id}                       -      200 200 404 404 404 404 401 401
+GET    /api/jobs                                         -      200 200 403 403 200 200 401 401
+POST   /api/prospects/bulk                               -      202 202 403 403 202 202 401 401
+GET    /api/jobs/{id}                                    -      200 200 403 403 404 404 401 401
+GET    /api/jobs/{id}/results                            -      200 200 403 403 404 404 401 401
+GET    /api/jobs/{id}/results.ndjson                     -      200 200 403 403 404 404 401 401
+GET    /api/jobs/{id}/results.csv                        -      200 200 403 403 404 404 401 401
+POST   /api/jobs/{id}/pause                              -      409 409 403 403 404 404 401 401
+POST   /api/jobs/{id}/resume                             -      409 409 403 403 404 404 401 401
+POST   /api/jobs/{id}/cancel                             -      409 409 403 403 404 404 401 401
+POST   /api/jobs/{id}/undo                               -      202 202 403 403 404 404 401 401
 POST   /api/prospects                                    -      201 201 201 201 201 201 401 401
 GET    /api/prospects/{id}                               mine   200 200 200 200 404 404 401 401
 GET    /api/prospects/{id}                               other  200 200 404 200 404 404 401 401
@@ -51,6 +72,7 @@ GET    /api/prospects/{id}/actions                       mine   200 200 200 200 
 GET    /api/prospects/{id}/actions                       other  200 200 404 200 404 404 401 401
 POST   /api/prospects/{id}/actions/{registrationId}      mine   202 202 202 202 404 404 401 401
 POST   /api/prospects/{id}/actions/{registrationId}      other  202 202 404 202 404 404 401 401
+POST   /api/sync/operations                              -      200 200 200 200 200 200 401 401
 GET    /api/notes/{id}                                   mine   200 200 200 200 404 404 401 401
 GET    /api/notes/{id}                                   other  200 200 404 200 404 404 401 401
 PATCH  /api/notes/{id}                                   mine   200 200 200 200 404 404 401 401
@@ -81,9 +103,14 @@ DELETE /api/prospects/{id}                               mine   200 200 200 200 
 DELETE /api/prospects/{id}                               other  200 200 404 200 404 404 401 401
 
 GET    /api/territories                                  -      200 200 200 200 200 200 401 401
+GET    /api/territories.geojson                          -      200 200 200 200 200 200 401 401
 POST   /api/territories                                  -      201 201 201 201 201 201 401 401
+POST   /api/territories/import                           -      200 200 200 200 200 200 401 401
+GET    /api/territories/tiles/{z}/{x}/{y}                -      204 204 204 204 204 204 401 401
 GET    /api/territories/{id}                             -      200 200 200 200 200 404 401 401
 PATCH  /api/territories/{id}                             -      200 200 200 200 200 404 401 401
+GET    /api/territories/{id}/stats                       -      200 200 200 200 200 404 401 401
+POST   /api/territories/{id}/runs                        -      200 200 403 403 200 404 401 401
 DELETE /api/territories/{id}                             -      200 200 200 200 200 404 401 401
 
 GET    /api/users                                        -      200 200 200 200 200 200 401 401
@@ -153,15 +180,27 @@ const bodies: Record<string, () => object> = {
   "POST /api/prospects": () => ({ name: unique() }),
   "POST /api/prospects/imports": () => ({ dryRun: true }),
   "POST /api/prospects/exports": () => ({ search: unique() }),
+  "POST /api/prospects/bulk": () => ({ ids: [2 ** 50], action: { set: { currentStatusId: null } } }),
   "PATCH /api/prospects/{id}": () => ({ source: unique() }),
   "PUT /api/prospects/{id}/tags": () => ({ tagIds: [] }),
   "POST /api/prospects/{id}/notes": () => ({ body: unique() }),
+  "POST /api/sync/operations": () => ({
+    deviceId: "tablet",
+    operations: [
+      { opId: randomUUID(), type: "prospect.create", clientRecordId: randomUUID(), fields: { name: unique() } },
+    ],
+  }),
   "PATCH /api/notes/{id}": () => ({ body: unique() }),
   "POST /api/prospects/{id}/appointments": () => ({ title: unique(), startAt: soon() }),
   "PATCH /api/appointments/{id}": () => ({ allDay: true }),
   "POST /api/addresses": () => ({ address1: unique(), city: "Denver", state: "CO", zip: "80202" }),
   "PATCH /api/addresses/{id}": () => ({ zip: unique() }),
   "POST /api/territories": () => ({ name: unique() }),
+  "POST /api/territories/{id}/runs": () => ({ mode: "unassign", dryRun: true }),
+  "POST /api/territories/import": () => ({
+    type: "FeatureCollection",
+    features: [{ type: "Feature", geometry: null, properties: { name: unique() } }],
+  }),
   "PATCH /api/territories/{id}": () => ({ totalProperties: 7 }),
   "POST /api/users": () => ({ email: `${randomUUID()}@x.test`, firstName: "New", lastName: "User", role: "sales" }),
   "PATCH /api/users/{id}": () => ({ lastName: unique() }),

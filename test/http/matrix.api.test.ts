@@ -16,6 +16,7 @@ const never: Records = {
   prospects: NEVER,
   imports: NEVER,
   exports: NEVER,
+  jobs: NEVER,
   notes: NEVER,
   appointments: NEVER,
   addresses: NEVER,
@@ -35,7 +36,7 @@ async function call(caller: CallerName, method: string, path: string, body?: unk
   return answer;
 }
 
-/** Returns the status and the problem body (JSON of an error) without the fields that differ in every request. */
+/** Returns the status and the problem body (the JSON of an error) without the fields that differ in every answer. */
 function problemShape({ status, headers, body }: Answer): unknown {
   const { requestId: _, ...problem } = z.parse(z.looseObject({ requestId: z.string() }), body);
   return { status, type: headers.get("content-type"), problem };
@@ -58,21 +59,24 @@ test("the matrix has a row for every route, and no other", () => {
 const named = rows.map((row, at) => [`${row.method} ${row.path} ${row.whose}`, row, at] as const);
 
 /**
- * Chooses among callers that expect the same status. `npm run test:wide` uses all of them. The other test commands use only one, a
- * different one for each row.
+ * Returns some of the callers who expect the same status. `npm run test:wide` uses all of them. The other test commands use only one
+ * caller, and a different one for each row.
  */
 function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number): Caller[] {
   const count = sized({ short: 1, wide: alike.length });
   return alike.filter((_, i) => (i - (at % alike.length) + alike.length) % alike.length < count);
 }
 
-/** Returns the callers with which the row is tested: for each expected status, all or some of its callers (see `someOf`). */
+/**
+ * Returns the callers with which the row is tested. For each expected status, these are all or some of the callers who expect it (see
+ * `someOf`).
+ */
 function callersOf({ statuses }: Row, at: number): CallerName[] {
   const alike = Map.groupBy(callers, (caller) => statuses[callers.indexOf(caller)]);
   return [...alike.values()].flatMap((same) => someOf(same, at));
 }
 
-/** The rows run one after the other. Each request then finds its function started, and no row changes the records of another row. */
+/** The rows run one after the other. The function of each request is then already started, and rows do not change each other's records. */
 test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];
   for (const caller of callersOf(row, at)) {
@@ -87,8 +91,8 @@ test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
 });
 
 /**
- * Expects that a caller cannot distinguish a hidden record from a missing one. The answers for a record of another company, for a missing
- * record, and for a record of another user's prospect must be equal.
+ * Expects that a caller cannot distinguish a hidden record from a missing record. Three answers must be equal: for a record of another
+ * company, for a missing record, and for a record of another user's prospect.
  */
 async function expectIndistinguishable(row: Row, at: number): Promise<void> {
   for (const caller of someOf(["owner", "plain"], at)) {
@@ -99,7 +103,7 @@ async function expectIndistinguishable(row: Row, at: number): Promise<void> {
       );
     const isDenied = row.statuses[callers.indexOf(caller)] === 403;
     expect(await among(bodyFor(row))).toBe(isDenied ? 403 : 404);
-    // The service must check access before it checks the body. An error about the body would reveal that the record exists.
+    // The service must check access before it checks the body, because an error about the body would reveal that the record exists.
     if (bodyFor(row) !== undefined) await among({ ...bodyFor(row), assignedToUserId: NEVER, tagIds: [NEVER] });
   }
 }
@@ -149,8 +153,11 @@ test.each(
   "%s: a %s of another company, of a missing record and of an inactive record give the same error",
   { tags: "sized" },
   async (_, field, { method, path, names }, at) => {
-    const retired = { users: [inactive.user], statuses: [inactive.status], tags: [], addresses: [] }[names];
-    for (const caller of someOf(["admin", "plain"], at)) {
+    const inactiveOnes = { users: [inactive.user], statuses: [inactive.status], tags: [], addresses: [] }[names];
+    // A run may take the prospects of a disabled user away, because others take them over.
+    const retired = field === "fromUserId" ? [] : inactiveOnes;
+    const callers = ["admin", path.endsWith("/runs") ? "manager" : "plain"] as const;
+    for (const caller of someOf(callers, at)) {
       const hidden = caller === "plain" && names === "addresses" ? [kept.other.addresses] : [];
       const requests = [foreign.mine[names], NEVER, ...retired, ...hidden].map(
         (id) => () =>

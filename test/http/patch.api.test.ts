@@ -35,22 +35,22 @@ const ring = fc.array(fc.tuple(fc.constantFrom(0, 1.5, -180), fc.constantFrom(0,
 
 interface Kind {
   /**
-   * The path for the POST that creates the record. All generated sequences of PATCH requests change this one record, one sequence after
-   * the other.
+   * The path for the POST that creates the record. The test then sends all generated sequences of PATCH requests to this one record, one
+   * sequence after the other.
    */
   readonly collection: string;
   readonly first: object;
-  /** The first part of the record's path, if it differs from `collection`. */
+  /** The beginning of the record's path, if it differs from `collection`. */
   readonly place?: string;
   /** The fields that a PATCH may change, each with a generator of values. */
   readonly fields: Readonly<Record<string, fc.Arbitrary<unknown>>>;
-  /** Renames the fields that have different names in the request and in the answer. */
+  /** Converts the fields of a request to the fields of an answer, if their names differ. */
   readonly shownAs?: (body: Body) => Body;
 }
 
 const idOrNull = (id: unknown): unknown => (id === null ? null : expect.objectContaining({ id }));
 /**
- * Returns a function that renames fields. For example, `currentStatusId: 5` of a request becomes `currentStatus: { id: 5 }` as in the
+ * Returns a function that renames fields. For example, `currentStatusId: 5` of a request becomes `currentStatus: { id: 5 }`, as in the
  * answer.
  */
 const shownAs =
@@ -150,7 +150,10 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** Sends the bodies in their order. Each answer, and the record that is read at the end, must equal the merge of the bodies so far. */
+/**
+ * Sends the bodies in their order. Each answer must equal the merge of all bodies that were sent until then. So must the record that is
+ * read at the end.
+ */
 async function expectFold(path: string, { shownAs = (body) => body }: Kind, bodies: readonly Body[]): Promise<void> {
   let shown: Shown = bodyOf(await client("PATCH", path, {}), 200, Shown);
   for (const body of [...bodies, {}]) {

@@ -1,4 +1,7 @@
-/** Tests that a streamed body arrives complete, for any size, encoding and speed of the reader, and that a fault breaks the connection. */
+/**
+ * Tests that a streamed body arrives complete, for any size, any encoding and any speed of the reader. Also tests that a fault breaks the
+ * connection.
+ */
 import { Writable } from "node:stream";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";

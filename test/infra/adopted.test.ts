@@ -23,7 +23,7 @@ describe("an adopted table and bucket", () => {
   it("are resources of the stack under these names, which CloudFormation may import", () => {
     const [table] = adopted.all("AWS::DynamoDB::Table");
     const [bucket] = adopted.all("AWS::S3::Bucket");
-    // CloudFormation imports an existing resource only if the template contains its name and a deletion policy that retains it.
+    // CloudFormation imports an existing resource only if the template contains its name and a deletion policy that keeps the resource.
     expect(table?.properties.TableName).toBe(names.table);
     expect(bucket?.properties.BucketName).toBe(names.bucket);
     for (const { resource } of [...adopted.all("AWS::DynamoDB::Table"), ...adopted.all("AWS::S3::Bucket")]) {

@@ -1,6 +1,6 @@
 /**
- * Lets each alarm go off once, from the log lines that a local service has really written, its answers and the counts of its queues. No
- * alarm goes off in normal operation. Also tests that each metric filter gets value and dimensions from a real line.
+ * Turns each alarm on once. Its input is real: the log lines of a local service, the statuses of its answers, and the number of messages in
+ * its queues. No alarm may be on in normal operation. Also tests that each metric filter finds its value and dimensions in a real line.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -29,7 +29,10 @@ let statuses: number[] = [];
 let template: Template;
 let service: LocalService;
 let table: Table;
-/** Receives webhooks. For the scheduled smoke test it also stands for Parameter Store, and forwards requests to the service. */
+/**
+ * The test's own server. It receives webhooks. For the scheduled smoke test, it also simulates Parameter Store and forwards requests to the
+ * service.
+ */
 let server: Server;
 let canaryToken = "";
 let normal: Observed;
@@ -52,7 +55,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.writeHead(answered.status, { "Content-Type": "application/json" }).end(await answered.text());
 }
 
-/** The templates with the scheduled smoke test, which finds Parameter Store and the API at the test's own server. */
+/** Makes the templates with the scheduled smoke test. The smoke test calls the test's own server instead of Parameter Store and the API. */
 async function withCanary(...[config, outDir]: Parameters<typeof templatesInOrder>): Promise<unknown[]> {
   const watched = { ...config, watch: { ...config.watch, canary: true } };
   const templates = await templatesInOrder(watched, outDir);
@@ -75,7 +78,7 @@ beforeAll(async () => {
   server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
   await once(server, "listening");
   [template, service] = await Promise.all([
-    // The small preset has a threshold of concurrency that one machine can reach.
+    // The preset `small` has a limit of concurrency that one machine can reach.
     synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) }),
     startLocal({
       port: 0,
@@ -89,7 +92,7 @@ beforeAll(async () => {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const { TableName, DynamoDbEndpoint: endpoint } = service.outputs;
   table = openTable(TableName, dynamoClient({ region: "us-east-1", credentials, endpoint }));
-  // The schedule has called the canary at the start, when it had no token.
+  // At the start, the schedule has already called the smoke test, which had no token then.
   await until(() => ended(canary.file));
   normal = await observe(operate);
 });
@@ -119,7 +122,7 @@ async function status(path: string, init?: RequestInit): Promise<number> {
   return status;
 }
 
-/** Returns what happens during the work, as that of one period. */
+/** Does the work, and returns everything that happened during it as the data of one period. */
 async function observe(work: () => Promise<Partial<Observed>>): Promise<Observed> {
   const from = lines.length;
   statuses = [];
@@ -127,7 +130,10 @@ async function observe(work: () => Promise<Partial<Observed>>): Promise<Observed
   return { lines: lines.slice(from), statuses, refused: {}, recordAges: {}, queues: {}, ...more };
 }
 
-/** What users and the service do all day: a change, its webhook, lists, an import, an export, the sweeper and the smoke test. */
+/**
+ * Does what users and the service do on a normal day: a change with its webhook, lists, an import, an export, a run of the sweeper, and the
+ * smoke test.
+ */
 async function operate(): Promise<Partial<Observed>> {
   const from = lines.length;
   const recordAges = await deliver();
@@ -145,10 +151,10 @@ async function operate(): Promise<Partial<Observed>> {
   return { recordAges, queues: await depths() };
 }
 
-/** The clock of a function that reads its records late. */
+/** Milliseconds by which the clock of a late function is ahead. */
 const LATE_MS = 10 * 60_000;
 
-/** Makes a change that has a webhook. Returns how old the change was when each function got it. */
+/** Makes a change that has a webhook. Returns the age of the change when each function got its stream record. */
 async function deliver(): Promise<Observed["recordAges"]> {
   const from = lines.length;
   const { api } = await as("owner@acme.test");
@@ -181,7 +187,9 @@ async function loseDelivery(): Promise<Partial<Observed>> {
   return {};
 }
 
-/** Stores a search index in a format that this version cannot read, and then calls every function that reads the index. */
+/**
+ * Damages a search index: it stores the index in a format that this version cannot read. Then it calls every function that reads the index.
+ */
 async function damageIndex(): Promise<Partial<Observed>> {
   const { api, token } = await as("owner@globex.test");
   const me = await api.GET("/api/me");
@@ -212,8 +220,8 @@ async function damageIndex(): Promise<Partial<Observed>> {
 }
 
 /**
- * Calls a function with an event that it cannot read. Returns how many of the calls found no free environment: those that had not started
- * when the first call ended.
+ * Calls a function with an event that it cannot read. Returns how many of the calls found no free environment. These are the calls that had
+ * not started when the first call ended.
  */
 async function fail(file: string, times = 1): Promise<Partial<Observed>> {
   const from = lines.length;
@@ -223,7 +231,7 @@ async function fail(file: string, times = 1): Promise<Partial<Observed>> {
   return { refused: { [file]: times - before.filter((type) => type === "platform.start").length } };
 }
 
-/** Makes a delivery that waits, and dates it back. */
+/** Makes a delivery that waits, and changes its due time to the past. */
 async function leaveDelivery(): Promise<Partial<Observed>> {
   const { api } = await as("owner@acme.test");
   const registrations = [{ event: "prospect.created", delayMinutes: 60 }];
@@ -256,7 +264,7 @@ async function fillDeadLetters(): Promise<Partial<Observed>> {
   return { queues: await depths() };
 }
 
-/** Leaves a message in a queue that nothing reads, and returns its age at a clock that is 31 minutes ahead. */
+/** Leaves a message in a queue that nothing reads. Returns the message's age for a clock that is 31 minutes ahead. */
 async function leaveMessage(): Promise<Partial<Observed>> {
   const sqs = sqsAt(service.outputs.SqsEndpoint);
   const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: "Unread" }));
@@ -270,7 +278,7 @@ async function leaveMessage(): Promise<Partial<Observed>> {
   return { queues: { [id ?? ""]: { visible: 1, oldestSeconds: (Date.now() + 31 * 60_000 - sentMs) / 1_000 } } };
 }
 
-/** Sends many requests at once to several functions, until more of them run at once than the alarm allows. */
+/** Sends many requests at once to several functions, until the number of concurrent executions exceeds the alarm's threshold. */
 async function crowd(): Promise<Partial<Observed>> {
   const from = lines.length;
   const alarm = alarmOf("concurrency-near-limit");
@@ -291,7 +299,7 @@ const late = (file: string) => async (): Promise<Partial<Observed>> => ({
   recordAges: { [file]: (normal.recordAges[file] ?? 0) + LATE_MS },
 });
 
-/** The fault behind each alarm, by the title of the alarm's part of the runbook. */
+/** For each alarm, a function that causes its fault. The keys are the anchors of the alarms' sections in the runbook. */
 const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
   "publisher-fails": () => fail("events/publish"),
   "publisher-throttled": () => fail("events/publish", 20),
@@ -315,6 +323,7 @@ const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
   "failed-deliveries": fillDeadLetters,
   "failed-imports": fillDeadLetters,
   "failed-exports": fillDeadLetters,
+  "failed-bulk-jobs": fillDeadLetters,
   "poison-records": fillDeadLetters,
   "unflushed-indexes": fillDeadLetters,
   "delivery-queue-late": leaveMessage,

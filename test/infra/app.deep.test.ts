@@ -18,7 +18,7 @@ import { addRulePacks } from "../../infra/stack/rules.ts";
 import { createApp } from "../../infra/synth.ts";
 import { sized } from "../harness/tier.ts";
 
-/** The validation report. It contains no rule packs without findings and no accepted findings, so it is empty on success. */
+/** The validation report. It leaves out rule packs without findings and findings that the app accepts, so it is empty on success. */
 const Report = z.object({ pluginReports: z.array(z.unknown()) });
 
 const { PATH, NODE_COMPILE_CACHE } = process.env;
@@ -31,6 +31,7 @@ const identities = [
       preset: "production",
       alarmEmail: "operator@example.com",
       stage: "test",
+      console: "true",
       domain: "api.example.com",
       certificate: "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab",
     },
@@ -112,7 +113,7 @@ describe("settings", () => {
     };
     const production = { accountConcurrency: 1_000, deliverySenders: 50, jobs: 10, reserved };
     expect(read({ preset: "production" })().capacity).toMatchObject(production);
-    const small = { accountConcurrency: 10, deliverySenders: 4, jobs: 2, reserved: {} };
+    const small = { accountConcurrency: 10, deliverySenders: 2, jobs: 2, reserved: {} };
     expect(read({})().capacity).toMatchObject(small);
     expect(read({ preset: "production", accountConcurrency: "340" })().capacity.accountConcurrency).toBe(340);
     expect(read({ accountConcurrency: "1000", deliverySenders: "80" })().capacity).toMatchObject({
@@ -152,7 +153,7 @@ describe("settings", () => {
     [{ timeScale: "0" }, "timeScale"],
     [{ timeScale: "fast" }, "timeScale"],
     [{ deliverySenders: "1" }, "deliverySenders"],
-    [{ deliverySenders: "50" }, "deliverySenders: 50 would take all 10"],
+    [{ deliverySenders: "3" }, "deliverySenders: 3 senders and 6 jobs leave fewer than 2 of the account's 10"],
     [{ preset: "large" }, "preset"],
     [{ accountConcurrency: "5" }, "accountConcurrency"],
     [{ preset: "production", accountConcurrency: "339" }, "accountConcurrency: preset production reserves 240 of 339"],

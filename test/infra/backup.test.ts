@@ -71,6 +71,7 @@ describe("the files of the bucket", () => {
       "uploads/": 30,
       "imports/": 30,
       "exports/": 8,
+      "bulk/": 65,
       "company-exports/": 30,
     });
     expect(at(bucket?.properties, "VersioningConfiguration")).toBeUndefined();

@@ -11,7 +11,8 @@ import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { EMAIL_TEXT } from "#shared/auth/user-schema.ts";
-import { BUNDLE_BUDGET_BYTES, type Bundle, budgetGroup, bundle } from "../../infra/build/bundle.ts";
+import { BUNDLE_BUDGET_BYTES, type Bundle, budgetGroup } from "../../infra/build/bundle.ts";
+import { cachedBundle } from "../../infra/build/bundle-cache.ts";
 import { openApiDocument } from "../../infra/openapi/generate.ts";
 import { asVersion30 } from "../../infra/openapi/version30.ts";
 import { keyServiceUsers, methodNotAllowed, routes } from "../../infra/routes/routes.ts";
@@ -21,7 +22,7 @@ import { functionFiles } from "../../infra/synth.ts";
 const directory = mkdtempSync(join(tmpdir(), "canvassing-bundle-"));
 let bundles: Map<string, Bundle>;
 beforeAll(async () => {
-  bundles = await bundle(functionFiles(), directory);
+  bundles = await cachedBundle(functionFiles(), directory);
 });
 
 const Module = z.object({ handler: z.custom<(event: unknown) => Promise<unknown>>((it) => typeof it === "function") });
@@ -37,8 +38,8 @@ async function get(file: string, resource: string, stage = "") {
 }
 
 /**
- * Maximum number of Node's built-in modules that all bundles together may load. Modules that every Node process loads do not count. More
- * modules make the start slower.
+ * Maximum number of Node's built-in modules that all bundles together may load. More modules make the start slower. Modules that every
+ * Node.js process loads do not count.
  */
 const NODE_MODULES = 160;
 
@@ -64,7 +65,9 @@ describe("bundles", () => {
   });
 });
 
-/** Large libraries that only few functions need. A bundle may contain such a library only if the function's file matches `functions`. */
+/**
+ * Large libraries that only few functions need. A bundle may contain such a library only if the path of its function matches `functions`.
+ */
 const heavy = [
   { modules: /\/zod\/.*\/locales\/(?!en\.)/, functions: /^$/ },
   { modules: /\/zod\/v4\/(?:classic|mini\/external-all)/, functions: /^$/ },
@@ -76,8 +79,8 @@ const heavy = [
 ];
 
 /**
- * Limits of the work that loading a bundle causes: bytes of executed code, and function calls. This work determines the start time, which
- * `npm run bench` measures.
+ * Limits for the work of loading a bundle: bytes of executed code, and function calls. This work determines the start time, which `npm run
+ * bench` measures.
  */
 const STARTED = { table: { bytes: 110_000, calls: 20_000 }, others: { bytes: 200_000, calls: 20_000 } } as const;
 
@@ -93,7 +96,7 @@ function exceeds(file: string, bytes: number, calls: number): boolean {
   return bytes > limit.bytes || calls > limit.calls;
 }
 
-/** The start time varies between runs, so these tests limit its causes instead. */
+/** The start time differs between runs. These tests therefore limit its causes, which do not differ. */
 describe("a bundle starts fast: it", () => {
   it("executes little of its code", () => {
     const script = join(import.meta.dirname, "started-code.ts");
@@ -194,7 +197,7 @@ describe("GET /docs", () => {
     expect(scripts).toHaveLength(2);
     for (const text of scripts) {
       expect(policy).toContain(`'sha256-${createHash("sha256").update(text).digest("base64")}'`);
-      // The text `<!--` or `<script` in a script would make HTML parse the rest of the script differently.
+      // If a script contained the text `<!--` or `<script`, HTML would parse the rest of the script differently.
       expect(text.match(/<!--|<\/?script/i)).toBeNull();
     }
     expect(() => new Function(scripts[0] ?? "")).not.toThrow();

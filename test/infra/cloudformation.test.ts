@@ -31,7 +31,7 @@ const fresh = (): Account => {
 };
 
 const statuses = () => Object.fromEntries(cloud.stacks.map(({ name, status }) => [name, status]));
-/** Returns the existing resources, without those of `cdk bootstrap`. */
+/** Returns the existing resources, except those of `cdk bootstrap`. */
 const existing = ({ resources }: Account): Made[] => resources.filter(({ owner }) => owner?.stackId !== "CDKToolkit");
 const idsOf = (stack: Stack) => new Map([...stack.resources].map(([id, { made }]) => [id, made.id]));
 
@@ -77,7 +77,8 @@ describe("a failed first deployment", () => {
       const kept = existing(account).filter(({ type }) => !inAccount.includes(type));
       return status === "ROLLBACK_COMPLETE" && kept.length === 0 ? [] : [id];
     });
-    // A protected user pool cannot be deleted. Only these resources are created after it, because they need the user pool or the table.
+    // A protected user pool cannot be deleted. CloudFormation may create only these resources after it, because they need the user pool or
+    // the table.
     const after = /^(?:UserPoolClient|Table|BackupsPlanTable)[0-9A-F]{8}$/;
     expect(left.filter((id) => !after.test(id))).toEqual([]);
     const before = new Set<string>();
@@ -85,7 +86,7 @@ describe("a failed first deployment", () => {
       for (const other of neededBy(Resources, id)) if (!before.has(other)) visit(before.add(other) && other);
     };
     visit(Object.keys(Resources).find((id) => Resources[id]?.Type === "AWS::Cognito::UserPool") ?? "");
-    // CloudFormation creates resources in parallel, unless one of them depends on the other.
+    // CloudFormation creates two resources in parallel, unless one of them depends on the other.
     const unordered = Object.keys(Resources).filter((id) => !before.has(id) && !after.test(id));
     expect(unordered, "name a new resource in createProtectedLast").toEqual([expect.stringMatching(/^UserPool/)]);
   });
@@ -127,7 +128,7 @@ describe("a domain", () => {
     const before = mapping(account);
     const api = before?.properties.RestApiId;
     const mappingId = before?.id;
-    // Under another logical id, CloudFormation makes a new API and deletes the old one.
+    // If the logical id changes, CloudFormation makes a new API and deletes the old one.
     deployText(cloud, "Canvassing", first.service.replaceAll("ApiF70053CD", "ApiNew"));
     expect(service.status).toBe("UPDATE_COMPLETE");
     expect(mapping(account)?.properties.RestApiId).not.toBe(api);

@@ -2,13 +2,10 @@
  * A table with rows of every kind, a bucket and a user pool, for tests of the commands that export, erase and restore companies. A test
  * can kill a command at one of its calls.
  */
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { CreateBucketCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll } from "vitest";
-import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
@@ -23,22 +20,21 @@ import type { ErasureContext } from "../../infra/cli/company/erasure.ts";
 import { allPrefixes } from "../../infra/cli/company/files.ts";
 import { Pace } from "../../infra/cli/company/pace.ts";
 import { poolAt } from "../../infra/cli/company/pool.ts";
+import { serveOnLoopback } from "../../infra/local/listener.ts";
 import { startQueues } from "../../infra/local/sqs.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { Killed } from "../harness/killable.ts";
+import { answerPool, type PoolUsers } from "../harness/user-pool.ts";
 
 const BUCKET = "files";
 const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" }, ...patient };
-
-/** The users of the simulated pool: subjects by address. */
-export type PoolUsers = Map<string, string>;
 
 export interface CompanyScene {
   readonly context: ErasureContext;
   readonly time: { now: number };
   readonly users: PoolUsers;
-  /** Counts the calls of all clients. The call with the number `killAt` and all later ones fail without an effect. */
+  /** Counts the calls of all clients. The call number `killAt` and all later calls fail without an effect. */
   readonly kills: { calls: number; killAt: number };
   /** Makes a company with users, files and a row of every key family. Returns its id. */
   company(name: string): Promise<number>;
@@ -46,7 +42,7 @@ export interface CompanyScene {
   others(companyId: number): Promise<Item[]>;
 }
 
-/** Call this once, at the top of a test file. */
+/** Call this function once, at the top of a test file. */
 export function companyScene(): { get(): CompanyScene } {
   const db = faultyDynamoDb();
   const undo: (() => unknown)[] = [];
@@ -145,8 +141,8 @@ const belongs = (companyId: number, { pk, sk, companyId: owner }: Item): boolean
   (!/^C#/.test(String(pk)) && owner === companyId);
 
 /**
- * Makes two rows for each pattern of a company's partition keys. The patterns come from the service (`families`), so a new pattern is
- * tested without a change here.
+ * Makes two rows for each pattern of a company's partition keys. The patterns come from the service (`families`), so the tests include a
+ * new pattern automatically.
  */
 function rowsOfEveryFamily(companyId: number): (Key & Item)[] {
   const patterns = Object.values(families).filter((pattern) => pattern.startsWith("C#*"));
@@ -159,32 +155,12 @@ function rowsOfEveryFamily(companyId: number): (Key & Item)[] {
   );
 }
 
-const Asked = z.object({ Username: z.string() });
-
-/** A server with the two calls of a user pool that the commands make. */
+/** Starts a server that answers those calls of a user pool which the commands make. */
 async function startPool(users: PoolUsers): Promise<{ endpoint: string; stop: () => void }> {
-  const server = createServer(async (request, response) => {
+  const { endpoint, stop } = await serveOnLoopback(async (request, response) => {
     const operation = String(request.headers["x-amz-target"]).split(".")[1];
-    const { Username } = Asked.parse(JSON.parse(await text(request)));
-    const sub = users.get(Username);
-    response.writeHead(sub === undefined ? 400 : 200, { "Content-Type": "application/x-amz-json-1.1" });
-    if (sub === undefined) response.end(JSON.stringify({ __type: "UserNotFoundException", message: "none" }));
-    else if (operation === "AdminGetUser") {
-      response.end(JSON.stringify({ Username: sub, UserAttributes: [{ Name: "sub", Value: sub }] }));
-    } else {
-      users.delete(Username);
-      response.end("{}");
-    }
+    const { status, body } = answerPool(users, operation, await text(request));
+    response.writeHead(status, { "Content-Type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("the server has no address");
-  return {
-    endpoint: `http://127.0.0.1:${address.port}`,
-    stop: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  return { endpoint, stop };
 }

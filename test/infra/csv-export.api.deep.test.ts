@@ -1,4 +1,4 @@
-/** Tests the CSV export command on a faulty connection. After a failure, the file must be complete or must not exist. */
+/** Tests the CSV export command on a faulty connection. After a failure, the file must either be complete or not exist. */
 import { execFileSync } from "node:child_process";
 import {
   existsSync,
@@ -28,7 +28,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** This many rows are a few kilobytes after compression, so a test can break the download in the middle. */
+/** Number of exported rows. After compression they have a few kilobytes, so a test can break the download in the middle. */
 const ROWS = 600;
 const BEGIN = "POST /api/prospects/exports";
 const STATE = "GET /api/prospects/exports/";

@@ -6,6 +6,7 @@ import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
 import { PRICES_DATE, prices } from "../../infra/settings/prices.ts";
 import { attemptResults, FREE_METRICS } from "../../infra/stack/dashboard.ts";
+import { customMetrics } from "./custom-metrics.ts";
 import { at, listed, synthesized, type Template } from "./template.ts";
 
 let template: Template;
@@ -17,7 +18,7 @@ beforeAll(async () => {
   body = Dashboard.parse(JSON.parse(joined(dashboard?.properties.DashboardBody)));
 });
 
-/** Replaces each value that only AWS knows by a text that names it. */
+/** Replaces each value that only AWS knows by a text with the name of this value. */
 function joined(value: unknown): string {
   const parts = listed(at(value, "Fn::Join", 1));
   return parts.map((part) => (typeof part === "string" ? part : JSON.stringify(part).replaceAll('"', "'"))).join("");
@@ -35,8 +36,8 @@ const Dashboard = z.object({ widgets: z.array(Widget) });
 type Dashboard = z.infer<typeof Dashboard>;
 
 /**
- * Returns the metrics on the dashboard, each as a text of namespace, name and dimensions. Metrics that are computed from others
- * (expressions) are left out.
+ * Returns the metrics on the dashboard. Each is a text of namespace, name and dimensions. Expressions, which are computed from other
+ * metrics, are left out.
  */
 const metrics = (): string[] =>
   body.widgets.flatMap(({ properties }) =>
@@ -69,10 +70,10 @@ describe("the dashboard", () => {
     expect(metrics().filter((metric) => metric.startsWith(start))).not.toEqual([]);
   });
 
-  it("shows the depth of each dead-letter queue, and the queue and the runs of imports", () => {
+  it("shows the depth of each dead-letter queue, the queues of jobs, and the runs of imports", () => {
     const shown = metrics().filter((metric) => metric.includes("ApproximateNumberOfMessagesVisible"));
-    // The other two queues are those of imports and exports.
-    expect(shown).toHaveLength(5 + 2);
+    // The other three queues are those of imports, exports and bulk jobs.
+    expect(shown).toHaveLength(6 + 3);
     const job = metrics().filter((metric) => metric.includes("JobWork"));
     expect(job.map((metric) => metric.split(" ")[1])).toEqual(expect.arrayContaining(["Invocations", "Errors"]));
   });
@@ -125,30 +126,10 @@ describe("saved queries", () => {
   });
 });
 
-/** A metric that the scheduled smoke test writes into its own log. */
-const EMBEDDED = ["WebhookDelay"];
-
-/**
- * Returns the names and dimensions of the metrics that CloudWatch makes from log lines. Each metric costs money, no matter how many
- * filters it has.
- */
-function customMetrics(): Set<string> {
-  return new Set([
-    ...EMBEDDED,
-    ...template.all("AWS::Logs::MetricFilter").flatMap(({ properties }) => {
-      const [metric] = listed(properties.MetricTransformations);
-      const name = String(at(metric, "MetricName"));
-      if (at(metric, "Dimensions") === undefined) return [name];
-      expect(at(metric, "Dimensions"), name).toEqual([{ Key: "Result", Value: "$.message.result" }]);
-      return attemptResults.map((result) => `${name} ${result}`);
-    }),
-  ]);
-}
-
 describe("the cost of watching", () => {
   it("is stated in docs/deploy.md: alarms, custom metrics, and a dashboard that is free", () => {
     const alarms = template.all("AWS::CloudWatch::Alarm").length;
-    const custom = customMetrics().size;
+    const custom = customMetrics(template).size;
     const { alarmMonth, metricMonth } = prices.cloudWatch;
     const dollars = (alarms * alarmMonth + custom * metricMonth).toFixed(2);
     const text = readFileSync(join(root, "docs/deploy.md"), "utf8").replaceAll(/\s+/g, " ");

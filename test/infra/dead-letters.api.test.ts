@@ -127,8 +127,8 @@ test("a delivery whose message failed is sent exactly once", async () => {
   const deliveryId = present(await listed()).id;
   const { companyId } = webhook;
   const key = keys.delivery(companyId, webhook.id, deliveryId);
-  // The sweeper (a scheduled function) finds a due delivery by its field `dueShard`. Without this field, only the dead-letter message can
-  // lead to the delivery.
+  // The sweeper (a scheduled function) finds a due delivery by its field `dueShard`. Without this field, nothing but the dead-letter
+  // message can lead to the delivery.
   await table.write({ update: key, change: { set: { dueAt: iso(Date.now()) }, remove: ["dueShard"] } });
   const delivery = StoredDelivery.parse(await table.get(key));
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));
@@ -148,5 +148,5 @@ test("a delivery whose message failed is sent exactly once", async () => {
 test("an unknown queue gets the usage with all queues", async () => {
   const { code, stderr } = await deadLetters("redrive", "everything");
   expect(code).toBe(2);
-  expect(stderr).toMatch(/deliveries, imports, exports, parked-records, unflushed-indexes/);
+  expect(stderr).toMatch(/deliveries, imports, exports, bulk-jobs, parked-records, unflushed-indexes/);
 });

@@ -1,6 +1,6 @@
 /**
- * Deploys, updates, destroys and adopts both stacks with the real command `cdk` and the commands of docs/deploy.md. The endpoint is a local
- * one that follows the rules of CloudFormation (test/harness/cloud), or the one that `AWS_ENDPOINT_URL` names.
+ * Deploys, updates, destroys and adopts both stacks with the real command `cdk` and the commands of docs/deploy.md. By default, the
+ * endpoint is a local one that follows the rules of CloudFormation (test/harness/cloud). If `AWS_ENDPOINT_URL` is set, it is used instead.
  */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -137,7 +137,7 @@ it("an update changes only the function whose code is new", async () => {
   const changed = new Set(events.map(({ LogicalResourceId = "" }) => LogicalResourceId));
   changed.delete(SERVICE);
   expect([...changed]).toEqual([expect.stringMatching(/ProspectsList(?:Function)?[0-9A-F]{8}$/)]);
-  // No resource has a new physical id, so no resource was replaced.
+  // Every resource has its old physical id, so no resource was replaced.
   expect(await both(resourcesOf)).toEqual(resources);
 });
 
@@ -223,7 +223,7 @@ it("a new deployment adopts them with the commands of the document", async () =>
   expect(outputOf(service, "SecretsKeyArn")).toBe(adopted.secretsKey);
   if (local !== undefined) expect([...data.values()]).toContain("api.example.com");
 
-  // The import leaves the notifications of the bucket as they are. The second command corrects them.
+  // The import does not change the notifications of the bucket. The second command corrects them.
   expect(await notifiedQueue(adopted.bucket ?? "")).toBe(oldQueue);
   await succeed(revert);
   const [, queue] = [...data].find(([id]) => id.startsWith("ImportsQueue") && !id.includes("Policy")) ?? [];

@@ -31,4 +31,7 @@ test("the button signs the selected user in, and a request from the page is answ
     expect(await answer.locator(".response-col_status").innerText()).toContain("200");
   }
   expect(faults).toEqual([]);
+  // The browser also reports what the page's Content-Security-Policy forbids, so the empty list above says something about it.
+  await page.evaluate(`document.head.append(Object.assign(document.createElement("script"), { text: "0" }))`);
+  await expect.poll(() => faults).toEqual([expect.stringContaining("Content Security Policy")]);
 });

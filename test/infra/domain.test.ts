@@ -1,6 +1,6 @@
 /**
- * Tests the API's own domain name. It must be kept when both stacks are deleted, must lead to a new API, and must be the only address
- * that clients see.
+ * Tests the API's own domain name. The domain name must survive the deletion of both stacks, must then lead to the new API, and must be the
+ * only address that clients see.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Evaluates CloudWatch's metric filters for JSON log lines. It supports only the part of the grammar that the template uses. */
+/** Evaluates CloudWatch's metric filters for JSON log lines. It supports only those parts of the filter syntax that the template uses. */
 import { isFields } from "./template.ts";
 
 /** Matches a comparison such as `$.a.b = "text"`. The text must not contain `*`, because CloudWatch would treat it as a wildcard. */

@@ -7,13 +7,13 @@ import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { THROTTLE_KEYS } from "#shared/auth/throttle-key.ts";
-import { BEARER_PATTERN } from "#shared/auth/token.ts";
 import { Problem } from "#shared/problem.ts";
+import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
 import type { Route } from "../../infra/routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../../infra/routes/routes.ts";
 import { capacityOf } from "../../infra/settings/capacity.ts";
 import { methodsOf } from "../../infra/stack/api-definition.ts";
-import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
+import { at, isFields, listed, ownIdentity, synthesized, synthesizedAnew, type Template, target } from "./template.ts";
 
 let template: Template;
 beforeAll(async () => {
@@ -38,7 +38,10 @@ const methods = () =>
     })),
   );
 const ofType = (type: string) => methods().filter(({ integration }) => at(integration, "type") === type);
-/** Returns API Gateway's methods by kind: `proxied` call functions, and `others` are the catch-all methods (ANY), which answer 405. */
+/**
+ * Returns API Gateway's methods by kind. The methods in `proxied` call functions. The methods in `others` are the catch-all methods (ANY),
+ * which answer 405.
+ */
 const proxied = () => ofType("aws_proxy").filter(({ method }) => method !== "ANY" && method !== "HEAD");
 const heads = () => methods().filter(({ method }) => method === "HEAD");
 const others = () => methods().filter(({ method }) => method === "ANY");
@@ -235,10 +238,11 @@ describe("the authorizer", () => {
   const scheme = () => at(definition(), "components", "securitySchemes", "caller");
   const settings = () => at(scheme(), "x-amazon-apigateway-authorizer");
 
-  it("verifies the caller of every route except the public documents and the health check", () => {
+  it("verifies the caller of every route except the public documents, the health check and the sign-in of the console", () => {
     for (const { path, method, operation } of proxied()) {
       const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
-      const isPublic = ["/docs", "/openapi.json", "/openapi-3.0.json", "/health"].includes(path);
+      const isPublic =
+        ["/docs", "/openapi.json", "/openapi-3.0.json", "/health"].includes(path) || path.startsWith("/api/session/");
       expect(at(operation, "security"), `${method} ${path}`).toEqual(
         isPublic ? undefined : [{ caller: [] }, { company: [] }],
       );
@@ -246,9 +250,9 @@ describe("the authorizer", () => {
     }
   });
 
-  it("is one function, called only if the Authorization header has the form of a bearer token", () => {
+  it("is one function, called only if the Authorization header has the form of a bearer token or a session", () => {
     expect(scheme()).toMatchObject({ type: "apiKey", name: "Authorization", in: "header" });
-    expect(settings()).toMatchObject({ type: "token", identityValidationExpression: BEARER_PATTERN });
+    expect(settings()).toMatchObject({ type: "token", identityValidationExpression: AUTHORIZATION_PATTERN });
     const uri = JSON.stringify(at(settings(), "authorizerUri"));
     expect(uri).toContain("2015-03-31/functions/");
     expect(uri).toContain(template.functionOf(authorizer.file).id);
@@ -288,34 +292,42 @@ describe("stage", () => {
     });
     const line: unknown = JSON.parse(String(at(stage(), "AccessLogSetting", "Format")));
     const logged = isFields(line) ? Object.values(line).map(String) : [];
-    expect(logged).toContain("$context.requestId");
+    for (const name of ["requestId", "authorizer.companyId", "authorizer.userId"])
+      expect(logged).toContain(`$context.${name}`);
     for (const value of logged)
       expect(value).not.toMatch(
-        /identity|authorizer\.(?!requestId$)|querystring|\$input|context\.path$|error\.message/,
+        /identity|authorizer\.(?!(?:request|company|user)Id$)|querystring|\$input|context\.path$|error\.message/,
       );
   });
 
   it("gets a new deployment when a route or an answer changes", async () => {
     const deploymentOf = ({ all }: Template) => all("AWS::ApiGateway::Deployment").map(({ id }) => id);
     expect(deploymentOf(template)).toHaveLength(1);
-    expect(deploymentOf(await synthesized())).toEqual(deploymentOf(template));
+    expect(deploymentOf(await synthesizedAnew())).toEqual(deploymentOf(template));
     const other = await synthesized({ ...ownIdentity, allowedOrigins: ["https://other.example.com"] });
     expect(deploymentOf(other)).not.toEqual(deploymentOf(template));
   });
 
-  it("has separate throttles for public documents, imports, exports and map pins, so that other routes keep their rate", () => {
+  it("has separate throttles for public documents, sign-ins, imports, exports, bulk jobs, work on territories and map pins, so that other routes keep their rate", () => {
     const [common, ...own] = listed(at(stage(), "MethodSettings"));
     const limited = routes.filter(({ rate }) => rate !== undefined);
     expect(limited.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
       "GET /api/prospects/export",
       "GET /api/prospects/pins",
+      "GET /api/session/callback",
+      "GET /api/session/login",
       "GET /docs",
       "GET /health",
       "GET /openapi-3.0.json",
       "GET /openapi.json",
+      "POST /api/prospects/bulk",
       "POST /api/prospects/exports",
       "POST /api/prospects/import",
       "POST /api/prospects/imports",
+      "POST /api/session/logout",
+      "POST /api/session/refresh",
+      "POST /api/territories/import",
+      "POST /api/territories/{id}/runs",
       "POST /api/webhooks/{id}/replay",
       "POST /api/webhooks/{id}/test",
     ]);
@@ -327,7 +339,7 @@ describe("stage", () => {
     for (const setting of own) {
       expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(Number(at(common, "ThrottlingRateLimit")) / 5);
       expect(at(setting, "ThrottlingBurstLimit")).toBeGreaterThan(0);
-      // A method with its own settings does not inherit the stage's settings, so it must repeat them.
+      // A method with separate settings does not inherit the stage's settings, so its settings must repeat them.
       for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
     }
   });

@@ -14,7 +14,7 @@ it("the client may write no attribute that the service uses; an e-mail address i
   expect(client.WriteAttributes).toEqual(["locale"]);
   const { properties: pool } = one(template.all("AWS::Cognito::UserPool"));
   expect(at(pool, "UserAttributeUpdateSettings", "AttributesRequireVerificationBeforeUpdate")).toEqual(["email"]);
-  // Cognito makes every required attribute writable, so the schema must not require any.
+  // Cognito makes every required attribute writable, so the schema must not require any attribute.
   expect(pool.Schema).toBeUndefined();
   expect(pool.EmailConfiguration).toBeUndefined();
 });

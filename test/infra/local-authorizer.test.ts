@@ -136,8 +136,8 @@ describe("an API key that the authorizer names", () => {
 
   test("has a throttle of its own for all methods, and for one method a smaller one", async () => {
     expect((await statusesOf("first", ["/keyed/1", "/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200, 200]);
-    // The throttle of the method `/keyed` is used up, but the one of the other method is not. The refused request must not count for the
-    // other method.
+    // The throttle of the method `/keyed` is used up, but the throttle of the second method is not. The refused request must not count for
+    // the second method.
     await expectRefusal(await get("/keyed", "Bearer first"), 429, "THROTTLED");
     expect((await statusesOf("first", ["/keyed/1", "/keyed/1"])).toSorted()).toEqual([200, 429]);
     expect((await statusesOf("second", ["/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200]);
@@ -159,7 +159,7 @@ const allowing = {
 };
 const headers = (token: string) => new Map([["authorization", [token]]]);
 
-/** Returns an authorizer with a simulated clock. Its function is `function_`. */
+/** Returns an authorizer with a simulated clock. `function_` is its authorizer function. */
 function clocked(function_: (token: string) => unknown) {
   const clock = { now: 0, calls: 0 };
   const run = {

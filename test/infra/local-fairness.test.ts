@@ -27,7 +27,7 @@ describe("a fair queue", () => {
     expect(taken.map((entry) => entry?.name)).toEqual(["a1", "b1", "a2", "a3"]);
     expect(queue.size).toBe(0);
     expect(queue.take()).toBeUndefined();
-    // A message counts for its group only until it is finished.
+    // A message counts for its group until it is finished. The groups a and b each have one message left in flight, so group c comes first.
     for (const entry of taken.slice(2)) if (entry !== undefined) queue.done(entry);
     queue.push({ group: "b", sinceMs: 5, name: "b2" });
     queue.push({ group: "c", sinceMs: 6, name: "c1" });
@@ -101,8 +101,8 @@ describe("the local queue", () => {
     };
     await until(() => seen.length === 4);
     await send("quiet", ["quiet 1", "quiet 2"]);
-    // The test waits until all 102 messages are in the queue. If the queue kept the order of their arrival, 96 messages of the busy
-    // group would come before the two of the quiet group.
+    // The test waits until all 102 messages are in flight. If the queue kept their order of arrival, 96 messages of the busy group would
+    // come before the two messages of the quiet group.
     for (let inFlight = 0; inFlight < 102; ) ({ inFlight } = await depthOf(queues, NAME));
     release();
     await until(() => seen.length === 8);

@@ -149,7 +149,7 @@ const id = { name: "id", in: "path", required: true, schema: { type: "string" } 
 const security = [{ fixture: [] }];
 const securityWithKey = [{ fixture: [] }, { key: [] }];
 
-/** A valid authorizer. Tests change single settings so that the definition must be refused. */
+/** A valid security scheme for an authorizer. Tests change single settings of it and expect that the definition is then refused. */
 export const authorizerScheme: Fields = {
   type: "apiKey",
   name: "Authorization",
@@ -208,14 +208,14 @@ const api = {
       StageName: "live",
       MethodSettings: [
         { HttpMethod: "*", ResourcePath: "/*", ThrottlingRateLimit: 10_000, ThrottlingBurstLimit: 10_000 },
-        // At this rate, the throttle allows two requests and no third one while the tests run.
+        // With this rate and burst, the throttle allows only two requests during the tests.
         { HttpMethod: "GET", ResourcePath: "/~1limited", ThrottlingRateLimit: 0.0001, ThrottlingBurstLimit: 2 },
       ],
     },
   },
 };
 
-/** A rate at which no throttle allows another request while the tests run. */
+/** A rate that is so low that, after the burst, the throttle allows no further request during the tests. */
 const almostNever = 0.0001;
 const member = (key: string): Fields => ({
   Type: "AWS::ApiGateway::UsagePlanKey",
@@ -225,7 +225,7 @@ const key = (Value: string): Fields => ({ Type: "AWS::ApiGateway::ApiKey", Prope
 const plan = {
   First: key("fixture0throttle0key0first"),
   Second: key("fixture0throttle0key0second"),
-  // This key is in no usage plan.
+  // No usage plan contains this key.
   Third: key("fixture0throttle0key0third"),
   FirstInPlan: member("First"),
   SecondInPlan: member("Second"),
@@ -276,7 +276,7 @@ const events = {
   },
 };
 
-/** Returns a new copy for each call, so that a test may change it. */
+/** Returns a new copy of the template at each call, so that a test may change its copy. */
 export function fixtureTemplate(): { Resources: Record<string, { Type: string; Properties: Fields }> } {
   const keyPart = (AttributeName: string, KeyType: string): Fields => ({ AttributeName, KeyType });
   const resources = {
@@ -350,7 +350,7 @@ export async function sendTo({ outputs }: LocalService, queueName: string, Messa
   await sqsAt(outputs.SqsEndpoint).send(new SendMessageCommand({ QueueUrl, MessageBody }));
 }
 
-/** Receives messages from the queue until there are `count`. Only the test's time-out limits the wait. */
+/** Receives messages from the queue until there are `count` messages. Only the time-out of the test limits the wait. */
 export async function takeFrom({ outputs }: LocalService, queueName: string, count: number): Promise<string[]> {
   const QueueUrl = queueUrl(outputs.SqsEndpoint, queueName);
   const request = { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 5, VisibilityTimeout: 600 };

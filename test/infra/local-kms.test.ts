@@ -98,7 +98,7 @@ describe("the local KMS server", () => {
     await expect(as(server, "Signs").generateDataKey(context)).rejects.toMatchObject(denied);
     await expect(as(server, "Neither").unwrap(wrapped, context)).rejects.toMatchObject(denied);
     await expect(as(server, "Signs").unwrap(wrapped, { companyId: "1" })).rejects.toMatchObject(denied);
-    // Unlike a function, an operator of this machine needs no policy.
+    // An operator of this machine needs no policy, unlike a function.
     expect(await as(server, "local").unwrap(wrapped, context)).toHaveLength(32);
   });
 });

@@ -54,7 +54,7 @@ async function ownerOf(baseUrl: string) {
 const run = (file: string, args: readonly string[], env: Record<string, string>) =>
   spawnSync(process.execPath, [file, ...args], { cwd: root, encoding: "utf8", env: { ...process.env, ...env } });
 
-/** Lists the processes of the DynamoDB server and of its watchdog. Their command lines contain the path of the data file. */
+/** Lists the processes of the DynamoDB server and of the shell that watches it. Their command lines contain the path of the data file. */
 function servers(): string[] {
   const lines = execFileSync("ps", ["-eo", "pid,args"]).toString().split("\n");
   return lines.filter((line) => line.includes(path.join(directory, "tables.db")));
@@ -75,7 +75,7 @@ test("SIGKILL also ends the DynamoDB server, the next start uses the directory, 
   const ended = start([]);
   const url = await ended.ready;
   expect(ended.output().match(/^ready /gm)).toHaveLength(1);
-  // The URLs must be the first output. The synthesis of the templates must therefore print no warning.
+  // The URLs must be the first output, so the synthesis of the templates must print no warning before them.
   expect(ended.output()).toMatch(/^API /);
   expect((await fetch(`${url}/api/me`)).status).toBe(401);
   ended.child.kill("SIGTERM");
@@ -146,6 +146,19 @@ test("a data directory in use leads to one line of output that names DATA_DIR, a
   expect(await first.code).toBe(0);
 });
 
+test.each(["/proc/data", "package.json/data"])(
+  "the data directory %s leads to one line of output and exit code 1",
+  (place) => {
+    const env = { ...process.env, PORT: "0", DATA_DIR: place };
+    // A start that never ends would ignore SIGTERM too, because it does not return to the event loop.
+    const options = { cwd: root, encoding: "utf8", env, timeout: 30_000, killSignal: "SIGKILL" } as const;
+    const { status, stderr } = spawnSync(process.execPath, ["infra/local/start.ts"], options);
+    expect(stderr).toMatch(/^DATA_DIR: \S+ cannot be used as a directory \(E[A-Z]+\)\n$/);
+    expect(stderr).toContain(place);
+    expect(status).toBe(1);
+  },
+);
+
 test("CORS allows a configured origin, and the commands find the service by HOST and PORT", async () => {
   const origin = "https://app.example.com";
   const env = { HOST: "0.0.0.0", ALLOWED_ORIGINS: ` ${origin}, http://localhost:5173 ` };
@@ -168,8 +181,8 @@ test("CORS allows a configured origin, and the commands find the service by HOST
     const headers = { Origin: from, Authorization: `Bearer ${found.stdout.trim()}` };
     const answer = await fetch(`${url}/api/me`, { headers });
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
-    // The gateway itself sends this error. Its CORS header cannot depend on the request, so with several configured origins it must
-    // allow all origins.
+    // The gateway itself sends this error. The CORS header of such an error is constant. If several origins are configured, it must
+    // therefore allow all origins.
     const refused = await fetch(`${url}/api/me`, { headers: { Origin: from } });
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);
   }

@@ -145,7 +145,8 @@ describe("the gateway", () => {
 
   test.each([
     ["POST", "/things/1"],
-    // The integration of this method would answer 405 without calling a function. The gateway must check the size of the body before.
+    // The integration of this method answers 405 without calling a function. The gateway must check the size of the body before it uses the
+    // integration.
     ["PUT", "/things"],
   ])("refuses a body above 10 MB before the integration of %s %s", async (method, path) => {
     const failures = service.failures();
@@ -175,7 +176,7 @@ describe("the gateway", () => {
     ],
     ["half a body", "POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "400", true],
   ])("survives %s", async (_, text, status, end = false) => {
-    // The service closes the connection early. The client may therefore see a reset connection instead of the answer.
+    // The service closes the connection early. The client may therefore see a connection reset instead of the answer.
     const answer = await raw(text, end).catch(() => `HTTP/1.1 ${status} `);
     expect(answer.split(" ")[1] ?? "").toBe(status);
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
@@ -348,7 +349,7 @@ describe("a data directory", () => {
     const second = await startFixture(directory);
     expect(await getItem(second, "before")).toBe(true);
     await putItem(second, "after");
-    // After the restart, messages that were not deleted are delivered again, but stream records are not.
+    // After the restart, the queue delivers the messages again that were not deleted. The stream does not repeat its records.
     const seen = await takeFrom(second, "Seen", 4);
     const after = ['{"published":["after"]}', '{"ticked":{"assume":"messages-kept"}}'];
     expect(seen.toSorted()).toEqual([...before, ...after].toSorted());

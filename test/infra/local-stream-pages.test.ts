@@ -10,8 +10,8 @@ const recordOf = (n: number): StreamRecord => ({
 });
 
 /**
- * Simulates a stream that has `length()` records. A call returns at most `answered(limit)` of them. An iterator is a position in the
- * stream.
+ * Simulates a stream that has `length()` records. A call returns at most `answered(limit)` of these records. An iterator is a position in
+ * the stream.
  */
 function streamOf(length: () => number, answered: (limit: number) => number) {
   const asked: number[] = [];
@@ -28,7 +28,7 @@ const isEven = (record: StreamRecord): boolean => Number(record.dynamodb?.Sequen
 
 test("in any order of reads, each source sees every position once and in order, and no record is fetched twice", async () => {
   const step = fc.record({
-    // The numbers of the event sources that read at the same time.
+    // The numbers of those event sources that read at the same time.
     readers: fc.uniqueArray(fc.nat({ max: 2 }), { minLength: 1 }),
     grows: fc.nat({ max: 30 }),
     answered: fc.integer({ min: 1, max: 20 }),

@@ -212,5 +212,5 @@ test("the outputs name the queue of deliveries and the queues that no function r
   };
   const { DeliveryQueueUrl, DeadLetterQueueUrls } = describeStack(stack, endpoints);
   expect(DeliveryQueueUrl).toMatch(/\/DeliveriesQueue/);
-  expect(DeadLetterQueueUrls).toHaveLength(stack.queues.length - 3);
+  expect(DeadLetterQueueUrls).toHaveLength(stack.queues.length - 4);
 });

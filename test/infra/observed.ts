@@ -1,4 +1,7 @@
-/** Computes the metrics of one period from what a local service has written and answered in it, as CloudWatch and AWS would. */
+/**
+ * Computes the metrics of one period as CloudWatch and AWS would. The input is what a local service has written and answered in this
+ * period.
+ */
 import * as z from "zod/mini";
 import type { LogLine } from "../../infra/local/options.ts";
 import type { Value } from "./alarm-state.ts";
@@ -10,11 +13,14 @@ export interface Observed {
   readonly lines: readonly LogLine[];
   /** The status of each answer of the API. */
   readonly statuses: readonly number[];
-  /** The calls of a function that found no free environment. With a full reservation, Lambda refuses them. By the function's file. */
+  /**
+   * For each function's file, the number of calls that found no free environment. If the function has reserved concurrency, Lambda would
+   * refuse these calls.
+   */
   readonly refused: Readonly<Record<string, number>>;
-  /** The milliseconds from a change to the call of a function with its stream record, by the function's file. */
+  /** For each function's file, the milliseconds from a change until the function was called with its stream record. */
   readonly recordAges: Readonly<Record<string, number>>;
-  /** The visible messages of queues, and the age in seconds of their oldest message, by logical id. */
+  /** For each queue's logical id, the number of visible messages, and the age in seconds of the oldest message. */
   readonly queues: Readonly<Record<string, { readonly visible: number; readonly oldestSeconds?: number }>>;
 }
 
@@ -62,7 +68,7 @@ function fileOf(template: Template, id: string | undefined): string | undefined 
   return id === undefined ? undefined : String(template.resources[id]?.Metadata.file);
 }
 
-/** @param file undefined for the metrics of all functions together */
+/** @param file the function's file; undefined for the metrics of all functions together */
 function ofLambda(metric: string, file: string | undefined, observed: Observed): Value {
   const own = observed.lines.filter((line) => file === undefined || line.file === file);
   const reports = reportsOf(own);

@@ -137,6 +137,12 @@ const breaking: [change: string, before: Parts, after: Parts, problem: string][]
     "at a may be number",
   ],
   ["an answer has a further value", { answer: choice("a") }, { answer: choice("a", "b") }, 'may be "b"'],
+  [
+    "an answer has a further choice",
+    { answer: { oneOf: [text] } },
+    { answer: { oneOf: [text, object({})] } },
+    "has no matching choice",
+  ],
   ["an answer has any value", { answer: choice("a") }, { answer: text }, "may have any value"],
   ["an answer has another format", { answer: { ...text, format: "date-time" } }, { answer: text }, "has the format"],
   [
@@ -163,7 +169,7 @@ const breaking: [change: string, before: Parts, after: Parts, problem: string][]
     { answer: treeAnswer, components: { schemas: tree({}) } },
     "at a is gone",
   ],
-  ["a schema has an unknown keyword", {}, { answer: { type: "object", oneOf: [] } }, "oneOf"],
+  ["a schema has an unknown keyword", {}, { answer: { type: "object", not: {} } }, "not"],
 ];
 
 test.each(breaking)("a change breaks clients: %s", (_, before, after, problem) => {

@@ -1,4 +1,4 @@
-/** Tests that `npm run lint:openapi` finds missing and wrong parts of the OpenAPI document. */
+/** Tests that `npm run lint:openapi` reports missing and wrong parts of the OpenAPI document. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -5,6 +5,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { ChangeType } from "#shared/sync/changes/schema.ts";
 import { openApiDocument } from "../../infra/openapi/generate.ts";
 import { asVersion30 } from "../../infra/openapi/version30.ts";
 import { at } from "./template.ts";
@@ -17,7 +18,7 @@ interface Found {
 
 const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
 
-/** Returns all objects within a value, each with its place. Examples are left out, because they are data and not schemas. */
+/** Returns all objects within a value, each with its path. Examples are left out, because they are data and not schemas. */
 function objects(value: unknown, place = ""): Found[] {
   if (!isObject(value)) return [];
   const inner = Object.entries(value).filter(([name]) => name !== "example");
@@ -52,7 +53,9 @@ describe.each(both)("OpenAPI %s", (_, version) => {
   });
 
   it("names every object with fields", () => {
-    const shapes = version.found.filter(({ fields }) => isObject(fields.properties) && "type" in fields);
+    // GeoJSON has fields with the names `type` and `properties`. There, `type` is a schema and not the name of a type.
+    const hasType = (fields: Record<string, unknown>) => "type" in fields && !isObject(fields.type);
+    const shapes = version.found.filter(({ fields }) => isObject(fields.properties) && hasType(fields));
     expect(shapes.length).toBeGreaterThan(50);
     for (const { place } of shapes) expect(place).toMatch(/^\/components\/schemas\/\w+$/);
   });
@@ -63,6 +66,21 @@ describe.each(both)("OpenAPI %s", (_, version) => {
     expect(numbers.length).toBeGreaterThan(100);
     for (const { place, fields, type } of numbers) {
       expect(fields.format, place).toBe(type === "integer" ? "int64" : "double");
+    }
+  });
+
+  it("has one choice of schemas: the items of the feed, which clients tell apart by their type", () => {
+    const choices = version.found.filter(({ fields }) => "oneOf" in fields || "discriminator" in fields);
+    expect(choices.map(({ place }) => place)).toEqual(["/components/schemas/ChangeItem"]);
+    const mapping = z.record(z.string(), z.string()).parse(at(choices[0]?.fields, "discriminator", "mapping"));
+    expect(Object.keys(mapping)).toEqual(ChangeType.options);
+    expect(at(choices[0]?.fields, "oneOf")).toEqual(Object.values(mapping).map(($ref) => ({ $ref })));
+    for (const [type, reference] of Object.entries(mapping)) {
+      const name = reference.split("/").at(-1) ?? "";
+      const { const: value, enum: values = [value] } = z
+        .looseObject({ const: z.optional(z.string()), enum: z.optional(z.array(z.string())) })
+        .parse(at(version.document, "components", "schemas", name, "properties", "type"));
+      expect(values, name).toEqual([type]);
     }
   });
 
@@ -82,7 +100,7 @@ describe.each(both)("OpenAPI %s", (_, version) => {
 });
 
 it("has no keyword in OpenAPI 3.0 that only OpenAPI 3.1 knows", () => {
-  const words = ["const", "prefixItems", "propertyNames", "$defs", "examples", "anyOf", "oneOf"];
+  const words = ["const", "prefixItems", "propertyNames", "$defs", "examples", "anyOf"];
   for (const { place, fields } of older.found.filter(({ place }) => !place.endsWith("/properties"))) {
     expect(
       Object.keys(fields).filter((word) => words.includes(word)),

@@ -1,4 +1,4 @@
-/** Tests that a command consumes no more capacity units a second than it may. */
+/** Tests that a command consumes at most its permitted number of capacity units per second. */
 import { afterEach, expect, test, vi } from "vitest";
 import { Pace } from "../../infra/cli/company/pace.ts";
 

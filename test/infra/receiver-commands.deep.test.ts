@@ -84,7 +84,7 @@ test("the guide has the two blocks of commands that this file runs", () => {
   expect(use).toContain("/api/webhooks");
 });
 
-/** Milliseconds. The start of the service can take minutes on a busy machine. */
+/** Time limit in milliseconds. It is long, because the start of the service can take minutes on a busy machine. */
 const TIMEOUT_MS = 300_000;
 
 test.for(["the installed version", "20", "22"])(

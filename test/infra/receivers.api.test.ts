@@ -117,8 +117,8 @@ describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
     expect(sample.kept()).toEqual([detail.id]);
     expect(sample.bodyOf(detail.id)).toBe(detail.body);
 
-    // While a secret is being replaced (rotation), the service signs with both secrets. A receiver with only the old one must still
-    // accept.
+    // While a secret is being replaced (rotation), the service signs with both secrets. A receiver that knows only the old secret must
+    // still accept the delivery.
     dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", { ...at(webhook), body: {} }), 201);
     await newProspect();
     const both = await delivered(webhook, 2);

@@ -1,16 +1,22 @@
-/** Tests restoring one company: its data is copied from a restored table into the table that the service uses. */
+/** Tests how one company is restored: its data is copied from a restored table into the table that the service uses. */
+import { randomUUID } from "node:crypto";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn, type EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { ApiError } from "#shared/errors.ts";
 import { createAppointment } from "#shared/prospects/appointments.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { createNote, listNotes } from "#shared/prospects/notes.ts";
 import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { disableUser } from "#shared/reference/change-user.ts";
 import { createTag, deleteTag, listTags } from "#shared/reference/tags.ts";
+import { activityReport } from "#shared/reports/activity.ts";
+import { readChanges } from "#shared/sync/changes/changes.ts";
+import { applyBatch } from "#shared/sync/operations/batch.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { RESTORED_AT } from "#shared/webhooks/events/row-events.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
@@ -42,14 +48,23 @@ let other: Caller;
 let repId: number;
 let ids: number[];
 
-/** Returns what users see of the company. */
+/** Returns the data that users of the company see. */
 async function seen(context: ApiContext, by: Caller) {
   const { items, total } = await listProspects(context, by, ListQuery.parse({ pageSize: "50" }));
   const notes: string[] = [];
   for (const { id } of items) for await (const { body } of listNotes(context, by, id)) notes.push(`${id} ${body}`);
   const shown = items.map(({ id, name, tags, appointments }) => ({ id, name, tags, appointments }));
+  const query = { from: "2026-05-01", to: "2026-07-01", groupBy: "user", timezone: "UTC" } as const;
+  const { totals: activity, countedSince } = await activityReport(context, by, query);
   const tags = (await listTags(context, by.companyId)).map(({ value }) => value).toSorted();
-  return { total, prospects: shown.toSorted((one, another) => one.id - another.id), notes: notes.toSorted(), tags };
+  return {
+    total,
+    prospects: shown.toSorted((one, another) => one.id - another.id),
+    notes: notes.toSorted(),
+    tags,
+    activity,
+    countedSince,
+  };
 }
 
 async function rowsOf(companyId: number): Promise<Item[]> {
@@ -73,7 +88,7 @@ async function fill(by: Caller): Promise<number[]> {
   return made;
 }
 
-/** Makes changes that an admin may want to undo: a deletion, an update, a new prospect, a note, a tag. */
+/** Makes changes that an admin may want to undo: a deletion, an update, a new prospect, a note and a tag. */
 async function damage(): Promise<void> {
   const context = fresh();
   const [ann = 0, ben = 0, cid = 0] = ids;
@@ -83,8 +98,50 @@ async function damage(): Promise<void> {
   await createNote(context, caller, id, { body: "lost" });
   await createNote(context, caller, cid, { body: "lost too" });
   for (const { id: tag } of await listTags(context, caller.companyId)) await deleteTag(context, caller.companyId, tag);
-  await flush(context, caller.companyId);
+  await flush(context, caller.companyId, { least: 1, settleMs: 0, sumAfter: 0 });
   await updateProspect(fresh(), caller, cid, { name: "Unflushed" });
+}
+
+/** An operation that a device has sent before the restore point. */
+const early = pushedCreation();
+/** An operation that a device sends after the restore point. */
+const late = pushedCreation();
+
+function pushedCreation() {
+  const fields = { name: "From a device" };
+  return [{ opId: randomUUID(), type: "prospect.create", clientRecordId: randomUUID(), fields }];
+}
+
+async function push(operations: ReturnType<typeof pushedCreation>): Promise<string | undefined> {
+  const batch = { context: fresh(), caller, requestId: "push" };
+  return (await applyBatch(batch, { deviceId: "tablet", operations })).results[0]?.outcome;
+}
+
+/**
+ * Brings a client's names of prospects up to date, and returns its new cursor. A client whose cursor is not valid any more begins with an
+ * empty copy.
+ */
+async function synced(cursor: string | undefined, known: Map<number, unknown>): Promise<string> {
+  let next = cursor;
+  for (;;) {
+    try {
+      const page = await readChanges(fresh(), caller, {
+        limit: 500,
+        types: next === undefined ? ["prospects"] : undefined,
+        cursor: next,
+      });
+      for (const { id, op, data } of page.items) {
+        if (op === "upsert") known.set(id, data?.name);
+        else known.delete(id);
+      }
+      next = page.cursor;
+      if (!page.hasMore) return next;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== "sync_reset_required") throw error;
+      next = undefined;
+      known.clear();
+    }
+  }
 }
 
 let before: Awaited<ReturnType<typeof seen>>;
@@ -105,9 +162,14 @@ beforeAll(async () => {
     event,
   }));
   await createWebhook(fresh(), caller.companyId, { name: "x", url: "http://127.0.0.1:1/", registrations });
+  // At the point, activity is in the sums, in the log and among the unflushed entries.
+  const flushed = () => flush(fresh(), caller.companyId, { least: 1, settleMs: 0, sumAfter: 0 });
   ids = await fill(caller);
+  await flushed();
+  await push(early);
+  await flushed();
+  await createProspect(fresh(), caller, { name: "Eve" });
   await fill(other);
-  await flush(fresh(), caller.companyId);
   before = await seen(fresh(), caller);
   const at = await restorePoint();
   const { context } = scene.get();
@@ -141,6 +203,8 @@ describe("a restored company", () => {
     expect(removed).toBeGreaterThan(0);
     expect(await seen(fresh(), caller)).toEqual(before);
     expect(await seen(warm, caller), "a warm function that has cached the damaged index").toEqual(before);
+    const again = await metered(() => listProspects(warm, caller, ListQuery.parse({})));
+    expect(again.usage.rounds, "the names are in memory again").toBe(1);
     expect(await seen(fresh(), other)).toEqual(others);
   });
 
@@ -160,6 +224,34 @@ describe("a restored company", () => {
     await quietly();
     await restore();
     expect((await seen(fresh(), caller)).total).toBe(before.total);
+  });
+
+  test("has clients of the feed with exactly the restored prospects, whenever they were in sync", async () => {
+    const known = new Map<number, unknown>();
+    const earlier = await synced(undefined, known);
+    await damage();
+    const damaged = await synced(earlier, known);
+    await quietly();
+    await restore();
+    const { items } = await listProspects(fresh(), caller, ListQuery.parse({ pageSize: "50" }));
+    const listed = items
+      .map(({ id, name }) => [id, name])
+      .toSorted(([one], [another]) => Number(one) - Number(another));
+    for (const cursor of [earlier, damaged]) {
+      const copy = new Map(known);
+      await synced(cursor, copy);
+      expect([...copy].toSorted(([one], [another]) => one - another)).toEqual(listed);
+    }
+  });
+
+  test("takes an operation of a device again if the restore has undone it", async () => {
+    expect([await push(early), await push(late), await push(late)]).toEqual(["duplicate", "applied", "duplicate"]);
+    await quietly();
+    await restore();
+    expect((await seen(fresh(), caller)).total).toBe(before.total);
+    expect([await push(early), await push(late)]).toEqual(["duplicate", "applied"]);
+    await quietly();
+    await restore();
   });
 
   test("causes no event by its restore, and an event by its next change", async () => {

@@ -1,6 +1,6 @@
 /**
- * The drill of docs/keep.md on a local service: data changes and webhooks are sent while the table is restored at a point in time. Then the
- * service is switched to the restored table, and back again.
+ * Runs the drill of docs/keep.md on a local service. While a table is restored as it was at an earlier time, data changes and webhooks are
+ * sent. The service is then switched to the restored table, and back again.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -80,7 +80,7 @@ function command(
   });
 }
 
-/** A receiver that refuses every delivery until it is repaired. */
+/** Starts a receiver that refuses every delivery until it is repaired. */
 async function brokenReceiver() {
   let isRepaired = false;
   const accepted: string[] = [];

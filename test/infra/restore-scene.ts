@@ -41,11 +41,11 @@ export function restoreScene(): { get(): RestoreScene } {
     const engine = await startDynamoDb(undefined);
     undo.push(() => engine.stop());
     await createTable(engine.endpoint);
-    // The usual delay of five minutes would only make the tests slow. A separate test checks the default.
+    // The lag is 0, because the usual lag of five minutes would only make the tests slow. A separate test checks the default.
     const dynamoDb = await startPointInTime(engine.endpoint, { lagMs: 0, restoreMs: 0 });
     undo.push(() => dynamoDb.stop());
     scene = await openScene(dynamoDb);
-    // On AWS, only AWS itself can set such tags. The engine accepts them from anybody.
+    // On AWS, only AWS itself can set tags with this prefix. The local engine accepts such tags from anybody.
     const engineClient = new DynamoDBClient(clientConfig({ ...local, endpoint: engine.endpoint }));
     const Tags = [{ Key: "aws:cloudformation:stack-name", Value: "Canvassing-Data" }];
     await engineClient.send(new TagResourceCommand({ ResourceArn: scene.sourceArn, Tags }));

@@ -1,4 +1,4 @@
-/** Tests restoring the whole table as it was at an earlier time into a new table. */
+/** Tests how the whole table is restored into a new table, as it was at an earlier time. */
 import {
   DescribeContinuousBackupsCommand,
   DescribeTableCommand,
@@ -8,6 +8,7 @@ import {
   ListTagsOfResourceCommand,
   RestoreTableToPointInTimeCommand,
   UpdateContinuousBackupsCommand,
+  UpdateTableCommand,
 } from "@aws-sdk/client-dynamodb";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -16,7 +17,8 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { debounceKeys } from "#shared/db/webhook-keys.ts";
 import { deliveryId, deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { restoreTable } from "../../infra/cli/restore/point-in-time.ts";
+import { deleteRestored } from "../../infra/cli/restore/delete-table.ts";
+import { describeTable, restoreTable } from "../../infra/cli/restore/point-in-time.ts";
 import { restoreWholeTable } from "../../infra/cli/restore/whole-table.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 import { createTable, TABLE } from "../harness/faulty-dynamodb.ts";
@@ -243,6 +245,41 @@ describe("a restore", () => {
     await expect(restoreTable(context, { source: target, target: newTarget(), at })).rejects.toThrow(
       "has no point-in-time recovery",
     );
+  });
+});
+
+test("a restore from a server without point-in-time recovery is refused with the reason", async () => {
+  const engine = await startDynamoDb(undefined);
+  await createTable(engine.endpoint);
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const client = new DynamoDBClient({ endpoint: engine.endpoint, region: "us-east-1", credentials });
+  const request = { source: TABLE, target: "Nowhere", at: new Date() };
+  await expect(restoreTable({ ...scene.get().context, client }, request)).rejects.toThrow(
+    `the server of the table ${TABLE} has no point-in-time recovery`,
+  );
+  await engine.stop();
+});
+
+describe("the deletion of a restored table", () => {
+  test("removes its deletion protection, and ends when it was killed and runs again", async () => {
+    const { client, context, kills } = scene.get();
+    await restoreTable(context, { source: TABLE, target: "Deleted", at: await restorePoint() });
+    await client.send(new UpdateTableCommand({ TableName: "Deleted", DeletionProtectionEnabled: true }));
+    for (let call = 1; ; call++) {
+      kills.killAt = kills.calls + call;
+      const result = await deleteRestored(context, "Deleted", TABLE).catch((error: unknown) => error);
+      kills.killAt = Number.POSITIVE_INFINITY;
+      if (!(result instanceof Killed)) break;
+    }
+    expect(await describeTable(client, "Deleted")).toBeUndefined();
+    expect(await deleteRestored(context, "Deleted", TABLE)).toBe(false);
+  });
+
+  test("is refused for the table in use, and for a table that no restore has made", async () => {
+    const { client, context } = scene.get();
+    await expect(deleteRestored(context, TABLE, TABLE)).rejects.toThrow("the service uses the table");
+    await expect(deleteRestored(context, TABLE, "Restored")).rejects.toThrow("does not come from a restore");
+    expect(await describeTable(client, TABLE)).toBeDefined();
   });
 });
 

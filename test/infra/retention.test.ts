@@ -1,4 +1,4 @@
-/** Tests that the settings of retention reach the logs, the files of imports and the recovery of the table, and nothing else. */
+/** Tests that the retention settings change the logs, the files of imports and the recovery of the table, and nothing else. */
 import { expect, it } from "vitest";
 import { readConfig } from "../../infra/settings/config.ts";
 import { at, listed, synthesized, type Template } from "./template.ts";
@@ -18,7 +18,7 @@ it("logs, files of imports and the recovery of the table are kept as long as the
   const kept = { logDays: "14", importFileDays: "400", recoveryDays: "7", alarmEmail: "operator@example.com" };
   const template = await synthesized(readConfig(kept));
   expect(new Set(logDays(template))).toEqual(new Set([14]));
-  // The API promises the link of an exported file for seven days.
+  // The link of an exported file must work for seven days, so the file is kept for eight.
   expect(daysOf(template)).toMatchObject({ uploads: 400, imports: 400, exports: 8 });
   const [table] = template.all("AWS::DynamoDB::Table");
   expect(at(table?.properties, "PointInTimeRecoverySpecification", "RecoveryPeriodInDays")).toBe(7);

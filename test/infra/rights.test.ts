@@ -76,9 +76,9 @@ describe("rights", () => {
       for (const { actions, resources } of statementsOf(properties)) {
         for (const action of actions) expect(action, id).not.toContain("*");
         for (const resource of resources) {
-          // `folder/*` is allowed for S3, because the service chooses the names of objects at run time.
+          // For S3, a resource may end with `folder/*`, because the service chooses the names of objects at run time.
           const inFolder = actions.every((action) => action.startsWith("s3:"))
-            ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports)\/\*"/, "")
+            ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports|bulk)\/\*"/, "")
             : JSON.stringify(resource);
           expect(inFolder, id).not.toContain("*");
         }
@@ -133,8 +133,12 @@ describe("rights", () => {
     });
     const condition = { StringEquals: { "kms:EncryptionContext:purpose": "webhook-secrets" } };
     expect(granted).toEqual([
+      { file: "session/callback", actions: ["kms:Decrypt", "kms:GenerateDataKey"], condition, tags: 1 },
+      { file: "session/refresh", actions: ["kms:Decrypt"], condition, tags: 1 },
+      { file: "sync/changes", actions: ["kms:Decrypt", "kms:GenerateDataKey"], condition, tags: 1 },
       { file: "webhooks/create", actions: ["kms:Decrypt", "kms:GenerateDataKey"], condition, tags: 1 },
       { file: "webhooks/rotate-secret", actions: ["kms:Decrypt", "kms:GenerateDataKey"], condition, tags: 1 },
+      { file: "authorize", actions: ["kms:Decrypt"], condition, tags: 1 },
       { file: "events/deliver", actions: ["kms:Decrypt"], condition, tags: 1 },
     ]);
   });
@@ -162,7 +166,9 @@ describe("environment", () => {
     for (const { file, access } of accessByFile) {
       const expected = [
         ...(access.table === undefined ? [] : ["TABLE_NAME"]),
-        ...(access.issuer === undefined ? [] : ["ISSUER", "AUDIENCE", "JWKS_URI", "THROTTLE_KEY_PREFIX"]),
+        ...(access.issuer === undefined && access.console === undefined ? [] : ["ISSUER"]),
+        ...(access.issuer === undefined ? [] : ["AUDIENCE", "JWKS_URI"]),
+        ...(file === authorizer.file ? ["THROTTLE_KEY_PREFIX"] : []),
         ...(access.identityProvider === undefined ? [] : ["USER_POOL_ID"]),
         ...(access.files === undefined ? [] : ["BUCKET_NAME"]),
         ...(access.deliveryQueue === undefined ? [] : ["DELIVERY_QUEUE_URL"]),
@@ -170,6 +176,7 @@ describe("environment", () => {
         ...(access.parkedRecords === undefined ? [] : ["PARKED_RECORDS_URL"]),
         ...(access.importQueue === undefined ? [] : ["IMPORT_QUEUE_URL"]),
         ...(access.exportQueue === undefined ? [] : ["EXPORT_QUEUE_URL"]),
+        ...(access.bulkQueue === undefined ? [] : ["BULK_QUEUE_URL"]),
         ...(access.settings ?? []),
         ...(routeFiles.has(file) ? ["ALLOWED_ORIGINS"] : []),
       ];
@@ -177,12 +184,11 @@ describe("environment", () => {
     }
   });
 
-  it("names the issuer for the authorizer only, because no other function verifies a token", () => {
-    expect(accessByFile.filter(({ access }) => access.issuer !== undefined).map(({ file }) => file)).toEqual([
-      "authorize",
-    ]);
+  it("names the issuer for the authorizer and the sign-in of the console only, because no other function verifies a token", () => {
+    const verifiers = ["session/callback", "session/refresh", "authorize"];
+    expect(accessByFile.filter(({ access }) => access.issuer !== undefined).map(({ file }) => file)).toEqual(verifiers);
     const readers = accessByFile.filter(({ access }) => access.table?.identity?.includes("GetItem") === true);
-    expect(readers.map(({ file }) => file)).toEqual(["authorize"]);
+    expect(readers.map(({ file }) => file)).toEqual(verifiers);
   });
 
   it("uses every family of keys", () => {

@@ -43,8 +43,8 @@ function templateOf({ templateFile }: Stack, directory: string): Written {
 }
 
 /**
- * The logical ids of the resources that contain data. They must never change: for a new id, CloudFormation creates an empty resource and
- * abandons the old one with its data.
+ * The logical ids of the resources that contain data. They must never change: for a changed id, CloudFormation creates an empty resource
+ * and abandons the old resource with its data.
  */
 const keepers: Readonly<Record<string, string>> = {
   TableCD117FA1: "AWS::DynamoDB::Table",
@@ -56,7 +56,7 @@ const keepers: Readonly<Record<string, string>> = {
   ImportsDeadLetters741CB14C: "AWS::SQS::Queue",
 };
 
-/** What would be lost if the id of such a resource changed. The message of a failed test contains it. */
+/** By resource type, what would be lost if the id of such a resource changed. The message of a failed test contains this text. */
 const lost: Readonly<Record<string, string>> = {
   "AWS::DynamoDB::Table": "the service would begin with an empty table: every company would be gone",
   "AWS::S3::Bucket": "the service would begin with an empty bucket: uploads and exports would be gone",
@@ -76,7 +76,7 @@ const withoutData = new Set([
   "AWS::SNS::TopicPolicy",
   "AWS::SQS::QueuePolicy",
 ]);
-/** This key may get a new id, because it encrypts only alarms in transit and no stored data. */
+/** The logical id of this key may change, because the key encrypts only alarms in transit and no stored data. */
 const ALARM_KEY = "AlarmKeyE05DE300";
 
 describe("the data stack", () => {
@@ -168,7 +168,7 @@ describe("a deployment with a stage", () => {
           /Name$/.test(name) && typeof value === "string" ? [`${id}.${name}: ${value}`] : [],
         ),
       );
-    // Names of a metric, of an API's stage and of a bucket's rule may repeat, because each belongs to another resource.
+    // The names of metrics, of API stages and of bucket rules may occur several times, because each belongs to another resource.
     const own = /\.(?:MetricName|StageName|Namespace|HandlerName): /;
     const taken = new Set(names(template));
     expect(names(staged).filter((name) => taken.has(name) && !own.test(name))).toEqual([]);
@@ -191,7 +191,7 @@ describe("the service stack", () => {
 
 const ENDPOINTS = 150;
 
-/** Returns `ENDPOINTS` routes: the real routes, and copies of them with other paths. */
+/** Returns `ENDPOINTS` routes: the real routes, and copies of the real routes with other paths. */
 function manyRoutes(): Route[] {
   const more = Array.from({ length: ENDPOINTS - routes.length }, (_, i) => {
     const route = routes[i % routes.length];
@@ -233,7 +233,7 @@ describe(`${ENDPOINTS} endpoints`, () => {
   });
 
   it("are synthesized without a warning", () => {
-    // The CDK warns at 400 resources. The next test checks CloudFormation's real limit.
+    // The CDK warns at 400 resources, so this warning is expected. The next test checks CloudFormation's real limit.
     const expected = /^Alarms have no recipient|^Number of resources: \d+ is approaching/;
     expect(many.warnings.filter((text) => !expected.test(text))).toEqual([]);
   });

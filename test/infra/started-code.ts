@@ -1,11 +1,11 @@
 /**
- * Loads the bundles that its arguments name, and prints the work of each load: bytes of executed code, and number of function calls.
- * These counts are equal in every run of one Node.js version, unlike times.
+ * Loads the bundles that its arguments name, and prints the work of each load: bytes of executed code, and number of function calls. Unlike
+ * times, these counts are equal in every run of one Node.js version.
  */
 import { Session } from "node:inspector/promises";
 
 export interface Started {
-  /** Bytes of the bundle's own code that are executed. Functions that are not called do not count. */
+  /** Executed bytes of the bundle's own code. Functions that are never called do not count. */
   readonly bytes: number;
   readonly calls: number;
 }

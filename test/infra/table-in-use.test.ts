@@ -1,10 +1,11 @@
 /**
- * Tests the message of the admin commands when they reach neither a local service nor AWS. It must be one sentence that says what is
- * missing and what to do.
+ * Tests the message of the admin commands if they reach neither a local service nor AWS. It must be one sentence that says what is missing
+ * and what the user should do.
  */
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { serveOnLoopback } from "../../infra/local/listener.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const nowhere = {
@@ -51,4 +52,39 @@ test.each([
   ],
 ])("%s with %j", (command, env, status, stderr) => {
   expect(run(command, env)).toMatchObject({ status, stdout: "", stderr });
+});
+
+/** Starts a service that answers each request with this status and body, and then runs a command. */
+async function runBeside(status: number, body: string, command: string) {
+  const service = await serveOnLoopback(async (_, response) => response.writeHead(status).end(body));
+  const env = { ...nowhere, PORT: new URL(service.endpoint).port };
+  const { promise, resolve } = Promise.withResolvers<string>();
+  execFile(process.execPath, command.split(" "), { cwd: root, env }, (_, stdout, stderr) => resolve(stdout + stderr));
+  const output = await promise;
+  service.stop();
+  return output.replaceAll(service.endpoint, "URL");
+}
+
+test("a command that meets a starting local service acts nowhere else", async () => {
+  for (const command of ["company.ts check --company 1", "dead-letters.ts list", "smoke.ts"]) {
+    const output = await runBeside(503, "the service is starting\n", `infra/cli/${command}`);
+    expect(output).toContain('the local service at URL is starting: wait for the line "ready"');
+  }
+});
+
+test("a command names the output that a service of another release lacks", async () => {
+  const outputs = { TableName: "T", DynamoDbEndpoint: "http://127.0.0.1:9", SqsEndpoint: "http://127.0.0.1:9" };
+  expect(await runBeside(200, JSON.stringify(outputs), "infra/cli/dead-letters.ts list")).toBe(
+    "URL has no output DeliveriesUrl, because it is of another release than this command\n",
+  );
+});
+
+test.each([
+  ["company.ts suspend", "--company: must be the id of a company\n"],
+  ["company.ts suspend --company Acme", "--company: must be the id of a company\n"],
+  ["restore.ts company --from Restored", "--company: must be the id of a company\n"],
+  ["restore.ts delete --tables Restored", "Unknown option '--tables': see npm run restore -- --help\n"],
+])("%s explains what is wrong before the usage", (command, reason) => {
+  const { status, stderr } = run(`infra/cli/${command}`, {});
+  expect({ status, reason: stderr.split("usage:")[0] }).toEqual({ status: 2, reason });
 });

@@ -12,6 +12,8 @@ import { at, listed, ownIdentity, synthesized, type Template, target } from "./t
 const DAY_SECONDS = 86_400;
 /** Maximum memory of a function in a new AWS account, in megabytes. */
 const NEW_ACCOUNT_MB = 3_008;
+/** The concurrent executions of a new account, for all functions together. */
+const NEW_ACCOUNT_EXECUTIONS = 10;
 
 let template: Template;
 beforeAll(async () => {
@@ -284,7 +286,7 @@ describe("functions", () => {
     }
   });
 
-  it("that can start themselves through queues are these three only, and each states the reason", () => {
+  it("that can start themselves through queues are these four only, and each states the reason", () => {
     const sends = (id: string): (string | undefined)[] => {
       const role = template.resources[target(template.resources[id]?.Properties.Role) ?? ""];
       return listed(at(role?.Properties, "Policies"))
@@ -309,6 +311,7 @@ describe("functions", () => {
     const inLoops = functions.filter(({ id }) => comesBack(id));
     expect(inLoops.map(({ resource }) => resource.Metadata.file).toSorted()).toEqual([
       "events/deliver",
+      "jobs/bulk",
       "jobs/export",
       "jobs/import",
     ]);
@@ -342,7 +345,11 @@ describe("functions", () => {
     expect(sendersIn(template)).toBe(50);
     const small = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) });
     expect(reservedIn(small)).toEqual({});
-    expect(sendersIn(small)).toBe(4);
+    expect(sendersIn(small)).toBe(2);
+    const inQueues = small
+      .all("AWS::Lambda::EventSourceMapping")
+      .map(({ properties }) => Number(at(properties, "ScalingConfig", "MaximumConcurrency") ?? 0));
+    expect(inQueues.reduce((sum, one) => sum + one, 0)).toBe(NEW_ACCOUNT_EXECUTIONS - 2);
     for (const { properties } of small.all("AWS::Lambda::Function")) {
       expect(properties.MemorySize, String(properties.Description)).toBeLessThanOrEqual(NEW_ACCOUNT_MB);
     }
@@ -448,7 +455,10 @@ describe("alarms and outputs", () => {
       "AlarmTopic ApiUrl Audience BucketName Issuer SecretsKeyArn TableName TimeScale UserPoolClientId UserPoolId".split(
         " ",
       );
-    const queues = ["Deliveries", "Exports", "Imports"].flatMap((name) => [`${name}Url`, `${name}DeadLettersUrl`]);
+    const queues = ["BulkJobs", "Deliveries", "Exports", "Imports"].flatMap((name) => [
+      `${name}Url`,
+      `${name}DeadLettersUrl`,
+    ]);
     expect(Object.keys(template.outputs).toSorted()).toEqual(
       [...names, ...queues, "ParkedRecordsUrl", "UnflushedIndexesUrl"].toSorted(),
     );

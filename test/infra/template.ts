@@ -25,7 +25,7 @@ export const ownIdentity: DeployConfig = {
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Template {
-  /** The resources of both stacks by logical id. A reference from one stack to the other is replaced by the value. */
+  /** The resources of both stacks by logical id. References from one stack to the other are replaced by their values. */
   readonly resources: Readonly<Record<string, TemplateResource>>;
   /** The outputs of the service stack, which clients and operators read. */
   readonly outputs: CloudFormationTemplate["Outputs"];
@@ -37,7 +37,18 @@ export interface Template {
   functionOf(file: string): { id: string; properties: Fields };
 }
 
-export async function synthesized(config: DeployConfig = ownIdentity): Promise<Template> {
+/** The templates of this process by their settings. Most test files read the same few templates, and a synthesis takes half a second. */
+const syntheses = new Map<string, Promise<Template>>();
+
+/** Returns the templates of these settings. Tests share them and must not change them. */
+export function synthesized(config: DeployConfig = ownIdentity): Promise<Template> {
+  const key = JSON.stringify(config);
+  const made = syntheses.get(key) ?? synthesizedAnew(config);
+  syntheses.set(key, made);
+  return made;
+}
+
+export async function synthesizedAnew(config: DeployConfig = ownIdentity): Promise<Template> {
   const directory = mkdtempSync(join(tmpdir(), "canvassing-template-"));
   const stacks = await synthesize(config, directory, emptyBundles);
   const resources = { ...stacks.data.Resources, ...withImports(stacks) };

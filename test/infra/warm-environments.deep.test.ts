@@ -1,4 +1,7 @@
-/** Tests the setting `warmEnvironments`: Lambda keeps environments of three functions ready, and API Gateway uses exactly these. */
+/**
+ * Tests the setting `warmEnvironments`. With it, Lambda keeps environments of three functions ready, and API Gateway must call exactly
+ * these environments.
+ */
 import { expect, test } from "vitest";
 import { capacityOf, PROVISIONED } from "../../infra/settings/capacity.ts";
 import { at, ownIdentity, synthesized, target } from "./template.ts";
@@ -18,7 +21,7 @@ test("with warm environments API Gateway invokes three functions by an alias, an
     expect(definition).toContain(JSON.stringify({ Ref: id }));
     expect(rights).toContain(JSON.stringify({ Ref: id }));
   }
-  // The function itself is not invoked beside its alias, because that would start an environment which is not ready.
+  // API Gateway must call only the alias. A call of the function itself would start an environment that is not ready.
   for (const id of ids) expect(definition).not.toContain(JSON.stringify({ "Fn::GetAtt": [id, "Arn"] }));
 });
 

@@ -1,6 +1,6 @@
 /**
- * Tests the web ACL of the template by evaluating its own rules for requests of the API. AWS evaluates the managed rules, so the tests only
- * check which of them may block a request.
+ * Tests the web ACL of the template. The test evaluates the template's own rules for requests of the API. Only AWS can evaluate the managed
+ * rules, so the test only checks which of them may block a request.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -48,7 +48,7 @@ function isTrue(statement: unknown, request: Request): boolean {
   const regex = at(statement, "RegexMatchStatement");
   if (regex === undefined) throw new Error(`unknown statement ${JSON.stringify(statement)}`);
   const value = fieldOf(at(regex, "FieldToMatch"), request);
-  // AWS WAF finds no match in a header that the request does not have.
+  // AWS WAF finds no match if the request does not have the header.
   return value !== undefined && new RegExp(String(at(regex, "RegexString"))).test(value.toLowerCase());
 }
 
@@ -138,7 +138,7 @@ describe("the web ACL", () => {
       expect(at(override, "ActionToUse")).toEqual({ Count: {} });
       return String(at(override, "Name"));
     });
-    // The rules of the group that inspect a body or the query, from AWS's list of the group.
+    // The rules of the managed group that inspect a body or the query. The source is AWS's list of the group.
     const onTexts = [
       ...["SizeRestrictions_QUERYSTRING", "SizeRestrictions_BODY", "EC2MetaDataSSRF_BODY"],
       ...["EC2MetaDataSSRF_QUERYARGUMENTS", "GenericLFI_QUERYARGUMENTS", "GenericLFI_BODY"],

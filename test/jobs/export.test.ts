@@ -29,7 +29,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** The number of the test. Each test kills the job at other calls to the table or the bucket. */
+/** The number of the test. It determines at which calls to the table or the bucket the test kills the job. */
 let turn = 0;
 
 async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage> {
@@ -92,8 +92,8 @@ test("gzip parts that are compressed separately form one gzip stream (member)", 
   }
   const whole = Buffer.concat(parts);
   expect(gunzipSync(whole).toString()).toBe(texts.join(""));
-  // A gzip file may consist of several members, which all begin with these bytes. Some programs stop at the end of the first member,
-  // so the file must have only one.
+  // A gzip file may consist of several members, and each member begins with these bytes. Some programs read only the first member, so the
+  // file must have only one.
   expect(whole.indexOf(Buffer.from([0x1f, 0x8b, 8]), 1)).toBe(-1);
 });
 
@@ -150,7 +150,7 @@ test("an export starts over if the bucket loses the stored order of the rows, or
   for (const isLost of [() => true, (key: string) => key.endsWith(".order")]) {
     const job = await begun(company.caller);
     const from = harness.bucket.calls;
-    // This execution fails from its third call to the bucket on. Before, it has stored the order of the rows and begun the file.
+    // From its third call to the bucket on, this execution fails. Its first two calls have stored the order of the rows and begun the file.
     harness.bucket.plan = (number) => (number - from <= 2 ? undefined : "before");
     await harness.run(harness.sound(), job);
     harness.bucket.plan = () => undefined;

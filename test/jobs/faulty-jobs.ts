@@ -1,5 +1,5 @@
 /**
- * Executes import and export jobs on a table and a bucket with planned faults. It also simulates the queue, and S3's messages about
+ * Executes import, export and bulk jobs on a table and a bucket with planned faults. It also simulates the queue, and S3's messages about
  * uploads.
  */
 import { createHash } from "node:crypto";
@@ -11,6 +11,9 @@ import type { Clock } from "#shared/clock.ts";
 import type { JobContext } from "#shared/context.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
+import { changeKind } from "#shared/jobs/bulk/change.ts";
+import { bulkRunner } from "#shared/jobs/bulk/run.ts";
+import { undoKind } from "#shared/jobs/bulk/undo.ts";
 import { runExport } from "#shared/jobs/export/job.ts";
 import { runImport } from "#shared/jobs/import/job.ts";
 import type { NewImport } from "#shared/jobs/import/requests.ts";
@@ -112,9 +115,15 @@ export interface FaultyJobs {
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
   /** Executes the job once. If the execution fails, it returns false and puts the message back into the queue. */
   run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
-  /** Removes all faults. Then executes the queued jobs, and the sweep that restarts lost jobs, until no job is left. */
+  /** Removes all faults. Then executes the queued jobs, and runs the sweeper, which restarts lost jobs, until no job is left. */
   settle(): Promise<void>;
 }
+
+const runners = {
+  import: runImport,
+  export: runExport,
+  bulk: bulkRunner({ prospect_bulk: changeKind, undo: undoKind }),
+};
 
 const ample = (): number => 900_000;
 
@@ -131,7 +140,7 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
 
   async function run(context: JobContext, job: JobMessage, remainingMs = ample): Promise<boolean> {
     try {
-      await (job.kind === "import" ? runImport : runExport)(context, job, remainingMs);
+      await runners[job.kind](context, job, remainingMs);
       return true;
     } catch (error) {
       if (error instanceof LeaseLost) return true;

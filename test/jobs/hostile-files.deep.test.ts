@@ -1,4 +1,4 @@
-/** Tests that malicious files are refused early and with a reason, and that reading them needs a bounded amount of memory. */
+/** Tests that malicious files are refused early and with a reason, and that reading them needs only a bounded amount of memory. */
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { NewTags, readRows } from "#shared/jobs/import/read-file.ts";
@@ -48,7 +48,7 @@ function memory(): number {
   return heapUsed + external;
 }
 
-/** Yields `piece` again and again, about `total` bytes in chunks of one megabyte. */
+/** Yields `piece` repeatedly, in chunks of one megabyte. All chunks together have about `total` bytes. */
 function* many(piece: string, total: number, first = ""): Generator<Uint8Array> {
   if (first !== "") yield Buffer.from(first);
   const chunk = Buffer.from(piece.repeat(Math.ceil(MB / piece.length)));

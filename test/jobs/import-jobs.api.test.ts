@@ -91,7 +91,7 @@ describe("a page of an allowed origin", () => {
     const sha256 = createHash("sha256").update(file).digest("base64");
     const job = await newJob({ bytes: Buffer.byteLength(file), sha256 });
     const { url, headers } = present(job.upload ?? undefined);
-    // The browser sets content-length itself, so its preflight request does not ask for this header.
+    // The browser sets content-length itself, so its preflight request does not contain this header.
     const names = Object.keys(headers).filter((name) => name !== "content-length");
     expect(names).toHaveLength(3);
     const allowed = await asked(url, origin, "PUT", names);

@@ -1,4 +1,4 @@
-/** Tests which counts an import job shows while it runs, and after it was cancelled or has met an older release's checkpoint. */
+/** Tests the counts that an import job shows: while it runs, after it was cancelled, and if an older release has written its checkpoint. */
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
@@ -91,7 +91,7 @@ test("a cancelled job keeps its updates, and shows those that it had reported", 
   await harness.run(context, job);
   await harness.settle();
   expect(await summary(job)).toMatchObject({ state: "cancelled", updated: 96, written: 96, imported: 0 });
-  // The job has also changed the group of rows on which it worked during the cancel.
+  // When the import was cancelled, the job was changing a group of rows. It has completed this group.
   expect(await named(caller, "new")).toBe(192);
 });
 

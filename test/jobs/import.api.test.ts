@@ -62,7 +62,8 @@ test("a row becomes a prospect with address, status and its history, assignee, t
   const stored = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));
   expect(stored).toMatchObject({ id, state: "completed", processed: 1, ...result });
 
-  // Other code writes imported records than single ones, so the endpoints must be tested with imported records too.
+  // The code that writes imported records differs from the code that writes single records. The endpoints must therefore be tested with
+  // imported records too.
   const addressId = present(made.address).id;
   expect(dataOf(await as.owner.GET("/api/addresses/{id}", at(addressId)))).toMatchObject(address);
   expect(dataOf(await as.owner.GET("/api/addresses")).filter((entry) => entry.id === addressId)).toHaveLength(1);
@@ -225,7 +226,7 @@ describe("refuses the whole file and writes nothing", () => {
     problemOf(await post("{}", as.owner, { "Content-Type": "application/json" }), 415, "unsupported_media_type");
   });
 
-  // The function refuses the first file. The gateway or Lambda refuses the larger files, because their base64 text is too long for an
+  // The function refuses the first file. API Gateway or Lambda refuses the larger files, because their base64 text is too long for an
   // event.
   test.each([4_000_000, 4_600_000, 9_900_000, 11_000_000])(
     "a file above %d bytes, and names the job as the alternative",

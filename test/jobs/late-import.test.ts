@@ -1,6 +1,6 @@
 /**
- * Tests an import within one request whose time ends. After the answer none of its rows may become visible, and a repeated request must
- * import each row once.
+ * Tests an import within one request that runs out of time. After the answer, none of its rows may become visible, and a repeated request
+ * must import each row once.
  */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -46,7 +46,7 @@ const contract = {
 /** Milliseconds until Lambda stops the function. The tests change them, so that no test depends on the machine's speed. */
 const left = { ms: 0 };
 const PLENTY = 60_000;
-/** Too late to write rows, but early enough to mark the import as failed. */
+/** Milliseconds until the end: too few to write rows, but enough to mark the import as failed. */
 const LATE = 2_500;
 const OVER = 0;
 
@@ -57,7 +57,7 @@ interface Answered {
   readonly detail: string;
 }
 
-/** Imports the file through the proxy and the endpoint. */
+/** Calls the import endpoint. The function reaches the table through the proxy, so the fault plan applies. */
 async function posted({ caller }: Company, options: ImportOptions = {}): Promise<Answered> {
   left.ms = PLENTY;
   const handler = endpoint(contract, () => importFile(faulty(), caller, file, options));
@@ -87,7 +87,10 @@ async function callsOfImport(): Promise<string[]> {
   return [...db.calls];
 }
 
-/** The time ends when the table gets call number `last`. The table executes the call before or after that, or does not execute it. */
+/**
+ * Makes the fault plan in which the time ends when the table gets call number `last`. `then` says what happens to this call: the table
+ * executes it before or after the end of the time, or not at all.
+ */
 const timeEndsAt = (last: number, ms: number, then: Fault = pass, later: Fault = pass): void =>
   db.plan((_operation, number) => {
     if (number === last) left.ms = ms;
@@ -104,7 +107,7 @@ test("whenever the time ends, an import shows no row after it has answered 503, 
     timeEndsAt(last, LATE);
     const { status, detail } = await posted(company);
     const { length } = db.calls;
-    // The answer to the last call completes the import, so no further call has to be refused.
+    // If the time ends at the last call, its answer completes the import, and no further call is refused. The import then succeeds.
     expect(status, `the time ends at call ${last}`).toBe(last === all ? 200 : 503);
     expect(await visible(company)).toHaveLength(last === all ? COUNT : 0);
     expect(db.calls).toHaveLength(length);
@@ -129,7 +132,7 @@ test("an import that still waits for the table when the request times out shows 
     });
     const { companyId, userId } = company.caller;
     const event = proxyEvent({ companyId: `${companyId}`, userId: `${userId}`, rights: "owner" });
-    // The endpoint answers a second before the end, and the import stops three seconds earlier.
+    // The endpoint answers a second before the end of the time, and the import stops three seconds before that.
     const end = Date.now() + 4_400;
     const context = { ...lambdaContext, getRemainingTimeInMillis: () => end - Date.now() };
     expect(await handler(event, context)).toMatchObject({ statusCode: 503 });

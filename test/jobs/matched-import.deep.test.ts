@@ -1,6 +1,6 @@
 /**
- * Tests imports that update prospects and are killed at their calls. After the next execution, each prospect must be changed once and
- * each new row must exist once. The counts of imported, updated and skipped rows must be right.
+ * Tests imports that update prospects and are killed at their calls. After the next execution, each prospect must be changed once and each
+ * new row must exist once. The numbers of imported, updated and skipped rows must be correct.
  */
 import { beforeEach, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -191,7 +191,7 @@ test("after a killed request is repeated, each row is imported once", { tags: "s
     db.plan(() => pass);
     const created = (await readAllProspects(harness.sound().table, company.caller.companyId)).prospects.length;
     const result = await importFile(harness.sound(), company.caller, file, update);
-    // The killed request may have been complete. In this case its rows exist, and the repeated request must not create them again.
+    // The killed request may have been complete. Then its rows exist, and the repeated request must not create them a second time.
     if (created === UPDATED) expect(result).toMatchObject({ imported: CREATED, updated: UPDATED, skipped: FAULTY });
     expect(result.imported + result.updated + result.skipped).toBe(ROWS);
     await expectOnce(company);

@@ -35,7 +35,7 @@ function reachableBytes(): number {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   collect();
-  // The first collection frees array buffers in the background. The second one waits until they are freed.
+  // The first collection frees array buffers in the background. The second collection waits until they are freed.
   collect();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
@@ -110,8 +110,8 @@ test("an exported file that is edited and imported by id changes exactly the edi
     const expected = structuredClone(rows);
     for (const { at, edit } of changes) {
       const row = expected[at] ?? {};
-      // A part of an address changes a prospect only if the prospect has an address. A column that the file does not contain changes
-      // nothing.
+      // If the edit is in a part of an address, it changes the prospect only if the prospect has an address. A column that the file does
+      // not contain changes nothing.
       const isPart = ["address1", "address2", "city", "state", "zip"].includes(edit.column);
       if (!left.includes(edit.column) && !(isPart && row.address1 === "")) row[edit.column] = guard(edit.text);
     }

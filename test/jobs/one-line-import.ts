@@ -18,7 +18,7 @@ export const HEAP_MB = 256;
 
 export interface Outcome {
   readonly summary: ImportSummary;
-  /** Keys of rows and files that the import has created and not deleted. The record of the import itself is left out. */
+  /** Keys of rows and files that the import has created and not deleted, except the record of the import itself. */
   readonly leftovers: readonly string[];
   /** Number of messages that the function returned to the queue as failed. */
   readonly failed: number;

@@ -49,7 +49,7 @@ async function start(): Promise<Running> {
   };
 }
 
-/** With this many rows, the service is still importing when the signal comes. */
+/** Number of rows. It is large, so that the service is still importing when the signal comes. */
 const ROWS = 20_000;
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, 100));

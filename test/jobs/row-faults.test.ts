@@ -1,4 +1,4 @@
-/** Tests that the errors of an import's rows fit into one answer and into one row of the table, for every possible file. */
+/** Tests that the errors of an import's rows fit into one answer and into one row of the table. This must hold for every possible file. */
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -1,10 +1,10 @@
 /**
- * Plans when each request of a load is sent. The plan does not depend on the answers (open loop), because reps do not wait for each other:
- * a slow service gets no fewer requests.
+ * Plans when each request of a load is sent. The plan does not depend on the answers (open loop). Real reps do not wait for each other, so
+ * a slow service must not get fewer requests.
  */
 import { randomSequence } from "../../infra/local/demo-data.ts";
 
-/** Requests of one rep in an hour of canvassing. */
+/** Number of requests that one rep sends in an hour of canvassing, by kind of request. */
 export const mix = {
   "status patch": 30,
   create: 3,
@@ -26,13 +26,13 @@ export interface Arrival {
 
 export interface Crowd {
   readonly reps: number;
-  /** The factor by which the reps of this company send more requests than in the mix. */
+  /** The factor by which the reps of this company send more requests than in the normal mix. */
   readonly times: number;
 }
 
 /**
- * Returns the requests of all companies in the order of their times. The requests of a company are a Poisson process, so they come
- * independently of each other, as those of many people do. The same seed gives the same plan.
+ * Returns the requests of all companies in the order of their times. The requests of a company are a Poisson process: like requests of many
+ * people, they come independently of each other. The same seed always makes the same plan.
  */
 export function arrivals(crowds: readonly Crowd[], seconds: number, seed: number): Arrival[] {
   const random = randomSequence(seed);

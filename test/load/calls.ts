@@ -1,4 +1,4 @@
-/** Sends the requests of the load tool. A request that gets no answer is an answer with the status 0. */
+/** Sends the requests of the load test. If no answer comes, the result has the status 0. */
 
 export interface Answer {
   readonly status: number;
@@ -42,8 +42,8 @@ export class Unanswered extends Error {
 }
 
 /**
- * Repeats a request that the throttle refused, or that got no answer because the service still works on an overload. Used before and after
- * the load, never during it. Throws an error for any other failure.
+ * Repeats a request that a throttle refused, or that got no answer because the service is still overloaded. It is used before and after the
+ * load, but never during it. Throws an error for any other failure.
  */
 export async function patientCall(
   base: string,

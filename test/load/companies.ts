@@ -33,7 +33,10 @@ export interface Company extends Members {
 export interface Prospect {
   readonly id: number;
   statusId: number;
-  /** Only one change of a prospect is open at a time, so that each acknowledged change has its own event. */
+  /**
+   * True while a change of the prospect has not been answered. Only one change at a time is sent, so that each acknowledged change has a
+   * separate event.
+   */
   isChanging: boolean;
 }
 
@@ -54,7 +57,9 @@ export interface Sizes {
   readonly largeReps: number;
 }
 
-/** Creates users and companies in a local service, and gets their tokens. The large company comes first; it is the demo company Acme. */
+/**
+ * Creates users and companies in a local service, and gets their tokens. The first company is the large one; it is the demo company Acme.
+ */
 export async function localMembers(base: string, { companies, reps, largeReps }: Sizes): Promise<readonly Members[]> {
   const outputs = Outputs.parse(await (await fetch(`${base}/local/outputs`)).json());
   const context = contextOn(openTable(outputs.TableName, documentsAt(outputs.DynamoDbEndpoint)));
@@ -122,7 +127,7 @@ const Listed = z.object({
 const Identified = z.object({ id: z.int() });
 const Webhook = z.object({ id: z.int(), createdAt: z.string() });
 
-/** A company has at least this many prospects before the load begins. */
+/** Minimum number of prospects of a company before the load begins. */
 const FIRST_PROSPECTS = 6;
 const PREPARED_AT_ONCE = 4;
 

@@ -1,4 +1,4 @@
-/** Keeps the acknowledged writes and the received events of a load, and compares them with the service's data afterwards. */
+/** Records the acknowledged writes and the received events of a load. Afterwards, compares them with the service's data. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
@@ -14,10 +14,10 @@ const Event = z.object({
 
 export interface Ledger {
   readonly url: string;
-  /** Counts the acknowledged creates and status changes. */
+  /** Record an acknowledged create, or an acknowledged status change. */
   created(company: Company, id: number): void;
   changed(company: Company, id: number, statusId: number): void;
-  /** Milliseconds from the commit of a change to the arrival of its event, for changes since the last call. */
+  /** Returns the milliseconds from the commit of a change to the arrival of its event, for all events since the last call. */
   takeDelays(): number[];
   /** Waits until each acknowledged write has its event, then reads every written prospect. */
   settle(base: string, waitMs: number): Promise<Settled>;
@@ -27,20 +27,20 @@ export interface Ledger {
 export interface Settled {
   readonly writes: number;
   readonly events: number;
-  /** Acknowledged writes that are not in the service's data. */
+  /** Number of acknowledged writes that the service's data does not contain. */
   readonly lostWrites: number;
-  /** Writes in the service's data without an event. */
+  /** Number of writes in the service's data whose event has not arrived. */
   readonly lostEvents: number;
-  /** Events that came with two delivery ids. */
+  /** Number of events that arrived with two delivery ids. */
   readonly doubledEvents: number;
-  /** Deliveries that came more than once, which the service may repeat after a lost answer. */
+  /** Number of deliveries that arrived more than once. The service may repeat a delivery after a lost answer. */
   readonly repeatedDeliveries: number;
 }
 
 interface Written {
   readonly company: Company;
   isNew: boolean;
-  /** The acknowledged statuses, in their order. */
+  /** The acknowledged statuses in the order of their changes. */
   readonly statusIds: number[];
 }
 
@@ -53,7 +53,7 @@ const Detail = z.object({
 export async function openLedger(port: number): Promise<Ledger> {
   const written = new Map<number, Written>();
   const deliveries = new Set<string>();
-  /** The number of different deliveries of each event. The key names the change. */
+  /** For each event, the number of different deliveries. The key names the change. */
   const events = new Map<string, number>();
   let repeated = 0;
   let delays: number[] = [];
@@ -136,13 +136,19 @@ export async function openLedger(port: number): Promise<Ledger> {
   };
 }
 
-/** A prospect that is not found is a lost write. Any other failure says nothing about the writes. */
+/**
+ * Returns undefined if the service answers that a prospect does not exist, which is a lost write. Throws any other failure again, because
+ * it says nothing about the writes.
+ */
 function missingOnly(error: unknown): undefined {
   if (error instanceof Unanswered && error.status === 404) return undefined;
   throw error;
 }
 
-/** Returns how many of `acknowledged` are not in `found` in this order. Other values may stand between them: writes without an answer. */
+/**
+ * Returns how many of the `acknowledged` values are missing in `found`, which must contain them in the same order. `found` may contain
+ * other values between them: writes that got no answer.
+ */
 function missing(acknowledged: readonly number[], found: readonly number[]): number {
   let at = 0;
   let lost = 0;

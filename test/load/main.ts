@@ -1,9 +1,9 @@
 /**
- * `npm run load` plays canvassing days of many small companies and a large one against a service. It checks that nothing is lost when the
- * service refuses requests, and that one company's excess does not slow the others.
+ * `npm run load` simulates canvassing days of many small companies and of a large one on a service. It checks that nothing is lost when the
+ * service refuses requests. It also checks that too many requests of one company do not make the service slower for the others.
  */
-import { parseArgs } from "node:util";
 import * as z from "zod/mini";
+import { optionsOrExit } from "../../infra/cli/options.ts";
 import { startService } from "../bench/started-service.ts";
 import { type Arrival, arrivals } from "./arrivals.ts";
 import { call, each } from "./calls.ts";
@@ -48,17 +48,20 @@ const Options = z.object({
 });
 type Options = z.infer<typeof Options>;
 
-/** Bounds the requests of one run, so that a typing error cannot flood a deployed service. */
+/** Maximum number of requests of one run, so that a typing error cannot flood a deployed service. */
 const MAX_REQUESTS = 200_000;
 /** Seconds of load before the measured phases, so that no phase contains the first start of a function. */
 const WARM_UP_SECONDS = 5;
-/** Events may be late after an overload, but they must arrive. */
+/** Maximum milliseconds to wait for events at the end. Events may be late after an overload, but they must arrive. */
 const EVENTS_WAIT_MS = 120_000;
 
 interface Phase {
   readonly title: string;
   readonly rows: readonly Row[];
-  /** The companies that share no throttle with the large one. Only in a phase with `--noisy` and the one before it. */
+  /**
+   * The figures of the companies that do not share a throttle with the large company. Only a phase with `--noisy`, and the phase before it,
+   * have these figures.
+   */
   readonly others?: Row;
   readonly large?: Row;
   readonly eventDelay: { readonly p50: number; readonly p99: number };
@@ -72,11 +75,7 @@ function readOptions(): Options {
   const options = Object.fromEntries(
     names.map((name) => [name, flags.has(name) ? { type: "boolean" as const } : text]),
   );
-  const { values } = parseArgs({ options: { ...options, help: { type: "boolean" } } });
-  if (values.help === true) {
-    console.log(usage);
-    process.exit(0);
-  }
+  const values = optionsOrExit(options, usage);
   const parsed = z.safeParse(Options, values);
   if (parsed.success) return parsed.data;
   throw new Error(parsed.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`).join("\n"));
@@ -159,7 +158,7 @@ async function run(base: string, options: Options): Promise<boolean> {
   }
 }
 
-/** Removes the webhooks from a service that the command did not start. The prospects stay, because others may use them by now. */
+/** Removes the webhooks from a service that this command did not start. The prospects remain, because other users may already use them. */
 async function cleanUp(base: string, companies: readonly Company[]): Promise<void> {
   await each(companies, 4, ({ admin, webhookId }) => call(base, admin, "DELETE", `/api/webhooks/${webhookId}`));
 }
@@ -202,7 +201,7 @@ async function main(): Promise<void> {
     REQUEST_RATE: String(options["request-rate"]),
     COMPANY_RATE: String(options["company-rate"]),
   });
-  const service = await startService("--seed", String(options["large-prospects"]));
+  const service = await startService(["--seed", String(options["large-prospects"])]);
   try {
     process.exitCode = (await run(service.url, options)) ? 0 : 1;
   } finally {

@@ -6,11 +6,11 @@ export interface Row {
   readonly operation: string;
   readonly sent: number;
   readonly ok: number;
-  /** Refused by a throttle, with `Retry-After`. */
+  /** Number of requests that a throttle refused, with `Retry-After`. */
   readonly throttled: number;
-  /** Every other answer: another status, no answer, or 429 without `Retry-After`. */
+  /** Number of all other failures: another status, no answer, or 429 without `Retry-After`. */
   readonly errors: number;
-  /** Of the answered requests that no throttle refused. */
+  /** Percentiles of the latencies in milliseconds, for the answered requests that no throttle refused. */
   readonly p50: number;
   readonly p90: number;
   readonly p99: number;
@@ -38,7 +38,7 @@ export const rowsOf = (samples: readonly Sample[]): Row[] => [
   rowOf("all", samples),
 ];
 
-/** Returns 0 for an empty list. */
+/** Returns a percentile of the times, or 0 for an empty list. */
 export function percentile(times: readonly number[], share: number): number {
   const sorted = times.toSorted((a, b) => a - b);
   return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);

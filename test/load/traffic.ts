@@ -10,14 +10,17 @@ import type { Ledger } from "./ledger.ts";
 export interface Sample {
   readonly company: number;
   readonly operation: Operation;
-  /** From the planned time, so that a generator or service that falls behind cannot hide its delay. */
+  /** Milliseconds from the planned time to the answer. A slow generator or service can therefore not hide its delay. */
   readonly ms: number;
   /** The HTTP status, or 0 if there was no answer. */
   readonly status: number;
   readonly hasRetryAfter: boolean;
 }
 
-/** Bounds the memory of the generator. A request above it is not sent, and counts as one without an answer. */
+/**
+ * Maximum number of requests that wait for an answer, to limit the memory of the generator. A request above this number is not sent, and
+ * counts as a request without an answer.
+ */
 const MAX_OPEN = 2_000;
 
 const Created = z.object({ id: z.int() });
@@ -95,13 +98,14 @@ async function change(
 ): Promise<Answer> {
   const idle = company.prospects.filter(({ isChanging }) => !isChanging);
   const prospect: Prospect | undefined = any(idle);
-  // Each prospect is already being changed, so this request reads one instead. This happens only in a small company at a high rate.
+  // If each prospect of the company is already being changed, this request only reads a prospect. This happens only in a small company at a
+  // high rate.
   if (prospect === undefined) return call(base, token, "GET", `/api/prospects/${company.prospects[0]?.id}`);
   const statusId = any(company.statusIds.filter((id) => id !== prospect.statusId)) ?? 0;
   prospect.isChanging = true;
   const answer = await call(base, token, "PATCH", `/api/prospects/${prospect.id}`, { currentStatusId: statusId });
-  // Without an answer, the status of the prospect is unknown, and a change to the same status would cause no event. The prospect is
-  // therefore not changed again.
+  // If no answer came, the status of the prospect is unknown. A change to the same status would cause no event. The prospect is therefore
+  // not changed any more.
   prospect.isChanging = answer.status === 0;
   if (answer.status === 200) {
     prospect.statusId = statusId;

@@ -9,8 +9,8 @@ closeAfterEach();
 describe("the connection to a receiver", () => {
   const ANSWER = "HTTP/1.1 204 No Content\r\n\r\n";
   /**
-   * Starts a TCP receiver. `behave` gets the number of the request on its connection, and the number of the connection. Both are counted
-   * from 1.
+   * Starts a TCP receiver. `behave` gets the number of the request on its connection, and the number of the connection. Both numbers begin
+   * at 1.
    */
   const counted = async (behave: (socket: Socket, request: number, connection: number) => void) => {
     let connection = 0;
@@ -41,7 +41,7 @@ describe("the connection to a receiver", () => {
   ])("is replaced if the receiver has %s it while it was idle", async (_, end) => {
     const receiver = await counted((socket, request) => (request === 1 ? void socket.write(ANSWER) : end(socket)));
     for (let i = 0; i < 3; i++) expect(await send(receiver)).toMatchObject({ status: 204, error: null });
-    // The second exchange finds that the first connection is closed, and opens a second one for its retry. The service does not reuse
+    // The second exchange finds that the first connection is closed, and opens a second connection for its retry. The service never reuses
     // the connection of a retry, so the third exchange opens a third connection.
     expect({ connections: receiver.count(), requests: receiver.requests() }).toEqual({ connections: 3, requests: 4 });
   });

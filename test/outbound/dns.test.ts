@@ -1,6 +1,6 @@
 /**
- * Tests DNS look-ups with a real name server. If a name server does not answer, only its own look-ups may be delayed. A delivery whose
- * look-up failed must not count as an attempt.
+ * Tests DNS look-ups with a real name server. A name server that does not answer may delay only the look-ups that it should answer. A
+ * delivery whose look-up failed must not count as an attempt.
  */
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** Number of look-ups that used a thread of libuv. libuv has few threads, so slow look-ups in threads would block others. */
+/** Number of look-ups that used a thread of libuv. libuv has only four threads, so slow look-ups in threads would block other work. */
 let threads = 0;
 const counter = createHook({
   init(_id, type) {
@@ -90,7 +90,7 @@ describe("a name", () => {
 
   test("is evicted from a full cache, the oldest first", async () => {
     server.answer = () => ({ addresses: ["192.0.2.1"] });
-    // The time limit is long here, because the test makes about a thousand look-ups and the machine may be busy.
+    // The time limit is longer in this test, because the test makes about a thousand look-ups and the machine may be busy.
     const resolve = resolver({ lookupMs: 10_000 });
     for (let i = 0; i <= limits.namesKept; i++) await resolve(`n${i}.test`);
     server.questions.length = 0;
@@ -111,7 +111,7 @@ describe("a name", () => {
   test.each(["silence", "SERVFAIL", "REFUSED"] as const)("that gets %s fails with LookupFailed", async (answer) => {
     server.answer = () => answer;
     expect(await failure(resolver()("a.test"))).toBeInstanceOf(LookupFailed);
-    // The name has no IPv4 address, and the look-up of its IPv6 addresses fails. It is therefore unknown whether the name exists.
+    // The name has no IPv4 address, and the look-up of its IPv6 addresses fails. Nobody therefore knows whether the name has an address.
     server.answer = (_, type) => (type === "A" ? "NXDOMAIN" : answer);
     expect(await failure(resolver()("b.test"))).toBeInstanceOf(LookupFailed);
     server.answer = (_, type) => (type === "A" ? { addresses: ["192.0.2.1"] } : answer);
@@ -137,7 +137,7 @@ describe("a name", () => {
     for (const error of await Promise.all(silent)) expect(error).toBeInstanceOf(LookupFailed);
     const many = Array.from({ length: limits.lookupsAtOnce }, (_, i) => failure(resolve(`silent-${i}.test`)));
     server.questions.length = 0;
-    // The message must show an operator that this limit was reached, and not that a name server does not answer.
+    // The message must tell an operator that this limit was reached. It must not blame a name server.
     expect(await failure(resolve("one-more.test"))).toMatchObject({
       name: "LookupFailed",
       message: `one-more.test was not looked up: ${limits.lookupsAtOnce} other look-ups are in progress`,
@@ -176,7 +176,7 @@ describe("a post", () => {
     const port = new URL(receiver.url).port;
     server.answer = () => ({ addresses: ["127.0.0.1"] });
     expect(await send(`http://a.test:${port}/`, resolver())).toMatchObject({ status: 200 });
-    // The next two posts use the resolver of the deployed service. The other posts of this file use a resolver of the test.
+    // The next two posts use the resolver of the deployed service. All other posts of this file use a resolver of the test.
     expect(await send(`http://localhost:${port}/`)).toMatchObject({ status: 200 });
     await send(`http://nothing.invalid:${port}/`);
     expect(threads - before).toBe(0);

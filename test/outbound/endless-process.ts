@@ -1,4 +1,7 @@
-/** Runs as a separate process that posts to a receiver whose answer never ends. It prints its memory before the post and at the peak. */
+/**
+ * Runs as a separate process that posts to a receiver whose answer never ends. It prints its memory before the post, and its maximum memory
+ * during the post.
+ */
 import { post } from "#shared/outbound/post.ts";
 
 const [, , url = ""] = process.argv;

@@ -122,8 +122,8 @@ describe("a name with changing answers", () => {
 
   test("is looked up once for each exchange, which connects to the vetted address", async () => {
     let asked = 0;
-    // A second look-up would return a forbidden address. The connection must use the address of the first look-up, which the service
-    // has checked.
+    // A second look-up would return a forbidden address. The connection must use the result of the first look-up, which the service has
+    // checked.
     const rebinding: Resolve = async () => records([asked++ === 0 ? "127.0.0.1" : "10.0.0.1"]);
     const exchange = await post(request("http://rebind.example:PORT/"), "local", rebinding);
     expect(exchange.status).toBe(200);

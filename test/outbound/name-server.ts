@@ -71,7 +71,7 @@ function questionOf(message: Buffer): { name: string; type: "A" | "AAAA"; end: n
   return { name: labels.join(".").toLowerCase(), type, end: at + 5 };
 }
 
-/** Encodes a DNS record. In the place of the host name, the record has a pointer to the name in the question. */
+/** Encodes a DNS record. Instead of the host name, the record contains a pointer to the name in the question. */
 function recordOf(address: string, type: "A" | "AAAA", ttl: number): Buffer {
   const data = type === "A" ? Buffer.from(address.split(".").map(Number)) : v6(address);
   const head = Buffer.alloc(HEADER_BYTES);

@@ -1,4 +1,4 @@
-/** Tests that an exchange (one request with its answer) with a misbehaving receiver keeps the limits of time, bytes and memory. */
+/** Tests that an exchange (one request with its answer) keeps its limits of time, bytes and memory even if the receiver misbehaves. */
 import { spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
@@ -15,7 +15,7 @@ closeAfterEach();
 const says = (lines: string) => (socket: Socket) => {
   socket.once("data", () => socket.end(lines));
 };
-/** Sends `first`, and then `drop` every 50 ms until the connection closes. */
+/** Waits for the first bytes of the request. Then sends `first`, and `drop` every 50 ms until the connection closes. */
 const drips = (socket: Socket, first: string, drop: string) => {
   socket.once("data", () => {
     socket.write(first);
@@ -30,7 +30,7 @@ const drips = (socket: Socket, first: string, drop: string) => {
  */
 const BEYOND_MS = 500;
 
-/** This test uses the real clock. deadline.test.ts uses a simulated timer. */
+/** This test uses the real clock. The tests in deadline.test.ts use a simulated timer. */
 test("a receiver that exceeds the deadline in any way is cut off within half a second", async () => {
   const late = await Promise.all([
     tcp(() => undefined),
@@ -124,7 +124,7 @@ describe("a receiver that", () => {
     });
     const { status, answer } = await send(receiver);
     expect({ status, answer }).toEqual({ status: 200, answer: "x".repeat(limits.answerKeptBytes) });
-    // The process reads only 16 KB, but the socket buffers of both sides may contain much more.
+    // The process reads only 16 KB, but the socket buffers of the process and of the receiver may contain much more.
     expect(await closed.promise).toBeLessThan(20_000_000);
   });
 });

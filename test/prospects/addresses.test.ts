@@ -1,6 +1,6 @@
 /**
- * Tests that an address equals its copies in the rows of prospects, even after concurrent and interrupted changes. Also tests who sees an
- * address.
+ * Tests that each copy of an address in the row of a prospect equals the address, even after concurrent and interrupted changes. Also tests
+ * who sees an address.
  */
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -217,7 +217,7 @@ describe.each(["unflushed", "flushed"])("with an index that is %s, a user who se
     await updateAddress(context, owner, theirs.id, { zip: "9" });
     await expectVisibleTo(rep, [mine.id, both.id]);
     await expectVisibleTo(stranger, [both.id]);
-    // After a prospect is deleted, only the other prospects with the address determine who sees it.
+    // After a prospect is deleted, only the remaining prospects with the address determine who sees it.
     await deleteProspect(context, owner, shared.id);
     await expectVisibleTo(rep, [mine.id]);
     await expectVisibleTo(stranger, [both.id]);

@@ -42,7 +42,7 @@ async function withProspects(count: number): Promise<{ company: Company; context
   return { company, context, ids };
 }
 
-/** Writes many rows of notes at once and without entries for the search index, because creating single notes takes longer. */
+/** Writes many rows of notes with one batch. It writes no entries for the search index. Creating the notes one by one would take longer. */
 async function hangNotes(context: ApiContext, { caller }: Company, prospectId: number, count: number, body: string) {
   const { companyId } = caller;
   const dated = (i: number) => ({ createdAt: at(i), updatedAt: at(i), createdBy: null, version: 1 });

@@ -87,8 +87,8 @@ const watching =
   };
 
 /**
- * Expects that every note and appointment has a locator, and that the calendar and the prospect's row have equal copies of every
- * appointment. Other rows of these kinds must not exist.
+ * Expects that every note and appointment has a locator (the row that finds it by id). Also expects that the calendar and the prospect's
+ * row have equal copies of every appointment, and that no other rows of these kinds exist.
  */
 async function expectWhole(at: Scene, place: string): Promise<void> {
   const rows = await rowsOf(at);
@@ -119,7 +119,10 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
 
 interface Operation {
   readonly run: (context: ApiContext, at: Scene) => Promise<unknown>;
-  /** Checks the rows after the write and its retries. Between `runs.least` and `runs.most` of the requests have taken effect. */
+  /**
+   * Checks the rows after the write and its retries. `runs` says how many of the requests have taken effect: at least `least` and at most
+   * `most`.
+   */
   readonly done: (context: ApiContext, at: Scene, runs: { least: number; most: number }) => Promise<void>;
 }
 
@@ -152,7 +155,7 @@ const countOf = {
   appointments: async (context: ApiContext, at: Scene) => (await calendarOf(context, at)).length,
 };
 
-/** Expects at least `least` new records. Without an idempotency key, each request that has taken effect may have created one. */
+/** Expects at least `least` new records. Without an idempotency key, each request that has taken effect may have created another record. */
 const counted =
   (count: (context: ApiContext, at: Scene) => Promise<number>, isKeyed: boolean): Operation["done"] =>
   async (context, at, { least, most }) => {
@@ -230,7 +233,7 @@ const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
   "a lost reply": (at) => (_, number) => (number === at ? { kind: "lose reply" } : pass),
   "a conflict": (at) => (operation, number) => (number === at && isTransaction(operation) ? conflict : pass),
 };
-/** Faults after which the service must repeat the call itself. The client must not notice them. */
+/** Faults after which the service must repeat the call itself, so that the client does not notice them. */
 const RIDDEN_OUT = ["throttled", "a lost reply", "a conflict"];
 const isTransaction = (call: string): boolean => call.startsWith("Transact");
 

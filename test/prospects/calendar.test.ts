@@ -59,7 +59,8 @@ test("neither other reps' appointments nor past ones cost a rep anything", async
   const read = async () => (await metered(() => calendar(context, mine))).usage.readUnits;
   const before = await read();
   for (let n = 0; n < 60; n++) await add(theirs, n);
-  // This many appointments would cost several read units. Fewer could be covered by the one unit that every read costs.
+  // The number of appointments is large enough to cost several read units. Fewer appointments could be hidden in the one unit that every
+  // read costs.
   for (let n = 1; n < 150; n++) await add(mine, -n);
   expect(await read()).toBe(before);
   expect(await calendar(context, mine)).toHaveLength(4);

@@ -1,4 +1,4 @@
-/** Tests that the parser of comma-separated lists gives the same result as a second, simple parser, for any text. */
+/** Tests that the parser of comma-separated lists returns the same result as a second, simple parser, for any text. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { commaList } from "#shared/prospects/filter.ts";

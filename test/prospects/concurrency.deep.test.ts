@@ -41,7 +41,7 @@ function expectChain({ statusHistory, currentStatus }: ProspectDetail): (number 
   return steps.map(({ status }) => status?.id);
 }
 
-const PATCHES = 50;
+const PATCHES = 30;
 const PROSPECTS = sized({ short: 2, wide: 20 });
 
 test(`the history has one entry for each of ${PATCHES} concurrent changes`, { tags: "sized" }, async () => {
@@ -120,8 +120,7 @@ test("if a status is deactivated while a prospect gets it, the prospect has the 
 });
 
 /**
- * Waits about as long as `reads` reads take. By varying this time, a test lets sometimes one write and sometimes the other write come
- * first.
+ * Waits about as long as `reads` reads take. Because tests vary this number, sometimes one write and sometimes the other write comes first.
  */
 async function yielded(reads: number): Promise<void> {
   for (let i = 0; i < reads; i++) await db.direct.get({ pk: "nothing", sk: "nothing" });

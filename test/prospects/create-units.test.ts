@@ -17,7 +17,7 @@ beforeAll(async () => {
   context = warmFunction(db, systemClock);
   company = await newCompany(context);
   [currentStatusId] = (await loadDictionary(context.table, company.caller.companyId)).statuses.keys();
-  // The first create loads ids and names into memory. It is not measured, so that the later creates do not include this cost.
+  // The first create loads ids and names into memory. It is not measured, so that the measured creates do not include this cost.
   await createProspect(context, company.caller, { currentStatusId, address });
 });
 

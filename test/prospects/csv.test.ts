@@ -15,7 +15,7 @@ import { type CsvRow, delimiterOf, openCsv } from "#shared/prospects/csv/read.ts
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 
 async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<CsvRow[]> {
-  // A generator can be read only once, so its encoding cannot be detected first. All generators of this file yield UTF-8.
+  // A generator can be read only once, so its encoding cannot be detected before the file is read. All generators of this file yield UTF-8.
   const encoding = Array.isArray(bytes) ? await encodingOf(bytes) : "utf-8";
   const rows: CsvRow[] = [];
   for await (const row of (await openCsv(decoded(bytes, encoding))).rows) rows.push(row);

@@ -1,6 +1,6 @@
 /**
- * Tests the export with concurrent writes, with reads that return old data, and with failures of the table. The file must be complete, or
- * the connection must break. An incomplete file must never look complete.
+ * Tests the export with concurrent writes, with reads that return old data, and with failures of the table. Either the file must be
+ * complete, or the connection must break, so that an incomplete file never looks complete.
  */
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
@@ -77,7 +77,7 @@ describe("a whole company", () => {
   test("is exported in the order of the list, and costs only the read units for one read of its bytes", async () => {
     const company = await demoCompany(3_000);
     const context = newFunction();
-    // This first export loads the names and the search index into memory, so that the next one measures only the rows.
+    // The first export loads the names and the search index into memory. The second export therefore measures only the rows.
     await exported(context, company, { dateFrom: "2031-01-01" });
     const { result, usage } = await metered(() => exported(context, company));
     expect(result.map(({ id }) => Number(id))).toEqual(company.ids);

@@ -1,4 +1,7 @@
-/** Filters prospects as the specification of the lists describes. It uses no code of the tested filters. */
+/**
+ * Filters prospects as the specification of the lists describes. It uses no code of the tested filters, so that the tests can compare both
+ * results.
+ */
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { valuesIn } from "./comma-list-oracle.ts";
 

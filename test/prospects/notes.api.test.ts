@@ -117,7 +117,7 @@ test("note.created contains the note and its prospect; changes of a note emit no
     await as.rep.DELETE("/api/notes/{id}", at(first.id));
     const second = await write(prospect.id, "two");
     await receiver.until(2);
-    // The events are sorted by time. Their ids are no order, because each function takes ids from its own block.
+    // The events are sorted by time. Ids cannot replace the time, because each function takes ids from its own block of 128 ids.
     const told = receiver.receipts.map(({ event }) => event.data).toSorted((a, b) => writtenMs(a) - writtenMs(b));
     expect(told).toEqual([
       { note: first, prospect },

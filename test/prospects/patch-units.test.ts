@@ -1,6 +1,6 @@
 /**
- * Tests that a PATCH takes the names of users, statuses and tags from memory and reads only their version number. The cost must not grow
- * with the number of users.
+ * Tests that a PATCH uses cached names of users, statuses and tags, and reads only their version number. Its cost must not grow with the
+ * number of users.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";

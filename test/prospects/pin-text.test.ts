@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PinText, pinEnd, pinPieces } from "#shared/prospects/list/pins.ts";
+import { sized } from "../harness/tier.ts";
 
 const degrees = (most: number) =>
   fc.oneof(
@@ -12,7 +13,7 @@ const degrees = (most: number) =>
     ),
   );
 
-test("the text is right for any ids and coordinates, for one pin and for many pins", () => {
+test("the text is right for any ids and coordinates, for one pin and for many pins", { tags: "sized" }, () => {
   const pin = fc.record({
     id: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
     lat: degrees(90),
@@ -27,7 +28,7 @@ test("the text is right for any ids and coordinates, for one pin and for many pi
       const expected = pins.map(({ id, lat, lng }) => ({ id, lat: lat + 0, lng: lng + 0, statusColor: "#9CA3AF" }));
       expect(JSON.parse(`${Buffer.from(text.finish()).toString()}]`)).toEqual(expected);
     }),
-    { numRuns: 2_000 },
+    { numRuns: sized({ short: 300, wide: 2_000 }) },
   );
 });
 

@@ -3,7 +3,13 @@ import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Address } from "#shared/prospects/address.ts";
-import { prospectItem, type StoredProspect, sampledProspect, storedProspect } from "#shared/prospects/stored.ts";
+import {
+  bulkJobOf,
+  prospectItem,
+  type StoredProspect,
+  sampledProspect,
+  storedProspect,
+} from "#shared/prospects/stored.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 
 /** Returns the item as a read from the table returns it after a write. */
@@ -45,6 +51,7 @@ const prospect: fc.Arbitrary<StoredProspect> = fc
       version: fc.integer({ min: 1, max: 1_000 }),
       deletedAt: time,
       importId: fc.nat().map(String),
+      bulk: fc.record({ jobId: id, version: id, events: fc.constantFrom("summary", "each", "none") }),
     },
     { requiredKeys: [] },
   )
@@ -73,6 +80,13 @@ test("a row with one attribute for each field, as earlier versions wrote it, is 
     }),
     { numRuns: 200 },
   );
+});
+
+test("a version is of a bulk job only if the mark names this version", () => {
+  const bulk = { jobId: 7, version: 3, events: "each" } as const;
+  expect(bulkJobOf(prospectRow({ bulk, version: 3 }))).toEqual(bulk);
+  expect(bulkJobOf(prospectRow({ bulk, version: 4 }))).toBeUndefined();
+  expect(bulkJobOf(prospectRow({ version: 3 }))).toBeUndefined();
 });
 
 const damaged = [

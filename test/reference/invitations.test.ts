@@ -2,7 +2,6 @@
  * Tests invitations of users. They must reveal nothing to other companies and must expire. A crash, a concurrent attempt or a repetition
  * must never block the next attempt.
  */
-import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -19,32 +18,9 @@ import { type NewUser, User } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { memoryIdentities } from "../harness/memory-identities.ts";
 
 const db = faultyDynamoDb();
-
-/**
- * Simulates a user pool. An e-mail address has the same subject (user id of the pool) until it is withdrawn, and each invitation sends a
- * mail.
- */
-function newPool(): IdentityProvider & { readonly subjects: Map<string, string>; readonly mails: string[] } {
-  const subjects = new Map<string, string>();
-  const mails: string[] = [];
-  return {
-    subjects,
-    mails,
-    takesSubjects: false,
-    answersAfterMs: 0,
-    invite: async (email) => {
-      const sub = subjects.get(email) ?? randomUUID();
-      subjects.set(email, sub);
-      mails.push(email);
-      return { sub };
-    },
-    withdraw: async (email) => {
-      subjects.delete(email);
-    },
-  };
-}
 
 const newUser = (email: string): NewUser => ({ email, firstName: "A", lastName: "B", role: "sales", permissions: [] });
 
@@ -66,7 +42,7 @@ async function scene() {
     context,
     clock,
     time,
-    pool: newPool(),
+    pool: memoryIdentities(),
     one: await owner("one"),
     two: await owner("two"),
     email: `${name}@new.test`,
@@ -94,7 +70,7 @@ test("the user's first request accepts the invitation, in one transaction", asyn
   const faulty = contextOn(db.table, clock);
   db.plan(() => pass);
   expect(await lookUpCaller(faulty, made.sub)).toMatchObject({ companyId: one.companyId, userId: made.id });
-  expect(db.calls).toEqual(["GetItem", "TransactWriteItems"]);
+  expect(db.calls).toEqual(["GetItem", "GetItem", "TransactWriteItems"]);
   expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted", invitationExpiresAt: null });
   time.now += 400 * DAY_MS;
   db.plan(() => pass);
@@ -131,7 +107,7 @@ describe("an address of another company's user", () => {
       }
       expect(seen[0]).toEqual(seen[1]);
       expect(pool.mails).toEqual([email, `fresh-${email}`, `fresh-${email}`]);
-      // The other company's user can still sign in, so the second invitation has not taken over the identity.
+      // The user of the other company can still sign in, so the second invitation has not taken over this user's identity.
       expect(await lookUpCaller(context, there.sub)).toMatchObject({ companyId: one.companyId, userId: there.id });
     },
   );
@@ -168,7 +144,7 @@ describe("an address of another company's user", () => {
     const { context, clock, pool, one, two, email } = await scene();
     const both = Promise.withResolvers<void>();
     let inviting = 0;
-    // Both invitations read that the address is unused before one of them commits.
+    // Both invitations read that the address is free before one of them commits.
     const racing: IdentityProvider = {
       ...pool,
       invite: async (address) => {
@@ -221,7 +197,7 @@ describe("an invitation that is not accepted", () => {
     const second = await createUser(context, pool, two, newUser(email));
     expect(second.sub).toBe(pool.subjects.get(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId, userId: second.id });
-    // The first company's user has lost the address. Changes of this user must not change the rights of the address's new user.
+    // The user of the first company has lost the address. Changes of this user must not change the rights of the new owner of the address.
     await updateUser(context, one, first.id, { role: "owner" });
     await disableUser(context, one, first.id);
     await disableOrWithdraw(context, pool, one, first.id);
@@ -242,7 +218,7 @@ describe("an invitation that is not accepted", () => {
     expect(await shown(context, one, first)).toMatchObject({ invitation: "withdrawn", isActive: false, email });
     const second = await createUser(context, pool, two, newUser(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId });
-    // The first company can send another invitation, but nobody can accept it, because the address belongs to the other company now.
+    // The first company can send another invitation, but nobody can accept it, because the address now belongs to the other company.
     await changeUser(context, pool, one, first.id, { isActive: true });
     expect(await shown(context, one, first)).toMatchObject({ invitation: "pending", isActive: true });
     expect(pool.mails).toEqual([email, email]);

@@ -1,6 +1,6 @@
 /**
- * Tests the user directory with faults and concurrent requests. An interrupted attempt must never block the next one, and a company must
- * always keep an owner.
+ * Tests the user directory with faults and concurrent requests. An interrupted attempt must never block the next attempt, and a company
+ * must always keep an owner.
  */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Tests `npm run release -- cut` in a clone: it records the current commit, and the next version begins. */
+/** Tests `npm run release -- cut` in a clone. The command must record the current commit and begin the next version. */
 import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

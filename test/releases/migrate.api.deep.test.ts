@@ -1,4 +1,7 @@
-/** Tests `npm run migrate` while a company is in use: no request fails, the command is killed and continues, and no event is sent. */
+/**
+ * Tests `npm run migrate` while a company is in use. No request may fail, no event may be sent, and the command must continue after it was
+ * killed.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
@@ -83,7 +86,7 @@ test("rows change their shape and back while users work: no request fails and no
     }
   });
 
-  // The command is killed as soon as it has rewritten some rows, and once more at its start.
+  // The command is killed twice: once at its start, and once when it has rewritten some rows.
   for (const isAtStart of [false, true]) {
     const dying = start("infra/cli/migrate.ts", "run", "--company", company, "--units-per-second", "40");
     const ended = once(dying, "exit");

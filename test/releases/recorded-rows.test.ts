@@ -2,10 +2,14 @@
 import { zstdDecompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
+import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import { decodeGeo, decodeMain, decodeText, encodeSegment, rowsOf } from "#shared/company-index/segment.ts";
 import { decodeNotes, decodeOverrides, encodeNotes, encodeOverrides } from "#shared/company-index/versions.ts";
+import { contextOn, type ReadContext } from "#shared/context.ts";
+import { shapeOf } from "#shared/db/shapes.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { sampledProspect, shapeOfProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { schemas, schemasOfRelease, unnumberedChanges } from "../../infra/release/stored-schemas.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -35,6 +39,17 @@ describe.each(recordedReleases())("release $version", ({ rows, companyId, schema
     expect(verdict.faults).toEqual([]);
     expect(verdict.prospects).toBeGreaterThan(3);
     expect(verdict.segments).toBeGreaterThan(0);
+  });
+
+  test("a filter by the time of the last change is refused until its index is rebuilt, and is then exact", async () => {
+    const caller = { companyId, userId: 1, role: "owner" as const, permissions: [] };
+    const since = async (context: ReadContext) =>
+      (await listProspects(context, caller, ListQuery.parse({ updatedSince: "2020-01-01", pageSize: "500" }))).total;
+    const context = contextOn(db.direct);
+    const all = (await listProspects(context, caller, ListQuery.parse({}))).total;
+    if (version === "0.1.0") await expect(since(context)).rejects.toMatchObject({ code: "unavailable" });
+    await rebuild(context, indexRecords(db.direct), companyId, { settleMs: 0 });
+    expect(await since(contextOn(db.direct))).toBe(all);
   });
 
   test("its pieces of the index are written in the same form today, unless the format has a new number", () => {
@@ -73,11 +88,12 @@ describe.each(recordedReleases())("release $version", ({ rows, companyId, schema
 
 test("a change of a schema without a new number is found", () => {
   const current = schemasOfRelease();
-  const changed = { ...current, note: { shape: 1, schema: { type: "object" } } };
-  expect(unnumberedChanges(current, changed)).toEqual(["the schema of note differs, but its shape is still 1"]);
-  expect(unnumberedChanges(current, { ...changed, note: { ...changed.note, shape: 2 } })).toEqual([]);
-  expect(unnumberedChanges({ note: { shape: 2, schema: {} } }, changed)).toEqual([
-    "the shape of note is 1, and the release had 2",
+  const shape = shapeOf("note");
+  const changed = { ...current, note: { shape, schema: { type: "object" } } };
+  expect(unnumberedChanges(current, changed)).toEqual([`the schema of note differs, but its shape is still ${shape}`]);
+  expect(unnumberedChanges(current, { ...changed, note: { ...changed.note, shape: shape + 1 } })).toEqual([]);
+  expect(unnumberedChanges({ note: { shape: shape + 1, schema: {} } }, changed)).toEqual([
+    `the shape of note is ${shape}, and the release had ${shape + 1}`,
   ]);
   const { note: _, ...without } = current;
   expect(unnumberedChanges(current, without)).toEqual(["rows of type note have no schema any more"]);

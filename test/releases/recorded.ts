@@ -36,7 +36,7 @@ function itemOf(row: Readonly<Record<string, unknown>>): Item {
   );
 }
 
-/** Returns the rows with a new time to live, because a row whose time to live is over may be removed at any time. */
+/** Returns the rows with a new time to live. Otherwise DynamoDB could delete rows whose recorded time to live has passed. */
 export function alive(rows: readonly (Key & Item)[]): (Key & Item)[] {
   const inAMonth = Math.floor(Date.now() / 1_000) + 30 * 24 * 3_600;
   return rows.map((row) => (row.expiresAt === undefined ? row : { ...row, expiresAt: inAMonth }));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { root } from "../../infra/build/bundle.ts";
 import { lastRelease } from "../../infra/release/releases.ts";
 
-/** What the local service needs. */
+/** The files and folders that the local service needs. */
 const PARTS = [
   "functions",
   "shared",
@@ -16,7 +16,7 @@ const PARTS = [
   "cdk.json",
 ];
 
-/** Whether this clone has the commit of the last release. A clone without history has not. */
+/** Returns true if this clone contains the commit of the last release. A clone without history does not. */
 export function hasHistory(): boolean {
   try {
     execFileSync("git", ["cat-file", "-e", `${lastRelease().commit}^{commit}`], { cwd: root, stdio: "ignore" });

@@ -1,6 +1,7 @@
 /**
  * Tests that the last release and this one run at once on one table, as during a deployment: both serve requests, publish changes, flush the
- * index and deliver webhooks.
+ * index and deliver webhooks. Also tests that the last release reads and changes what bulk jobs and devices have written, as after the
+ * rollback of a deployment, and that this release continues with it.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -9,7 +10,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -29,6 +30,7 @@ afterAll(() => {
 
 interface Service {
   readonly url: string;
+  kill(): Promise<void>;
   call(method: string, path: string, body?: unknown): Promise<unknown>;
 }
 
@@ -50,12 +52,17 @@ async function start(folder: string, dataDir: string, env: Record<string, string
     const url = /^ready (\S+)$/.exec(line)?.[1];
     if (url === undefined) continue;
     child.stdout.resume();
-    return serviceAt(url);
+    const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    const kill = (): Promise<void> => {
+      child.kill("SIGKILL");
+      return ended;
+    };
+    return { ...(await serviceAt(url)), kill };
   }
   throw new Error(`the service of ${folder} ended before it was ready`);
 }
 
-async function serviceAt(url: string): Promise<Service> {
+async function serviceAt(url: string): Promise<Omit<Service, "kill">> {
   const signIn = await fetch(`${url}/local/token`, {
     method: "POST",
     body: JSON.stringify({ email: "admin@acme.test" }),
@@ -81,23 +88,75 @@ async function command(service: Service, ...args: string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, args, { cwd: root, env })).stdout;
 }
 
+const Results = z.object({ results: z.array(z.object({ outcome: z.string(), id: z.number() })) });
+const Changes = z.object({
+  cursor: z.string(),
+  hasMore: z.boolean(),
+  items: z.array(z.object({ id: z.number(), op: z.enum(["upsert", "remove"]), data: z.optional(z.unknown()) })),
+});
+
+async function pages(service: Service, cursor: string | undefined, known: Map<number, unknown>): Promise<string> {
+  const query = cursor === undefined ? "?types=prospects" : `?cursor=${encodeURIComponent(cursor)}`;
+  const page = Changes.parse(await service.call("GET", `/api/changes${query}`));
+  for (const { id, op, data } of page.items) {
+    if (op === "upsert") known.set(id, data);
+    else known.delete(id);
+  }
+  return page.hasMore ? pages(service, page.cursor, known) : page.cursor;
+}
+
+const snapshotEnd = (service: Service): Promise<string> => pages(service, undefined, new Map());
+
+/**
+ * Returns the records that a client knows after it has continued from the cursor. The last release writes no change log. If it has flushed
+ * the index meanwhile, the answer is 410, and the client begins with a snapshot.
+ */
+async function knownSince(service: Service, cursor: string): Promise<ReadonlyMap<number, unknown>> {
+  const known = new Map<number, unknown>();
+  try {
+    await pages(service, cursor, known);
+  } catch (error) {
+    expect(String(error)).toContain(": 410 ");
+    await pages(service, undefined, known);
+  }
+  return known;
+}
+
+const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
+const DEVICE_OPERATIONS = 25;
+const POLL = { timeout: 30_000, interval: 100 };
+
 const WORKERS = 3;
 const ROUNDS = 3;
-/** Two services start one after the other. */
+/** Time limit in milliseconds. It is long, because two services start one after the other. */
 const TIMEOUT_MS = 240_000;
 
-test.skipIf(!hasHistory())(
-  `release ${lastRelease().version} and this one run at once on one table`,
-  async () => {
-    const [oldData, newData] = [join(data, "old"), join(data, "new")];
-    const old = await start(codeOfLastRelease(), oldData, {});
-    const { TableName, DynamoDbEndpoint } = await outputsOf(old);
+describe.skipIf(!hasHistory())(`release ${lastRelease().version} and this one on one table`, () => {
+  let old: Service;
+  let current: Service;
+  let tableName: string;
+  let endpoint: string;
+  const [oldData, newData] = [join(data, "old"), join(data, "new")];
+  const startCurrent = (): Promise<Service> =>
+    start(root, newData, { DYNAMODB_ENDPOINT: endpoint, LOCAL_PROSPECT_SHAPE: "1" });
+  beforeAll(async () => {
+    old = await start(codeOfLastRelease(), oldData, {});
+    ({ TableName: tableName, DynamoDbEndpoint: endpoint } = await outputsOf(old));
     // Both services need the same keys of webhook secrets. With the file `complete`, the second one does not load demo data.
     mkdirSync(newData);
     for (const file of ["encryption-keys.json", "complete"]) copyFileSync(join(oldData, file), join(newData, file));
-    const current = await start(root, newData, { DYNAMODB_ENDPOINT: DynamoDbEndpoint, LOCAL_PROSPECT_SHAPE: "1" });
-    expect((await outputsOf(current)).TableName).toBe(TableName);
+    current = await startCurrent();
+    expect((await outputsOf(current)).TableName).toBe(tableName);
+  }, TIMEOUT_MS);
 
+  const faultsOf = async (company: number) => [
+    await command(current, "infra/cli/company-index.ts", "verify", "--company", String(company)),
+    await command(current, "infra/cli/webhooks.ts", "reconcile", "--company", String(company)),
+  ];
+
+  test("both serve requests, publish changes, flush the index and deliver webhooks", {
+    timeout: TIMEOUT_MS,
+  }, async () => {
     const receiver = await startReceiver();
     for (const [service, event] of [
       [old, "prospect.created"],
@@ -150,17 +209,73 @@ test.skipIf(!hasHistory())(
     expect(events.filter(({ event }) => event === "prospect.created")).toHaveLength(created);
 
     const company = Me.parse(await current.call("GET", "/api/me")).company.id;
-    expect(await command(current, "infra/cli/company-index.ts", "verify", "--company", String(company))).toContain(
-      " 0 faults",
-    );
-    expect(await command(current, "infra/cli/webhooks.ts", "reconcile", "--company", String(company))).toMatch(
-      /faults +0\n/,
-    );
+    expect(await faultsOf(company)).toEqual([
+      expect.stringContaining(" 0 faults"),
+      expect.stringMatching(/faults +0\n/),
+    ]);
     const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-    const table = openTable(TableName, dynamoClient({ endpoint: DynamoDbEndpoint, region: "us-east-1", credentials }));
+    const table = openTable(tableName, dynamoClient({ endpoint, region: "us-east-1", credentials }));
     const rows = await table.batchGet(ids.map((id) => keys.prospect(company, id)));
     expect(rows.map(shapeOfProspect)).toEqual(ids.map(() => 1));
     await receiver.close();
-  },
-  TIMEOUT_MS,
-);
+  });
+
+  test("the last release reads and changes what bulk jobs and devices wrote, and this one continues", {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    const receiver = await startReceiver();
+    const registrations = [{ event: "prospect.updated" }, { event: "prospect.deleted", delayMinutes: 1 }];
+    await current.call("POST", "/api/webhooks", { name: "rollback", url: receiver.url, registrations });
+    const [first, second] = Status.parse(await old.call("GET", "/api/statuses"));
+    const operations = Array.from({ length: DEVICE_OPERATIONS }, (_, i) => ({
+      opId: uuid(i),
+      type: "prospect.create",
+      clientRecordId: uuid(1_000 + i),
+      fields: { name: `Device ${i}`, currentStatusId: first?.id },
+    }));
+    const send = async () =>
+      Results.parse(await current.call("POST", "/api/sync/operations", { deviceId: "phone", operations })).results;
+    const ids = (await send()).map(({ id }) => id);
+    const bulk = { ids, action: { set: { currentStatusId: second?.id } }, events: "each" };
+    const job = Identified.parse(await current.call("POST", "/api/prospects/bulk", bulk)).id;
+    const cursor = await snapshotEnd(current);
+    await expect.poll(() => current.call("GET", `/api/jobs/${job}`), POLL).toMatchObject({ state: "completed" });
+
+    // Only the last release runs, while events of the job may still wait.
+    await current.kill();
+    for (const id of ids) {
+      expect(await old.call("GET", `/api/prospects/${id}`)).toMatchObject({ currentStatus: { id: second?.id } });
+      for (const status of [first, second, first]) {
+        await old.call("PATCH", `/api/prospects/${id}`, { currentStatusId: status?.id });
+      }
+    }
+    const [gone = 0, ...kept] = ids;
+    await old.call("DELETE", `/api/prospects/${gone}`);
+    current = await startCurrent();
+    const search = "/api/prospects?search=device&pageSize=50";
+    expect(await current.call("GET", search)).toMatchObject(Object(await old.call("GET", search)));
+
+    expect((await send()).map(({ outcome, id }) => ({ outcome, id }))).toEqual(
+      ids.map((id) => ({ outcome: "duplicate", id })),
+    );
+    const undo = Identified.parse(await current.call("POST", `/api/jobs/${job}/undo`, {})).id;
+    await expect
+      .poll(() => current.call("GET", `/api/jobs/${undo}`), POLL)
+      .toMatchObject({ state: "completed", changed: 0, skipped: ids.length });
+    const known = await knownSince(current, cursor);
+    expect(known.get(gone)).toBeUndefined();
+    for (const id of kept) {
+      expect(known.get(id)).toMatchObject({ id, currentStatus: { id: first?.id } });
+    }
+    await receiver.until(ids.length * 4 + 1);
+    const events = receiver.receipts.map(({ event }) => event);
+    expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
+    expect(events.filter(({ event }) => event === "prospect.deleted")).toHaveLength(1);
+    const company = Me.parse(await current.call("GET", "/api/me")).company.id;
+    expect(await faultsOf(company)).toEqual([
+      expect.stringContaining(" 0 faults"),
+      expect.stringMatching(/faults +0\n/),
+    ]);
+    await receiver.close();
+  });
+});

@@ -1,6 +1,6 @@
 /**
- * Tests the encryption of webhook secrets. A secret is encrypted for its row with a data key of its company. Data keys are cached, so
- * that KMS gets few calls.
+ * Tests the encryption of webhook secrets. A secret is encrypted for its row with a data key of its company. Functions cache data keys, so
+ * that they call KMS rarely.
  */
 import { spawn } from "node:child_process";
 import { createSecretKey, hkdfSync, randomBytes } from "node:crypto";
@@ -173,7 +173,8 @@ describe("in the table", () => {
       secretKey: rotated,
       previousSecret: { secretKey },
     });
-    // An attacker who has the table and guesses an idempotency key can derive this key. It must not decrypt a stored answer.
+    // An attacker who can read the table and guesses an idempotency key can derive this key. The derived key must not decrypt a stored
+    // answer.
     const guessed = createSecretKey(Buffer.from(hkdfSync("sha256", "1", "1", "POST /api/webhooks", 32)));
     for (const key of await db.keysOf(`C#${companyId}#IK#1`)) {
       const row = await db.direct.get(key);

@@ -1,4 +1,4 @@
-/** Tests the policy of the KMS key that protects webhook secrets, by evaluating it for requests as KMS does. */
+/** Tests the policy of the KMS key that protects webhook secrets. The test evaluates the policy for requests as KMS does. */
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { at, listed, synthesized, type Template } from "../infra/template.ts";
@@ -22,14 +22,16 @@ function statements() {
   return listed(at(key?.Properties, "KeyPolicy", "Statement")).map((one) => z.parse(Statement, one));
 }
 
-/** The request of a role of the account. Its own IAM policy allows everything, as that of an administrator does. */
+/** A request of a role of the account. The role's own IAM policy allows everything, like that of an administrator. */
 interface Request {
   readonly action: string;
   readonly tags?: Readonly<Record<string, string>>;
   readonly context?: Readonly<Record<string, string>>;
 }
 
-/** Whether the key policy allows the request. KMS refuses each use that the key policy does not allow, whatever IAM allows. */
+/**
+ * Returns true if the key policy allows the request. KMS refuses each request that the key policy does not allow, even if IAM allows it.
+ */
 const allows = ({ action, tags = {}, context = {} }: Request): boolean =>
   statements().some(({ Action, Condition }) => {
     const values: Readonly<Record<string, string>> = {

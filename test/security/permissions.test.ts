@@ -1,4 +1,4 @@
-/** Tests that docs/permissions.md is what the templates grant, and that a right without a reason is refused. */
+/** Tests that docs/permissions.md lists exactly the rights in the templates, and that a right without a reason is refused. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

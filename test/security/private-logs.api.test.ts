@@ -1,6 +1,7 @@
 /**
- * Sends tokens and personal data in every place of a request, valid or not. The check itself is in test/harness/local-service.ts: after the
- * API tests it fails if any log line of a function contains a token, an e-mail address, a phone number, a name or this private word.
+ * Sends tokens and personal data in every place of valid and invalid requests. The check of the logs is in test/harness/local-service.ts:
+ * after all API tests, it fails if a log line of a function contains a token, an e-mail address, a phone number, a name or the private
+ * word.
  */
 import { expect, test } from "vitest";
 import { send, tokenOf } from "../harness/client.ts";

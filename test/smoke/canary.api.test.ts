@@ -1,6 +1,4 @@
-/**
- * Tests the scheduled smoke test: how its user is made, how it signs in, that it removes what it has created, and that it logs no secret.
- */
+/** Tests the scheduled smoke test. It must create its user, sign in, remove what it has created, and log no secret. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { json } from "node:stream/consumers";
@@ -144,7 +142,7 @@ describe("the scheduled smoke test", () => {
     expect(lines).toContainEqual(
       expect.objectContaining({
         level: "INFO",
-        message: { event: "smoke test passed", steps: 6, webhookMs: expect.any(Number), ms: expect.any(Number) },
+        message: { event: "smoke test passed", steps: 7, webhookMs: expect.any(Number), ms: expect.any(Number) },
       }),
     );
     expect(lines).toContainEqual(
@@ -174,7 +172,7 @@ describe("the scheduled smoke test", () => {
     const receiver = { ...attemptsAt(base, 0), delivered: () => Promise.reject(new Error("not sent")) };
     const smoke = { admin: api, rep: api, receiver, prospects: 2, changes: 0, now: Date.now };
     await expect(runSmoke({ ...smoke, step: (message) => steps.push(message) })).rejects.toThrow("not sent");
-    expect(steps).toHaveLength(3);
+    expect(steps).toHaveLength(4);
     await assertNothingIsLeft();
   });
 

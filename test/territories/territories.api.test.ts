@@ -204,6 +204,108 @@ describe("territories", () => {
     );
   });
 
+  test("are also returned in GeoJSON, in the order of the list, and only to their company", async () => {
+    const clockwise: Territory["polygon"] = [
+      [-105, 39],
+      [-105, 40],
+      [-104, 40],
+    ];
+    const bare = await create({ name: uniqueName() });
+    const drawn = await create({ name: uniqueName(), polygon: clockwise, totalProperties: 3 });
+    const answer = await as.rep("GET", "/api/territories.geojson");
+    expect(answer.headers.get("content-type")).toBe("application/geo+json");
+    const { type, features } = dataOf(await as.rep.GET("/api/territories.geojson"));
+    expect(type).toBe("FeatureCollection");
+    const listed = dataOf(await as.rep.GET("/api/territories"));
+    expect(features.map(({ id }) => id)).toEqual(listed.map(({ id }) => id));
+    const { id, polygon: _polygon, ...properties } = drawn;
+    const ring = [
+      [-105, 39],
+      [-104, 40],
+      [-105, 40],
+      [-105, 39],
+    ];
+    expect(features.find((feature) => feature.id === id)).toEqual({
+      type: "Feature",
+      id,
+      geometry: { type: "Polygon", coordinates: [ring] },
+      properties,
+    });
+    expect(features.find((feature) => feature.id === bare.id)?.geometry).toBeNull();
+    expect(dataOf(await as.rep.GET("/api/territories/{id}", at(id))).polygon).toEqual(clockwise);
+    const others = dataOf(await as.otherOwner.GET("/api/territories.geojson")).features.map((feature) => feature.id);
+    expect(others).not.toContain(id);
+  });
+
+  test("are imported from GeoJSON, with the media type of GeoJSON, and once for each idempotency key", async () => {
+    const features = [
+      {
+        type: "Feature",
+        geometry: { type: "Polygon", coordinates: [square] },
+        properties: { name: uniqueName(), unknown: { deep: [1] } },
+      },
+      { type: "Feature", geometry: { type: "Point", coordinates: [1, 2] }, properties: null },
+    ];
+    const body = JSON.stringify({ type: "FeatureCollection", features });
+    const headers = {
+      Authorization: `Bearer ${await tokenOf(as.rep.email)}`,
+      "Content-Type": "application/geo+json; charset=utf-8",
+      "Idempotency-Key": uniqueName(),
+    };
+    const first = await send("POST", "/api/territories/import", { headers, body });
+    expect(first.status, first.text).toBe(200);
+    expect(first.body).toMatchObject({ created: 1, skipped: 0, failed: 1 });
+    const again = await send("POST", "/api/territories/import", { headers, body });
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect(again.body).toEqual(first.body);
+    const named = async (client: Client) =>
+      dataOf(await client.GET("/api/territories")).filter(({ name }) => name === features[0]?.properties?.name);
+    const [made, ...more] = await named(as.rep);
+    expect(more).toEqual([]);
+    expect(made).toMatchObject({ polygon: square, assignedToUserId: null });
+    cleanUps.push(() => as.rep.DELETE("/api/territories/{id}", at(made?.id ?? 0)));
+    expect(await named(as.otherOwner)).toEqual([]);
+    const elsewhere = await send("POST", "/api/territories", { headers, body: "{}" });
+    problemOf(elsewhere, 415, "unsupported_media_type");
+  });
+
+  test.each<[string, string, number, string]>([
+    [
+      "50 000 tiny features",
+      `{"type":"FeatureCollection","features":[${"{},".repeat(49_999)}{}]}`,
+      400,
+      "validation_failed",
+    ],
+    [
+      "deep nesting",
+      `{"type":"FeatureCollection","features":${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
+      400,
+      "malformed_json",
+    ],
+    [
+      "a megabyte and more",
+      `{"type":"FeatureCollection","features":["${"x".repeat(1_000_000)}"]}`,
+      413,
+      "payload_too_large",
+    ],
+    ["a single feature", '{"type":"Feature","geometry":null,"properties":null}', 400, "validation_failed"],
+    ["a text for features", '{"type":"FeatureCollection","features":"all"}', 400, "validation_failed"],
+    ["an empty body", "", 400, "validation_failed"],
+    ["half a file", '{"type":"FeatureCollection","features":[', 400, "malformed_json"],
+    [
+      "a prototype",
+      '{"type":"FeatureCollection","features":[{"__proto__":{"type":"Feature"}}]}',
+      400,
+      "malformed_json",
+    ],
+  ])("an import of %s is answered quickly and creates nothing", async (_, body, status, code) => {
+    const before = dataOf(await as.rep.GET("/api/territories")).length;
+    const headers = { Authorization: `Bearer ${await tokenOf(as.rep.email)}`, "Content-Type": "application/json" };
+    const answer = await send("POST", "/api/territories/import", { headers, body });
+    problemOf(answer, status, code);
+    expect(dataOf(await as.rep.GET("/api/territories"))).toHaveLength(before);
+  });
+
   test("concurrent changes lose nothing", async () => {
     const { id } = await create({ polygon: square });
     const rep = await userId(as.rep.email);

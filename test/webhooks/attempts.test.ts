@@ -1,6 +1,6 @@
 /**
- * Tests that the delivery log shows every attempt to send a delivery. The row of the delivery contains the successful attempts with short
- * answers, and separate rows contain the other attempts.
+ * Tests that the delivery log shows every attempt to send a delivery. Successful attempts with short answers are stored in the row of the
+ * delivery, and all other attempts in separate rows.
  */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";

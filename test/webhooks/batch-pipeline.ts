@@ -20,8 +20,8 @@ export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<
 }
 
 /**
- * Writes a limiter row that describes the receiver as quick. The limiter bounds the concurrent requests to a receiver, and it lets a
- * sender with one slot send a whole batch to a quick receiver.
+ * Writes a limiter row that describes the receiver as quick. The limiter bounds the concurrent requests to a receiver. For a quick
+ * receiver, a sender needs only one slot (permission to send) for a whole batch.
  */
 export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
   const quick = { type: "gate", companyId, webhookId, used: 0, fails: 0, slow: false };
@@ -49,6 +49,6 @@ export async function drainBatches(at: Pipeline): Promise<void> {
     const visible = at.queue.findIndex((entry) => entry.at > at.clock);
     await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
   }
-  // Work of the killed call that is still running must end first. Otherwise it would disturb the next call.
+  // Wait for the work of the killed call that is still running. Otherwise it would disturb the next call.
   await turn();
 }

@@ -64,7 +64,8 @@ describe("killed at each call of a batch, before and after it takes effect", () 
       const run = async (at: Pipeline): Promise<void> => {
         if (isQuick) await beQuick(at);
         await publishUntilDone(at, IDS);
-        // The sweeper runs every minute. It sends queue messages for the deliveries whose message the killed publisher did not send.
+        // The publisher may have been killed before it sent queue messages. The sweeper, which runs every minute, sends messages for these
+        // deliveries.
         await settleFor(at, 2, drainBatches);
       };
       const undisturbed = await newPipeline(db);
@@ -79,8 +80,8 @@ describe("killed at each call of a batch, before and after it takes effect", () 
         const place = `${when} ${calls[number - 1]} (${number})`;
         const posted = timesPosted(at.posts);
         expect(posted, place).toHaveLength(IDS.length);
-        // The deliveries of a batch are sent concurrently. A kill during one of them can come after another has been posted and before
-        // its result is recorded. That other delivery is posted again later.
+        // The deliveries of a batch are sent concurrently. When a call for one delivery is killed, another delivery may already be posted
+        // but not recorded. It is posted again later.
         expect(Math.max(...posted), place).toBeLessThanOrEqual(at.postsWhenKilled === 0 ? 1 : 2);
         await expectReconciled(at, IDS.length);
       }
@@ -184,8 +185,8 @@ test("a delivery in the throttled backlog is sent even if its limiter does not k
   const { companyId, webhookId } = at;
   await publishIds(at, [1]);
   const [{ id } = expect.fail("no delivery")] = await deliveries(at);
-  // The state after a sender died: it marked the delivery as part of the webhook's throttled backlog, but did not record the backlog
-  // in the limiter's row. All slots (permissions to send) belong to other senders.
+  // Writes the rows as they are after a sender died: it had added the delivery to the webhook's throttled backlog, but had not yet set the
+  // mark in the limiter's row. Other senders have all slots (permissions to send).
   const dueShard = keys.throttledBacklogShard(companyId, webhookId);
   await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
   const slots = Array.from({ length: slotLimit(at.context.senders, false) }, (_, i) => [
@@ -214,7 +215,7 @@ test("an unreadable row fails its own message only", async () => {
   const failed = batch.filter((_, i) => ends[i]?.status === "rejected");
   expect(failed.map(({ message }) => "deliveryId" in message && message.deliveryId)).toEqual([bad.id]);
   expect(timesPosted(at.posts)).toEqual(TEN.slice(1).map(() => 1));
-  // The sweeper reads many unreadable rows here and must still queue the ten readable ones. Afterwards its call must fail, so that
+  // The sweeper reads many unreadable rows here, and must still queue the ten readable ones. At its end, the sweeper must fail, so that
   // operators notice the unreadable rows.
   await publishIds(
     at,
@@ -259,8 +260,8 @@ test("ten events of one webhook cost less than six write units each", async () =
     await drainBatches(at);
   });
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  // Write units of the batch: 1 for the row with which reconciliation later checks that no delivery is lost, and 2 for the limiter's
-  // row. Each delivery needs 2 to be created, and 3 to record its result.
+  // The write units of the batch. One is for the row with which reconciliation checks that no delivery is lost, and two are for the
+  // limiter's row. Each delivery needs two to be created and three to record its result.
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 

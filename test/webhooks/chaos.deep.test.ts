@@ -16,7 +16,7 @@ import { checkIndex } from "../harness/index-oracle.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { sized } from "../harness/tier.ts";
 
-/** Number of writes. They are enough to start a flush, which moves new entries into the company's search index. */
+/** Number of writes. This many writes start a flush, which moves new entries into the company's search index. */
 const WRITES = sized({ short: 140, wide: 1_000 });
 const AT_ONCE = 8;
 const SETTLED_MS = 120_000;
@@ -137,8 +137,8 @@ function serviceTable(): Table {
 }
 
 /**
- * Expects that reconciliation (the check that no delivery is lost) counts this many deliveries, that all are delivered, and that it finds
- * no fault.
+ * Expects three results of reconciliation (the check that no delivery is lost): it counts this many deliveries, all of them are delivered,
+ * and it finds no fault.
  */
 async function expectDelivered(companyId: number, expected: number): Promise<void> {
   const table = serviceTable();
@@ -150,13 +150,12 @@ async function expectDelivered(companyId: number, expected: number): Promise<voi
 
 /**
  * Expects that the company's search index agrees with the rows of prospects and notes. A flush must have changed the index while DynamoDB
- * was faulty.
+ * failed calls.
  */
 async function expectIndexed(companyId: number): Promise<void> {
   const table = serviceTable();
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
-  // The check is repeated, because a concurrent flush moves entries into the index. A check during the move can see an entry in both
-  // places.
+  // The check is repeated: during a flush, which moves entries into the index, it may see an entry in both places.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 20_000 });
 }

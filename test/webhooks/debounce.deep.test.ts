@@ -44,7 +44,7 @@ function change({ companyId }: Pipeline, version: number, minutes: number, id = 
 
 const publishIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);
 
-/** Publishes each stream record. If the publisher is killed, the record is published again, as Lambda does. */
+/** Publishes each stream record. After each kill, it publishes the record again, as Lambda does. */
 async function publish(at: Pipeline, ...rows: RowChange[]): Promise<void> {
   for (const row of rows) {
     for (;;) {
@@ -72,7 +72,7 @@ const Body = z.object({
   ),
 });
 
-/** Returns the body of each delivery. Fails the test if a repeated post of a delivery has another body. */
+/** Returns the body of each delivery. Fails the test if two posts of the same delivery have different bodies. */
 function bodies(at: Pipeline): z.infer<typeof Body>[] {
   const byId = new Map<string, string>();
   for (const { headers, body } of at.posts) {
@@ -225,13 +225,13 @@ describe("a kill at each call", () => {
           (await deliveries(at)).map(({ state }) => state),
           label,
         ).toEqual(["delivered", "delivered"]);
-        // A post may be repeated only if the sender was killed after the post and before it had recorded the result.
+        // A post may be repeated only if the sender was killed after the post, before it recorded the result.
         expect(at.posts.length, label).toBeGreaterThanOrEqual(3);
         expect(at.posts.length, label).toBeLessThanOrEqual(4);
         doubled += at.posts.length - 3;
       }
-      // Recording the result of a post takes one or two writes. Up to three different calls can therefore be the last one before the
-      // result is recorded, and a kill at each of them repeats the post.
+      // A kill after a post and before the record of its result repeats the post. The record takes one or two writes, so up to three
+      // different calls can be killed in this time.
       const isCutOff = (number: number) => calm.calls[number - (when === "before" ? 2 : 1)] === "post";
       expect(doubled).toBeGreaterThanOrEqual(struck.filter(isCutOff).length);
       expect(doubled).toBeLessThanOrEqual(3 * 3);
@@ -249,8 +249,8 @@ describe("a kill at each call", () => {
     at.clock += MINUTE;
     await sweep(at.context, { assume: "messages-kept" });
     expect(own()).toHaveLength(1);
-    // The sweeper, which sends lost messages again, also sends messages for deliveries of other tests. This test cannot process them, so
-    // it removes them from the queue.
+    // The sweeper, which replaces lost messages, also sends messages for deliveries of other tests. This test cannot process those
+    // messages, so it removes them from the queue.
     at.queue.splice(0, at.queue.length, ...own());
     await drain(at);
     await expectEachOnce(at, [2, 3]);

@@ -100,8 +100,8 @@ const rowsOf = async ({ companyId }: Setup): Promise<string[]> =>
   (await db.keysOf(keys.webhooks(companyId).pk)).map(({ sk }) => sk).filter((sk) => sk.startsWith("W#"));
 
 /**
- * A request is committed by its last call to the table. If the deletion comes before any of the request's calls, it also comes before the
- * commit.
+ * The last call of a request to the table commits its effect. If the deletion comes before any call of the request, it therefore comes
+ * before this commit.
  */
 describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_, ask) => {
   test("is not found and leaves no row if the deletion comes before any call of the request", async () => {

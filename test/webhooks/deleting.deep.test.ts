@@ -15,6 +15,7 @@ import { createRegistration, deleteRegistration } from "#shared/webhooks/subscri
 import { deleteWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
 import {
   consume,
   createdProspect,
@@ -91,7 +92,8 @@ const kinds = Object.entries(waits);
 interface Deletion {
   readonly at: Pipeline;
   /**
-   * Repeats the request until it is answered. If a killed request has already deleted the record, the next request is answered not_found.
+   * Repeats the request until it is answered. If a killed request has already deleted the record, the repetition is answered with
+   * not_found.
    */
   readonly remove: () => Promise<void>;
 }
@@ -121,13 +123,13 @@ async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registrat
 }
 
 /**
- * Deletes the webhook or the registration and processes the queue. If `isKept`, the webhook still exists and is resumed afterwards,
- * because a paused webhook cancels the deliveries of its backlog only when it is resumed.
+ * Deletes the webhook or the registration, and processes the queue. With `isKept`, only the registration is deleted. The webhook is then
+ * resumed, because a paused webhook cancels the deliveries of its backlog only when it is resumed.
  */
 async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await remove();
   if (isKept) await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId).catch(() => undefined);
-  await settleFor(at, 3);
+  await settleFor(at, sized({ short: 2, wide: 3 }));
 }
 
 async function expectCancelled(at: Pipeline, label: string): Promise<void> {

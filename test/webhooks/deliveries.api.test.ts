@@ -182,12 +182,12 @@ describe("a replay", () => {
     const told = () => new Set(receiver.receipts.map(({ event }) => event.id)).size;
     for (const [i, name] of ["first", "second", "third"].entries()) {
       dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
-      // A post may also be the retry of an older delivery. The loop therefore waits until the new delivery has arrived.
+      // The received post may also be the retry of an older delivery. The loop therefore waits until the new delivery has arrived.
       while (told() <= i) await receiver.until(receiver.receipts.length + 1);
     }
     const ids = receiver.receipts.map(({ event }) => event.id);
     const failed = ids.slice(1).filter((id, i, all) => all.indexOf(id) === i);
-    // The next retry after the third attempt comes half a minute later, so no retry arrives during the replay.
+    // The retry after the third attempt comes half a minute later, so no retry arrives during the replay.
     for (const id of failed) await settled(webhook.id, id, ({ attemptCount }) => attemptCount >= 3);
     isDown = false;
     const replay = (body: ReplayRange) => as.admin.POST("/api/webhooks/{id}/replay", { ...at(webhook.id), body });

@@ -55,8 +55,8 @@ test("a failed attempt costs eight more write units, including two for the healt
     await drain(at);
   });
   expect(at.posts).toHaveLength(2);
-  // A failed attempt adds 6 write units: 2 for the row of the concurrency limiter, 1 for its own row, and 3 to schedule the next
-  // attempt. The webhook's state adds 2, for the failure and for the recovery.
+  // A failed attempt costs 6 more write units: 2 for the row of the concurrency limiter, 1 for the row of the attempt, and 3 to schedule
+  // the next attempt. The state of the webhook costs 2 more, one for the failure and one for the recovery.
   expect(usage.writeUnits).toBe(7 + 6 + 2);
 });
 

@@ -1,6 +1,6 @@
 /**
  * Tests the drain, which sends a webhook's backlog in steps. Only one step may run at a time, and each step must send exactly one message
- * that starts the next step.
+ * to start the next step.
  */
 import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";

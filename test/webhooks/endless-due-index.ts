@@ -8,7 +8,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { START } from "./delivery-pipeline.ts";
 
-/** Returns the table with additional paused webhooks of one company. Each of them has a backlog of `each` deliveries. */
+/** Returns the table with additional paused webhooks of one company. The backlog of each webhook has `each` deliveries. */
 export function withKept(table: Table, companyId: number, webhooks: number, each: number): Table {
   const dueAt = iso(START);
   const shard = keys.pausedBacklogShard(companyId, 0).slice(0, -1);
@@ -18,7 +18,8 @@ export function withKept(table: Table, companyId: number, webhooks: number, each
       for (let id = 1; spec.pk === keys.pausedWebhooksShard() && id <= webhooks; id++) {
         yield { ...keys.webhook(companyId, id), dueShard: spec.pk, dueAt };
       }
-      for (let i = 0; spec.index !== undefined && spec.pk.startsWith(shard) && i < each; i++) {
+      const isKept = spec.index !== undefined && spec.pk.startsWith(shard) && !spec.pk.endsWith("#BULK");
+      for (let i = 0; isKept && i < each; i++) {
         const id = `dlv_${String(i).padStart(29, "0")}`;
         yield { ...keys.delivery(companyId, Number(spec.pk.slice(shard.length)), id), dueShard: spec.pk, dueAt };
       }
@@ -28,8 +29,8 @@ export function withKept(table: Table, companyId: number, webhooks: number, each
 }
 
 /**
- * Returns the table with `count` additional overdue deliveries. Only the index contains them and they have no rows, so every conditional
- * write to them fails.
+ * Returns the table with `count` additional overdue deliveries. They are only in the index and have no rows, so every conditional write to
+ * them fails.
  */
 export function withOverdue(table: Table, companyId: number, count: number): Table {
   const shards = keys.dueShards();

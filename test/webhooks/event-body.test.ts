@@ -70,14 +70,14 @@ test("neither the first nor a repeated publication of an event contains a later 
     post: () => Promise.reject(new Error("this test posts nothing")),
     park: () => Promise.reject(new Error("this test has no poison record")),
   };
-  // This appointment is created after the change and before its publication. It starts before the other one, so it would appear as the
+  // This appointment is created between the change and its publication. It starts before the other appointment. It would therefore be the
   // next appointment in a body that is made from newer rows.
   await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);
   const { usage } = await metered(() => publishChanges(events, reads, [change]));
-  // One request writes the row with which reconciliation checks that the delivery is not lost, and one request writes the delivery.
-  // The changed row contains all data for the body, so no read is needed.
+  // One request writes the row that names the delivery for reconciliation (the check that no delivery is lost), and one writes the
+  // delivery. No request reads, because the changed row contains all data for the body.
   expect(usage.requests).toBe(2);
   const [delivery, ...more] = await deliveriesOf(caller);
   expect(more).toEqual([]);

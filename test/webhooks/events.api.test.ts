@@ -154,8 +154,8 @@ describe("events", () => {
     await as.rep.POST("/api/prospects", { body: {} });
     await receiver.until(1);
     await as.admin.DELETE("/api/webhooks/{id}", at(webhook.id));
-    // The first delivery of the second webhook fails, and its retry would come later than a retry for the deleted webhook. The test
-    // therefore needs to wait only for this retry.
+    // The first delivery of the second webhook fails. Its retry comes later than a retry for the deleted webhook would come. When the test
+    // has received this retry, it knows that no other retry will come.
     const later = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response, count) => {
       response.writeHead(count === 1 ? 500 : 200).end();
     });

@@ -76,8 +76,8 @@ describe("a kill at each call", () => {
         expect(delivery?.state, label).toBe("delivered");
         expect(await expectReconciled(at, label), label).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
         expectSame(at.posts);
-        // A kill can come after the post and before its result is recorded. The service then does not know whether the post arrived,
-        // and posts again.
+        // If the kill comes after the post and before the record of its result, the service does not know whether the post arrived. It
+        // therefore posts again.
         const cutOff = number > calls.indexOf("post") || (number === calls.indexOf("post") + 1 && when === "after");
         expect(at.posts.length, label).toBeLessThanOrEqual(cutOff ? 2 : 1);
         expect(at.posts.length, label).toBeGreaterThanOrEqual(1);
@@ -142,8 +142,8 @@ describe("repeats and reordering", () => {
     let reads = 0;
     const batchGet: typeof table.batchGet = async (keys) => {
       const items = await table.batchGet(keys);
-      // This sender has read the delivery, but has not yet asked the webhook's limiter for a slot (the permission to send). At this point
-      // another sender does all its work.
+      // This sender has read the delivery, but has not yet asked the webhook's limiter for a slot (the permission to send). In this moment,
+      // another sender does all the work.
       if (++reads === 2) await consume(at, message, false);
       return items;
     };

@@ -1,6 +1,6 @@
 /**
- * Tests how many entries of each company one run of the sweeper reads. The number must be bounded and fair to every company, and
- * successive runs must reach every entry.
+ * Tests how many entries of each company one run of the sweeper handles. The number must be bounded and fair to every company, and
+ * successive runs must handle every entry.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -128,7 +128,7 @@ export async function expandAll(at: Pipeline): Promise<string[]> {
 export interface Written {
   rows: number;
   bytes: number;
-  /** Bytes of the largest of the calls that write rows. */
+  /** The maximum bytes of one call that writes rows. */
   mostBytes: number;
 }
 

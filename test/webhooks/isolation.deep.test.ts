@@ -62,7 +62,8 @@ describe("80 events for a slow or failing receiver do not delay another company'
   test("if a quick receiver with many deliveries in flight suddenly hangs", async () => {
     const found = await isolate(db, { events: 80, others: 20, trouble: hang, wasQuick: true });
     staged.push(found.senders);
-    // For a quick receiver, a sender waits up to this long for a slot. Meanwhile the sender cannot send other deliveries.
+    // If the receiver is quick, a sender waits up to this long for a slot (the permission to send). During this time, the sender cannot
+    // send other deliveries.
     expect(found.worstLatenessMs).toBeLessThanOrEqual(RECHECKS * RECHECK_MS);
     expect(found.sendersHeld).toBe(slotLimit(10, false));
   });
@@ -96,8 +97,8 @@ describe("the slots of a webhook", () => {
     await senders.runUntil(START + 30 * SECOND);
     expect(senders.sent).toHaveLength(105);
     expect(senders.mostInFlight.get(hook.url)).toBe(8);
-    // Few messages return to the queue, because senders wait for a slot for a short time. Without this wait, each message would return
-    // about six times.
+    // Few messages return to the queue, because senders first wait for a slot for a short time. Without this wait, each message would
+    // return about six times.
     expect(senders.queued).toBeLessThan(125);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
   });
@@ -127,8 +128,8 @@ describe("the breaker", () => {
     senders.answers = (_, now) => ({ ms: 10, status: now < backAt ? 503 : 200 });
     await senders.publish(hook, 1, 40);
     await senders.runUntil(START + 3 * SECOND);
-    // When the breaker opens, some requests are in flight and still end. The number of posts may therefore exceed the number of
-    // failures that opens the breaker.
+    // When the circuit breaker opens, some requests are already running. The number of posts may therefore exceed the number of failures
+    // that opens the breaker.
     expect(senders.sent.length).toBeLessThan(BREAKER_FAILURES + slotLimit(10, false));
     const soFar = senders.sent.length;
     const waiting = (await deliveriesOf(db, hook)).filter(({ attempt }) => attempt === 1);
@@ -170,8 +171,8 @@ describe("the breaker", () => {
       for (const [i, gap] of retryGapsMs.entries()) {
         const waited = ((times[i + 1]?.at ?? 0) - (times[i]?.at ?? 0)) * scale;
         expect(waited).toBeGreaterThanOrEqual(gap * 0.8);
-        // While the breaker is open, one delivery at a time is sent as a probe, at most five minutes apart. The last of six deliveries
-        // can therefore wait 30 minutes longer.
+        // While the breaker is open, one delivery is sent as a probe at least every five minutes. The last of six deliveries can therefore
+        // wait 30 minutes longer.
         expect(waited).toBeLessThanOrEqual(gap * 1.2 + 6 * 5 * MINUTE + MINUTE);
       }
     }

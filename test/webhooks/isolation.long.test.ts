@@ -1,4 +1,6 @@
-/** Tests that a company's steady events are not delayed while 10 000 events of another company wait for a slow or failing receiver. */
+/**
+ * Tests that a company's steady events are not delayed while 10 000 events of another company wait for a receiver that is slow or failing.
+ */
 import { beforeEach, expect, test } from "vitest";
 import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";

@@ -1,6 +1,6 @@
 /**
- * Tests kills at the calls of the concurrency limiter, of its circuit breaker and of the drain, which sends the backlog. Every delivery
- * must arrive, and no slot (permission to send) may stay in use.
+ * Tests kills at the calls of the concurrency limiter, of its circuit breaker, and of the drain, which sends the backlog. Every delivery
+ * must arrive, and at the end no slot (permission to send) may be in use.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -9,6 +9,7 @@ import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { BREAKER_FAILURES, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
 import {
   createdProspect,
   deliveries,
@@ -30,8 +31,8 @@ beforeAll(async () => {
 
 const COUNT = 3;
 /**
- * Milliseconds for which the receiver fails. The circuit breaker stops sending for 10 s and then for 20 s. The first attempt after a stop
- * therefore fails, and the second one succeeds.
+ * Milliseconds for which the receiver fails. The circuit breaker stops sending for 10 s and then for 20 s. The attempt after the first stop
+ * therefore fails, and the attempt after the second stop succeeds.
  */
 const DOWN_MS = 25_000;
 
@@ -53,11 +54,11 @@ async function troubled(): Promise<Pipeline> {
 }
 
 type Empty = (at: Pipeline) => Promise<void>;
-const run = (at: Pipeline, empty: Empty): Promise<void> => settleFor(at, 4, empty);
+const run = (at: Pipeline, empty: Empty): Promise<void> => settleFor(at, sized({ short: 3, wide: 4 }), empty);
 
 /**
- * Expects that all events are delivered. At most `cutOff` attempts may be posted twice, because the kill came before their result was
- * recorded.
+ * Expects that all events are delivered. At most `cutOff` posts may be repeated. These are the posts whose result was not recorded before
+ * the kill.
  */
 async function expectArrived(at: Pipeline, place: string, cutOff: number): Promise<void> {
   const states = (await deliveries(at)).map(({ state }) => state);
@@ -140,7 +141,7 @@ describe("a sender that dies with its slot", () => {
     const [failed, died, ...later] = secondsOf(at);
     expect([failed, died]).toEqual([0, 10]);
     expect(Math.min(...later)).toBeGreaterThanOrEqual(28);
-    // SQS delivers the dead sender's message again after 90 s. The sweeper runs every minute, so sending of the backlog may start 60 s
+    // SQS delivers the dead sender's message again after 90 s. The sweeper runs every minute, so it may start to send the backlog 60 s
     // later.
     expect(Math.max(...later)).toBeLessThanOrEqual(28 + 90 + 60);
     expect(later).toHaveLength(COUNT);

@@ -1,4 +1,7 @@
-/** Tests that a manual trigger makes exactly one delivery, which arrives, although its request is killed at any call and then repeated. */
+/**
+ * Tests that a manual trigger makes exactly one delivery, and that this delivery arrives. The test kills the request at any call and then
+ * repeats it.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";

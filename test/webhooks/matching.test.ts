@@ -72,7 +72,7 @@ async function setUp(): Promise<Setup> {
   return { companyId, context, time, settle };
 }
 
-/** Simulates a newly started function. Each table object has a separate cache, so the cache of the copy is empty. */
+/** Simulates a newly started function. A cache belongs to one table object, so the copy begins with an empty cache. */
 const warmFunction = (table: Table = db.direct): Table => ({ ...table });
 
 const events = ["prospect.created", "prospect.updated"] as const;
@@ -149,7 +149,7 @@ async function execute({ companyId, context }: Setup, what: Step): Promise<void>
 }
 
 const waitMs = fc.constantFrom(0, 1_000, limits.subscriptionsSettleMs - 1, limits.subscriptionsSettleMs, 6_000, 61_000);
-/** A number of two bits. Each bit tells whether one of the two functions publishes in this step. */
+/** A number of two bits. Each bit says whether one of the two functions publishes in this step. */
 const publishing = fc.nat(3);
 
 test("two warm functions find the subscriptions of an uncached read after any sequence of writes and batches", async () => {

@@ -8,7 +8,7 @@ export interface Trouble {
   /** Number of events for the other company. They are published at a rate of ten per second. */
   readonly others: number;
   readonly trouble: Answer;
-  /** True if the slow or failing receiver answered quickly before. The limiter then allows it more concurrent requests at the beginning. */
+  /** True if the slow or failing receiver was quick before. The limiter then allows it more concurrent requests at first. */
   readonly wasQuick: boolean;
 }
 

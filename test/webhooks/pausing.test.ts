@@ -1,10 +1,9 @@
-/** Tests that a paused webhook sends nothing and loses nothing. After the resumption, its backlog must be sent in order of time. */
+/** Tests that a paused webhook sends nothing and loses nothing. After it is resumed, its backlog must be sent in the order of time. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
@@ -17,6 +16,7 @@ import {
   type Pipeline,
   publishUntilDone,
   START,
+  sweepOwn,
 } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-/** Returns a context for requests of the API. Planned kills do not affect it. */
+/** Returns a context for API requests. The kills that the test plans for the pipeline do not affect it. */
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 const pause = (at: Pipeline) => pauseWebhook(api(at), at.companyId, at.webhookId);
 const resume = (at: Pipeline) => resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
@@ -48,7 +48,7 @@ async function settle(at: Pipeline): Promise<void> {
   for (let minute = 0; minute < 2; minute++) {
     await drain(at);
     at.clock += 60_000;
-    await sweep(at.context, { assume: "messages-kept" }).catch((error: unknown) => {
+    await sweepOwn(at).catch((error: unknown) => {
       if (!(error instanceof Killed)) throw error;
     });
   }
@@ -142,7 +142,7 @@ test("a delivery that joins the paused backlog after the drain is sent without a
   await pause(at);
   await publishUntilDone(at);
   const { table } = at.context;
-  // This sender has read that the webhook is paused, but has not yet added its delivery to the backlog. At this point the webhook is
+  // This sender has read that the webhook is paused, but has not yet added its delivery to the backlog. In this moment, the webhook is
   // resumed and its backlog is sent.
   let isResumed = false;
   const context = {

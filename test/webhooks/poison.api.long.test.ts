@@ -1,6 +1,6 @@
 /**
- * Tests that unreadable queue messages arrive unchanged in the dead-letter queue, and that the readable messages among them are processed
- * once.
+ * Tests that unreadable queue messages arrive unchanged in the dead-letter queue, and that readable messages in the same batches are
+ * processed once.
  */
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, expect, test } from "vitest";

@@ -1,4 +1,7 @@
-/** Runs as a thread with a small heap. It publishes stream batches of the maximum size, with changes of the largest territory. */
+/**
+ * Runs in a worker thread with a small heap. It publishes stream batches of the maximum size, with changes of the largest possible
+ * territory.
+ */
 import { parentPort, workerData } from "node:worker_threads";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";

@@ -1,6 +1,6 @@
 /**
- * Tests that reconciliation (the check that no delivery is lost) reports each kind of damage to manual deliveries, test deliveries and
- * delayed deliveries, and a webhook whose backlog is no longer sent.
+ * Tests that reconciliation (the check that no delivery is lost) reports each kind of damage to manual, test and delayed deliveries. It
+ * must also report a webhook whose backlog is not sent any more.
  */
 import { beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -40,7 +40,7 @@ interface Staged {
   readonly pressed: StoredDelivery;
   /** The test delivery. It is waiting. */
   readonly tried: StoredDelivery;
-  /** The delivery of a debounce window, which collects events of one record. It has three events and is waiting. */
+  /** The delivery of a debounce window, which collects the events of one record. It contains three events and is waiting. */
   readonly window: StoredDelivery;
 }
 

@@ -24,10 +24,12 @@ const db = faultyDynamoDb();
 let senders: Senders;
 let hook: Hook;
 
-/** All rows of the undamaged table, with which each test restores the table. */
+/** All rows of the undamaged table. Each test restores the table from them. */
 let rows: Item[];
 
-/** Makes six delivered deliveries, two exhausted ones, and four that wait for their first attempt. */
+/**
+ * Makes six deliveries that are delivered, two that have failed in all attempts (exhausted), and four that wait for their first attempt.
+ */
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
   senders = new Senders(db, 10, 1_000);

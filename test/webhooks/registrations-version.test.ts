@@ -1,6 +1,6 @@
 /**
- * Tests that each write of a webhook registration raises the company's version number, and that no other write raises it. Functions
- * compare this number to notice that their cached registrations are outdated.
+ * Tests that each write of a webhook registration raises the company's version number, and that no other write raises it. By this number,
+ * functions notice that their cached registrations are out of date.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -39,8 +39,8 @@ interface Setup {
 }
 
 /**
- * Creates the company and its webhook at the time START. The tests write at the later time CHANGED, so that they can distinguish their
- * writes.
+ * Creates the company and its webhook at the time START. The tests write at the later time CHANGED. They recognise their own writes by this
+ * time.
  */
 async function setUp(
   registrations: NewRegistration[] | undefined,

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 const HOUR = 3_600_000;
-/** One hour after the start. Every delivery has had one attempt at this time. */
+/** One hour after the start. Every delivery has already had one attempt. */
 const LATER = START + HOUR;
 
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
@@ -36,7 +36,10 @@ const replay = (at: Pipeline, range: Partial<ReplayRange> = {}) =>
 
 type Fate = "delivered" | "exhausted" | "failing";
 
-/** Makes one delivery for each given state, one second apart. Each delivery has had one attempt, and the queue has no messages for them. */
+/**
+ * Makes one delivery for each given state, one second apart. Each delivery has already had one attempt, and the queue contains no messages
+ * for them.
+ */
 async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
   const at = await newPipeline(db);
   at.answers = (post) => ({ status: fates[prospectIn(post.body) - 1] === "delivered" ? 200 : 500 });

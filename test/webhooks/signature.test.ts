@@ -51,7 +51,10 @@ const plain = fc.string({ unit: "grapheme", minLength: 1, maxLength: 60 }).filte
 const standard = fc
   .uint8Array({ minLength: 1, maxLength: 64 })
   .map((bytes) => `whsec_${Buffer.from(bytes).toString("base64")}`);
-/** Returns the key without zero bytes at its end. HMAC pads keys with zeros, so keys that differ only in these zeros are equal. */
+/**
+ * Returns the key without zero bytes at its end. HMAC pads keys with zeros, so two keys that differ only in these zeros make the same
+ * signature.
+ */
 const keyOf = (secret: string): string =>
   Buffer.from(secret.replace(/^whsec_/, ""), secret.startsWith("whsec_") ? "base64" : "utf8")
     .toString("hex")

@@ -3,7 +3,7 @@
  * functions wait, so that hours pass in seconds.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import type { Queued } from "#shared/aws/sqs.ts";
+import { messageGroup, type Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
@@ -18,7 +18,7 @@ import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { consume, createdProspect, START } from "./delivery-pipeline.ts";
+import { bulkChange, consume, createdProspect, START } from "./delivery-pipeline.ts";
 
 /** The answer of a receiver. `ms` is its latency in milliseconds. */
 export type Answer = Partial<Exchange> & { readonly ms: number };
@@ -47,7 +47,7 @@ export class Senders {
   readonly sent: Sent[] = [];
   readonly hooks: Hook[] = [];
   readonly queue: Waiting[] = [];
-  /** Number of messages that were sent to the queue so far. */
+  /** Number of messages that were sent to the queue until now. */
   queued = 0;
   /** Maximum number of senders that were busy at the same time, by company. */
   readonly busiest = new Map<number, number>();
@@ -61,6 +61,8 @@ export class Senders {
   readonly #secrets: Secrets;
   readonly #count: number;
   readonly #busy = new Map<number, number>();
+  /** Number of busy senders, by message group. */
+  readonly #busyGroups = new Map<string, number>();
   readonly #timers: { at: number; ring: () => void }[] = [];
   #calls = 0;
   #running = 0;
@@ -72,7 +74,7 @@ export class Senders {
     const table = calledBy((work) => this.#counted(work), db.direct);
     this.context = {
       table,
-      // Calls to the key service are counted, because the clock must not advance while such a call runs.
+      // Calls to the key service are counted, because the simulated clock must not advance while such a call runs.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       clock: { now: () => this.clock },
       wait: (ms) => this.#rest(ms),
@@ -92,14 +94,14 @@ export class Senders {
     };
   }
 
-  async hook(): Promise<Hook> {
+  async hook(event = "prospect.created"): Promise<Hook> {
     const plain = contextOn(this.#db.direct, { now: () => START });
     const sub = `senders-${hooks++}`;
     const { companyId } = await newOwner(plain);
     const url = `http://127.0.0.1:1/${sub}`;
     const webhook = await createWebhook(plain, companyId, { name: "x", url, registrations: [] });
     await createRegistration(plain, companyId, webhook.id, {
-      event: "prospect.created",
+      event,
       filter: null,
       delayMinutes: 0,
       triggerMode: "automatic",
@@ -108,6 +110,17 @@ export class Senders {
     const made = { companyId, webhookId: webhook.id, url };
     this.hooks.push(made);
     return made;
+  }
+
+  /** Publishes changes of prospects that a bulk job has made. All of them are published together, in groups of 25 as in the service. */
+  async publishBulk({ companyId }: Hook, first: number, count: number): Promise<void> {
+    const reads = batchReads(this.context);
+    for (let at = 0; at < count; at += 25) {
+      const changes = Array.from({ length: Math.min(25, count - at) }, (_, i) =>
+        bulkChange(companyId, first + at + i, { updatedAt: iso(this.clock) }),
+      );
+      await publishChanges(this.context, reads, changes);
+    }
   }
 
   async publish({ companyId }: Hook, first: number, count: number): Promise<void> {
@@ -126,7 +139,8 @@ export class Senders {
       await this.#quiet();
       if (this.#running < this.#count && this.queue.some(({ at }) => at <= this.clock)) continue;
       const sweepAt = this.sweeps ? (Math.floor(this.clock / 60_000) + 1) * 60_000 : Number.POSITIVE_INFINITY;
-      // Only later messages count. A message that is already due waits for a free sender, not for the clock.
+      // Only messages that become due later count. A message that is already due waits for a free sender, and advancing the clock would not
+      // help.
       const messages = this.queue.map(({ at }) => at).filter((at) => at > this.clock);
       const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...messages);
       if (next > end) break;
@@ -141,15 +155,15 @@ export class Senders {
     this.clock = Math.max(this.clock, end);
   }
 
-  /** Gives messages to free senders. The company with the fewest busy senders comes first, as in SQS queues with message groups. */
+  /** Gives messages to free senders. As in SQS, the next message comes from the message group with the fewest busy senders. */
   #dispatch(): void {
     while (this.#running < this.#count) {
       let best = -1;
       for (const [i, { message, at }] of this.queue.entries()) {
         if (at > this.clock) continue;
-        const other = this.queue[best]?.message.companyId;
-        if (other === undefined || this.#busyWith(message.companyId) < this.#busyWith(other)) best = i;
-        if (this.#busyWith(message.companyId) === 0) break;
+        const other = this.queue[best]?.message;
+        if (other === undefined || this.#busyWith(message) < this.#busyWith(other)) best = i;
+        if (this.#busyWith(message) === 0) break;
       }
       const [next] = best === -1 ? [] : this.queue.splice(best, 1);
       if (next === undefined) return;
@@ -157,15 +171,17 @@ export class Senders {
     }
   }
 
-  #busyWith(companyId: number): number {
-    return this.#busy.get(companyId) ?? 0;
+  #busyWith(message: QueueMessage): number {
+    return this.#busyGroups.get(messageGroup(message)) ?? 0;
   }
 
   async #consume(message: QueueMessage): Promise<void> {
     const { companyId } = message;
     this.#running++;
     raise(this.#busy, companyId, 1, this.busiest);
+    raise(this.#busyGroups, messageGroup(message), 1);
     await consume({ context: this.context }, message, false);
+    raise(this.#busyGroups, messageGroup(message), -1);
     raise(this.#busy, companyId, -1);
     this.#running--;
   }

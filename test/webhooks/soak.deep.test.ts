@@ -1,4 +1,4 @@
-/** Tests that about eighty events arrive, both with and without faults. soak.long.test.ts tests ten thousand events. */
+/** Tests that about eighty events arrive, once with faults and once without. soak.long.test.ts tests ten thousand events. */
 import { beforeAll, expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { soak } from "./soak.ts";

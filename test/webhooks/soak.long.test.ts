@@ -1,4 +1,4 @@
-/** Tests that more than ten thousand events arrive although a fifth of all calls fail, before or after the call takes effect. */
+/** Tests that more than ten thousand events arrive although a fifth of all calls fail, either before or after they take effect. */
 import { beforeAll, expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { soak } from "./soak.ts";

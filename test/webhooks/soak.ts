@@ -15,6 +15,7 @@ import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
 import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
+import { readLimiter, StoredLimiter } from "#shared/webhooks/limiter/limiter.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
@@ -26,19 +27,19 @@ import { createdProspect, deliveries, newPipeline, type Pipeline, START } from "
 import { reconcileNow } from "./reconciled.ts";
 
 const PROSPECTS = 100;
-/** All prospects match two registrations that delay events. This many prospects also match a registration without a delay. */
+/** All prospects match two registrations with a delay. This many of the prospects also match a registration without a delay. */
 const AT_ONCE_PROSPECTS = 20;
 const MINUTE = 60_000;
 const VISIBILITY_MS = 90_000;
 /** Number of messages that are processed concurrently. */
 const AT_ONCE = 8;
-/** After this many changes, a user triggers one event manually. */
+/** Number of changes after which a user triggers one event manually. */
 const PRESS_EVERY = 20;
 const BATCH = 25;
 
 export interface Soak {
   readonly changes: number;
-  /** The probability that a call fails, and that a message or batch is repeated. Half of the failing calls take effect. */
+  /** The probability of a fault: that a call fails, or that a message or batch is repeated. Half of the failing calls take effect. */
   readonly faults: number;
   readonly seed: number;
 }
@@ -52,9 +53,9 @@ export interface Outcome {
   readonly posts: number;
   readonly lost: number;
   readonly falsified: number;
-  /** Number of successful posts beyond the first one of each delivery. */
+  /** Number of successful posts that repeat an earlier successful post of the same delivery. */
   readonly duplicates: number;
-  /** Number of deliveries with more duplicates than the planned faults explain. It must be 0. */
+  /** Number of deliveries with more repeated posts than the planned faults explain. It must be 0. */
   readonly unforced: number;
   readonly faults: readonly string[];
   readonly matched: number;
@@ -75,7 +76,10 @@ interface Stage extends Soak {
   readonly secret: string;
   readonly random: () => number;
   readonly count: { calls: number; failed: number };
-  /** For each delivery, how often its sender failed after the receiver had accepted the post. Each such failure may cause one duplicate. */
+  /**
+   * Counts for each delivery how often its sender failed after the receiver had accepted the post. Each of these failures may cause one
+   * repeated post.
+   */
   readonly cutOff: Map<string, number>;
   readonly presses: Map<string, number>;
   readonly received: Post[];
@@ -123,8 +127,8 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   const context: EventContext = {
     ...at.context,
     table: calledBy(call, db.direct),
-    // The sweeper, which sends lost messages again, also sends messages for deliveries of other tests. This test cannot process them, so
-    // they are left out.
+    // The sweeper, which replaces lost messages, also sends messages for deliveries of other tests. This test cannot process those
+    // messages, so they are left out.
     queue: {
       ...at.context.queue,
       send: (entries) =>
@@ -141,7 +145,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   return { ...given, at, context, registered, secret, random, ...kept };
 }
 
-/** Returns change number `n`. It comes one second after the previous change, and the changes take all prospects in turn. */
+/** Returns change number `n`. It comes one second after the previous change. Successive changes are of different prospects. */
 function changeOf({ companyId }: Pipeline, n: number): RowChange & { readonly id: number; readonly version: number } {
   const id = (n % PROSPECTS) + 1;
   const version = Math.floor(n / PROSPECTS) + 2;
@@ -160,7 +164,7 @@ async function run(stage: Stage): Promise<void> {
     const batch = Array.from({ length: Math.min(BATCH, changes - first) }, (_, i) => changeOf(at, first + i));
     at.clock = Math.max(at.clock, START + (first + BATCH) * 1_000);
     await publishBatch(stage, batch);
-    // Lambda may repeat a batch that it has already passed, and after a failure it may repeat only the end of a batch.
+    // Lambda may repeat a batch that was already processed. After a failure, it may repeat only the end of a batch.
     if (random() < faults) await publishBatch(stage, batch);
     if (random() < faults) await publishBatch(stage, batch.slice(Math.floor(random() * BATCH)));
     for (let n = first; n < first + batch.length; n += 1) if (n % PRESS_EVERY === 0) await press(stage, n);
@@ -213,7 +217,7 @@ async function press(stage: Stage, n: number): Promise<void> {
   at.clock += 10_000;
 }
 
-/** Runs the sweeper, which sends lost messages again. A planned fault is ignored, because the next run continues the work. */
+/** Runs the sweeper, which replaces lost messages. A planned fault is ignored, because the next run continues the work. */
 async function sweepOnce({ context }: Stage): Promise<void> {
   await sweep(context, { assume: "messages-kept" }).catch((error: unknown) => {
     if (!(error instanceof Failed)) throw error;
@@ -231,8 +235,8 @@ async function untilDone<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Processes the messages that become visible until this time, several at once. Failed messages return to the queue, and some messages are
- * processed twice.
+ * Processes the messages that become visible until this time, several at the same time. Failed messages return to the queue, and some
+ * messages are processed twice.
  */
 async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
   const { at, random, faults } = stage;
@@ -250,8 +254,8 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
 }
 
 /**
- * Processes several messages in one call. It counts the deliveries that the receiver accepted although their sender failed, because only
- * they may be sent again. One message may send many deliveries of a backlog (deliveries that had to wait).
+ * Processes several messages in one call. It counts the deliveries whose sender failed although the receiver had accepted the post, because
+ * only these may be sent again. One message may send many deliveries of a backlog (deliveries that had to wait).
  */
 async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
   const { at, context, cutOff, received } = stage;
@@ -272,8 +276,15 @@ async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
   for (const { message } of failed) at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });
 }
 
-const isWaiting = async ({ at }: Stage): Promise<boolean> =>
-  at.queue.length > 0 || (await deliveries(at)).some(({ state }) => state === "waiting");
+/**
+ * Returns true if work is left. An open backlog without deliveries counts too: a fault can lose the message of its last step, and then only
+ * a later sweep closes it.
+ */
+async function isWaiting({ at }: Stage): Promise<boolean> {
+  if (at.queue.length > 0 || (await deliveries(at)).some(({ state }) => state === "waiting")) return true;
+  const limiter = await readLimiter({ ...at.context, table: at.db.direct }, at.companyId, at.webhookId);
+  return StoredLimiter.parse(limiter).dueAt !== undefined;
+}
 
 const OfProspect = z.object({ prospect: z.object({ id: z.int(), name: z.string() }) });
 const Body = z.object({
@@ -285,7 +296,7 @@ const Body = z.object({
   events: z.optional(z.array(z.object({ id: z.string(), data: OfProspect }))),
 });
 
-/** Compares the received events with the changes, and returns the counts and the differences. */
+/** Compares the received events with the changes. Returns the counts and the differences. */
 async function outcomeOf(stage: Stage): Promise<Outcome> {
   const { at, changes, received, registered, presses, count, cutOff } = stage;
   const told = new Map<string, string[]>();
@@ -333,8 +344,8 @@ function isSigned({ secret }: Stage, { body, headers }: Post): boolean {
 }
 
 /**
- * Returns a name for each event of a body. The name consists of the ids of the registration and of the prospect, and the prospect's name.
- * The name of a manual trigger consists of the ids of the registration and of the delivery.
+ * Returns a text for each event of a body, by which the test recognises the event. The text consists of the id of the registration, and the
+ * id and name of the prospect. For a manual trigger, it consists of the ids of the registration and of the delivery.
  */
 function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.infer<typeof Body>): string[] {
   if (trigger === "manual") return [`${registrationId} ${id}`];
@@ -343,7 +354,7 @@ function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.inf
   return all.map(({ prospect }) => `${registrationId} ${prospect.id} ${prospect.name}`);
 }
 
-/** Returns a pseudo-random sequence that depends only on the seed, so that a failure is repeatable. */
+/** Returns a pseudo-random sequence that depends only on the seed, so that a failure can be repeated. */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,4 +1,4 @@
-/** Runs as a thread with a small heap. It runs the sweeper on a table with a million overdue deliveries of one company. */
+/** Runs in a worker thread with a small heap. It runs the sweeper on a table with a million overdue deliveries of one company. */
 import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -18,7 +18,7 @@ const table = openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", cre
 let writes = 0;
 const write: Table["write"] = async (entry) => {
   writes++;
-  // The million overdue deliveries still have their queue messages. The sweeper's conditional write to them must therefore fail.
+  // The simulated deliveries have no rows, so the sweeper's conditional write to them must fail as in DynamoDB.
   if ("update" in entry && entry.update.pk.startsWith(`C#${companyId}#`)) {
     throw new ConditionFailed([{ index: 0, item: undefined }]);
   }

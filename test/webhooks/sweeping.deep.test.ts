@@ -1,6 +1,6 @@
 /**
- * Tests that the sweeper sends lost messages of one company again although another company has a very large backlog. It must do so in the
- * same run and with a small heap.
+ * Tests that the sweeper replaces lost messages of one company although another company has a very large backlog. It must do so in the same
+ * run and with a small heap.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";

@@ -67,7 +67,7 @@ test("a day without sending uses up no attempt, and the first attempt follows wh
   await senders.publish(hook, 1, 1);
   await senders.runUntil(START + HOUR);
   await expectNoBlame({ ...hook, clock: senders.clock });
-  // The wait doubles from 10 s up to 5 minutes, so the first hour contains at most 18 requests.
+  // The wait doubles from 10 s up to 5 minutes, so at most 18 requests are sent in the first hour.
   expect(senders.sent.length).toBeGreaterThan(HOUR / (5.5 * MINUTE));
   expect(senders.sent.length).toBeLessThanOrEqual(6 + HOUR / (5 * MINUTE));
   senders.clock = START + 24 * HOUR;
@@ -87,7 +87,7 @@ test("a delivery that cannot be sent during the whole retry plan is exhausted, a
   await senders.publish(hook, 1, 40);
   await senders.runUntil(START + 30 * MINUTE);
   const early = senders.sent.length;
-  // Each of the concurrent senders may send one request before the first wait. Afterwards there is only one request after each wait.
+  // Each of the concurrent senders may send one request before the first wait. After each wait, only one request is sent.
   expect(early).toBeLessThanOrEqual(20);
   senders.clock = START + UNSENT_MS - 10 * MINUTE;
   await senders.runUntil(START + UNSENT_MS - MINUTE);

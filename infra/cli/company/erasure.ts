@@ -25,16 +25,17 @@ export interface ErasureContext {
 }
 
 /**
- * Milliseconds after the suspension in which earlier requests end: 60 s in the authorizer's cache, and 15 minutes of the longest
- * function.
+ * Milliseconds after the suspension in which requests from before it may still write. API Gateway caches the authorizer's answer for 60 s,
+ * and the longest function runs for 15 minutes.
  */
 export const QUIET_MS = 16 * 60_000;
 /**
- * Messages about deliveries stay in the queue for at most 15 minutes. In this time the senders cancel the deliveries of the removed
- * webhooks. A message without its delivery would set off the alarm of missing deliveries.
+ * Milliseconds to wait after the webhooks are removed. Messages about deliveries stay in the queue for at most 15 minutes, and in this time
+ * the senders cancel the deliveries of the removed webhooks. If the rows were removed earlier, messages without a delivery would set off
+ * the alarm of missing deliveries.
  */
 export const SETTLE_MS = 16 * 60_000;
-/** A row that appears during a pass is removed by the next one. */
+/** Maximum number of passes over the table. A row that appears during one pass is removed by the next pass. */
 const PASSES = 5;
 
 export const Erasure = z.object({
@@ -74,7 +75,7 @@ export async function eraseCompany(context: ErasureContext, companyId: number, c
   context.progress?.(`${users} users and ${removed} files removed`);
   await removeAllRows(context, companyId);
   const erasure: Erasure = { type: "erasure", companyId, erasedAt: iso(clock.now()), rows: rowsBefore };
-  // Both writes are in one transaction, so that a company without its row always has the row of its erasure.
+  // One transaction makes both writes, so that a company without its row always has the row of its erasure.
   await rows.table.transact([
     { remove: keys.company(companyId), when: exists("erasingAt") },
     { put: { ...keys.erasure(companyId), ...erasure } },
@@ -107,21 +108,29 @@ export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt 
   if (quietAt > clock.now()) {
     throw new CommandRefused(`requests from before the suspension may run until ${iso(quietAt)}: try again then`);
   }
-  const jobs = await unfinishedJobs(table, id);
+  const jobs = await unfinishedJobs(table, id, clock.now());
   if (jobs > 0) {
-    throw new CommandRefused(`${jobs} imports or exports are not finished: they end by themselves, try again later`);
+    throw new CommandRefused(
+      `${jobs} imports, exports or bulk jobs are not finished: they end by themselves, try again later`,
+    );
   }
 }
 
-async function unfinishedJobs(table: Table, companyId: number): Promise<number> {
+const DAY_MS = 86_400_000;
+
+/**
+ * Counts the jobs that run or wait. Paused bulk jobs are not counted: they are due only in a month, and nobody can resume them any more.
+ */
+async function unfinishedJobs(table: Table, companyId: number, nowMs: number): Promise<number> {
   let jobs = 0;
-  for await (const item of table.query({ pk: keys.jobShard, index: DUE_INDEX.name })) {
+  const upTo = iso(nowMs + DAY_MS);
+  for await (const item of table.query({ pk: keys.jobShard, index: DUE_INDEX.name, upTo })) {
     if (keys.jobAt(keyOfRow(item))?.companyId === companyId) jobs++;
   }
   return jobs;
 }
 
-/** Counts the rows for the report and marks the company. A marked company cannot be resumed. */
+/** Counts the rows for the report, and marks the company. The mark prevents that the company is resumed. */
 async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, rowsBefore }: MarkedCompany) {
   if (erasingAt !== undefined && rowsBefore !== undefined) return { erasingAt, rowsBefore };
   const mark = { erasingAt: iso(clock.now()), rowsBefore: await countRows(rows, id) };
@@ -129,7 +138,7 @@ async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, row
   return mark;
 }
 
-/** Removes the webhooks. This comes first, so that no further delivery is made or sent. */
+/** Removes the webhooks. This is the first step, so that no further delivery is made or sent. */
 async function removeWebhooks({ rows }: ErasureContext, companyId: number): Promise<void> {
   let found: Key[] = [];
   for await (const item of rows.table.query({ ...keys.webhooks(companyId), fields: ["pk", "sk"] })) {
@@ -152,7 +161,7 @@ async function removeUsers({ rows, pool }: ErasureContext, companyId: number): P
   return users;
 }
 
-/** Removes all rows except the company's own row. This row tells an interrupted command that it must continue. */
+/** Removes all rows except the company's own row. By this row, an interrupted command knows that it must continue. */
 async function removeAllRows({ rows, progress }: ErasureContext, companyId: number): Promise<void> {
   const { pk, sk } = keys.company(companyId);
   const report = (count: number): void => progress?.(`${count} rows removed`);

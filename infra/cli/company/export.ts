@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import * as z from "zod/mini";
 import { type Clock, iso } from "#shared/clock.ts";
+import { readableActivity } from "#shared/company-index/activity/readable.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import {
@@ -26,7 +27,7 @@ export interface ExportContext {
   readonly files: FileStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** Bytes of a part's text before compression. The text is in memory twice, as lines and as bytes. */
+  /** Maximum bytes of a part's text before compression. The text is in memory twice, once as lines and once as bytes. */
   readonly partBytes?: number;
 }
 
@@ -35,7 +36,7 @@ const PART_BYTES = 8 * 2 ** 20;
 const Part = z.object({ key: z.string(), lines: z.int(), bytes: z.int(), sha256: z.string() });
 const Counts = z.record(z.string(), z.int());
 
-/** The state of an unfinished export, which is stored after each part. */
+/** The state of an unfinished export. It is stored after each part. */
 const Progress = z.object({
   format: z.literal(1),
   id: z.string(),
@@ -43,7 +44,7 @@ const Progress = z.object({
   name: z.string(),
   suspended: z.boolean(),
   segments: z.int(),
-  /** The part of the table (scan segment) that is being read, and the position in it. */
+  /** The segment of the table scan that is being read, and the position in this segment. */
   segment: z.int(),
   from: z.nullable(z.looseObject({ pk: z.string(), sk: z.string() })),
   /** The folder whose files are being copied, and the last file that was copied. */
@@ -166,7 +167,7 @@ async function copyFolder(
   await save(context, companyId, progress);
 }
 
-/** Writes a part of the export. Its number comes from the stored progress, so a repeated part replaces the interrupted one. */
+/** Writes a part of the export. Its number is in the stored progress. If a part was interrupted, its repetition therefore replaces it. */
 async function writePart(
   { files, progress: report }: ExportContext,
   folder: string,
@@ -185,10 +186,10 @@ const save = ({ files }: ExportContext, companyId: number, progress: Progress): 
   writeFile(files, progressKey(companyId), JSON.stringify(progress), "application/json");
 
 /**
- * Matches the partitions that are not exported: the search index, the stored answers for repeated requests, and the key that encrypts
- * secrets.
+ * Matches the partitions that are not exported. They contain the search index with its change log, the stored answers for repeated
+ * requests, the receipts of operations, the ids of clients (prospects contain these ids too), and the key that encrypts secrets.
  */
-const LEFT_OUT = /^C#\d+#(?:X|XN|XM|XS#.*|IK#.*|WK)$/;
+const LEFT_OUT = /^C#\d+#(?:X|XN|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK)$/;
 const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);
@@ -196,6 +197,8 @@ const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", 
 /** Returns the row as plain JSON. Packed fields are unpacked, and secrets are left out. */
 export function exportable(row: Item): Item {
   const { fields, ...columns } = row;
+  const activity = readableActivity(row);
+  if (activity !== undefined) return activity;
   const all =
     typeof fields === "string" && columns.type === "prospect"
       ? { ...columns, ...z.parse(Fields, JSON.parse(fields)) }

@@ -11,7 +11,10 @@ export class Pace {
     this.#wait = wait;
   }
 
-  /** Waits until the units of earlier calls fit into the limit, and then makes the call. The call returns its result and its units. */
+  /**
+   * Waits until the units of earlier calls are within the limit, and then makes the call. The call returns its result and the units that it
+   * has used.
+   */
   async spend<T>(call: () => Promise<{ readonly result: T; readonly units: number }>): Promise<T> {
     const early = this.#paidAt - Date.now();
     if (early > 0) await this.#wait(early);

@@ -1,5 +1,5 @@
 /**
- * Reads and removes the rows of one company. It scans the whole table instead of reading the known kinds of keys. It therefore also finds
+ * Reads and removes the rows of one company. It scans the whole table and does not query the known kinds of keys. It therefore also finds
  * rows of a kind that a later release adds.
  */
 import { type DynamoDBDocumentClient, ScanCommand } from "@aws-sdk/lib-dynamodb";
@@ -19,11 +19,11 @@ export interface RowStore {
 }
 
 /**
- * Read units per second. A scan segment reads one partition at a time. Four segments therefore use at most a sixth of the 3 000 units
- * that a partition has.
+ * Maximum read units per second. A scan segment reads one partition at a time. Four segments therefore use at most a sixth of a partition's
+ * 3 000 read units.
  */
 export const READ_UNITS = 2_000;
-/** Write units per second. They are half of what one partition has. */
+/** Maximum write units per second. They are half of a partition's 1 000 write units. */
 export const WRITE_UNITS = 500;
 export const SEGMENTS = 4;
 
@@ -46,15 +46,16 @@ export interface Scan {
 }
 
 /**
- * Returns the condition that a row belongs to the company. Rows of users are found by their attributes, because their keys do not contain
- * the company.
+ * Returns the condition that a row belongs to the company. The keys of users' rows do not contain the company, so these rows are found by
+ * their attributes.
  */
 const ofCompany = (companyId: number) => ({
   FilterExpression:
-    "begins_with(pk, :company) OR ((begins_with(pk, :subject) OR begins_with(pk, :email)) AND (companyId = :id OR sk = :address))",
+    "begins_with(pk, :company) OR ((begins_with(pk, :subject) OR begins_with(pk, :session) OR begins_with(pk, :email)) AND (companyId = :id OR sk = :address))",
   ExpressionAttributeValues: {
     ":company": `C#${companyId}#`,
     ":subject": "S#",
+    ":session": "SE#",
     ":email": "E#",
     ":id": companyId,
     ":address": `COMPANY#${companyId}`,
@@ -62,8 +63,8 @@ const ofCompany = (companyId: number) => ({
 });
 
 /**
- * Yields the company's rows in one scan segment. Each page comes from at most one megabyte of the table. The next page is read before a page
- * is yielded, so that the caller may remove its rows: the local table engine continues only behind a row that still exists.
+ * Yields the company's rows in one scan segment. Each page comes from at most one megabyte of the table. The next page is read before a
+ * page is yielded, because the caller may remove the rows of the page: the local table engine cannot continue a scan behind a removed row.
  */
 export async function* companyPages(store: RowStore, companyId: number, scan: Scan): AsyncGenerator<Page> {
   let from = scan.from;
@@ -139,7 +140,7 @@ export function removeRows(
   });
 }
 
-/** Number of rows that are removed together. One batch call of DynamoDB accepts this many. */
+/** Number of rows that are removed with one batch call. DynamoDB accepts at most this number. */
 export const ROWS_TOGETHER = 25;
 
 export const removeKeys = ({ writes, table }: RowStore, keys: readonly Key[]): Promise<void> =>

@@ -11,7 +11,7 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { StoredCompany } from "#shared/reference/schema.ts";
 
-/** The row of a company with marks that only the commands of this folder set. */
+/** The row of a company with the marks that only the commands of this folder set. */
 export const MarkedCompany = z.extend(StoredCompany, {
   suspendedAt: z.optional(z.string()),
   /** The time at which the erasure of the company began. Such a company cannot be resumed. */
@@ -21,7 +21,7 @@ export const MarkedCompany = z.extend(StoredCompany, {
 });
 export type MarkedCompany = z.infer<typeof MarkedCompany>;
 
-/** The command does nothing. The message gives the reason. */
+/** Thrown if the command refuses to do anything. The message gives the reason. */
 export class CommandRefused extends Error {}
 
 export async function markedCompany(table: Table, companyId: number): Promise<MarkedCompany | undefined> {
@@ -41,8 +41,8 @@ interface Context {
 }
 
 /**
- * Marks the company and then each user as suspended. A repeated call also marks users that were created meanwhile. Returns the number of
- * users.
+ * Marks first the company and then each user as suspended. Repeat the call to mark users that were created during the first call. Returns
+ * the number of users.
  */
 export async function suspend({ table, clock }: Context, companyId: number): Promise<number> {
   await known(table, companyId);
@@ -58,8 +58,8 @@ export async function suspend({ table, clock }: Context, companyId: number): Pro
 }
 
 /**
- * Lets users sign in again, and afterwards removes the mark of the company. If the call is interrupted, the mark remains and the call can
- * be repeated.
+ * Lets users sign in again, and then removes the mark of the company. If the call is interrupted, the mark of the company remains, and the
+ * call can be repeated.
  */
 export async function resume({ table }: Context, companyId: number): Promise<number> {
   const { erasingAt } = await known(table, companyId);

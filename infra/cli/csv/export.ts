@@ -39,7 +39,7 @@ export async function exportFile(service: Service, options: ExportOptions, progr
     return exitCodes.done;
   } catch (error) {
     progress.end();
-    // The service has deleted the file. Without the journal, the same command begins a new export.
+    // The service has already deleted the file. The journal is deleted too, so that the same command begins a new export.
     if (error instanceof Gone) await rm(journal, { force: true });
     if (!service.signal.aborted) throw error;
     throw new CutOff(`${file} is unchanged: run the same command to resume`);
@@ -82,7 +82,7 @@ async function resumable(service: Service, { filter }: ExportOptions, journal: s
     return undefined;
   const params = { path: { id: entry.id } };
   const job = await found(service, () => service.client.GET("/api/prospects/exports/{id}", { params }));
-  // After a service has got a new table, the same id may belong to another export. The creation times are therefore compared too.
+  // If the service has got a new table since, the same id may belong to another export. The creation times are therefore compared too.
   if (job === undefined || job.createdAt !== entry.createdAt || job.state === "failed") return undefined;
   return job.state === "completed" && job.file === null ? undefined : job;
 }
@@ -93,8 +93,8 @@ const exportNow = (service: Service, id: number): Promise<ExportJob> =>
 const [QUOTE, LINE_FEED] = [0x22, 0x0a];
 
 /**
- * Saves the decompressed file and returns the number of its rows without the header. Throws if bytes are missing, because gzip ends with
- * a checksum.
+ * Saves the decompressed file, and returns the number of its rows without the header. Throws if bytes are missing, which the checksum at
+ * the end of a gzip file shows.
  */
 async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { total }: ExportJob, progress: Progress) {
   const gunzip = createGunzip();

@@ -58,7 +58,7 @@ export function reasonOf(error: unknown): string {
 
 /** Default number of tries. The waits between them take 45 seconds together. */
 export const TRIES = 8;
-/** Number of tries for work that survives a restart of the service. The waits between them take ten minutes together. */
+/** Number of tries for work that continues after a restart of the service. The waits between them take ten minutes together. */
 export const PATIENT_TRIES = 48;
 
 export const backoff = (attempt: number, signal: AbortSignal, leastMs = 0): Promise<void> =>

@@ -23,7 +23,7 @@ const Entry = z.object({
   companyId: z.int(),
   sha256: z.string(),
   mapping: z.string(),
-  /** Number of earlier imports of the same content. */
+  /** Number of earlier imports of the same content. With `--again`, the same content is imported several times. */
   attempt: z.int(),
   id: z.int(),
   createdAt: z.string(),
@@ -101,7 +101,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
   };
   const lookUp = async (entry: Entry): Promise<ImportJob | undefined> => {
     const job = await found(service, () => getImport(service, entry.id));
-    // After a service has got a new table, the same id may belong to another import. The creation times are therefore compared too.
+    // If the service has got a new table since, the same id may belong to another import. The creation times are therefore compared too.
     if (job?.createdAt === entry.createdAt) return job;
     await replace(entry);
     return undefined;
@@ -114,8 +114,8 @@ async function resume(service: Service, options: ImportOptions, content: Content
     const isCancelled = job.state === "awaiting_upload" && !other.uploaded && (await cancelled(service, job.id));
     const state = isCancelled ? "cancelled" : job.state;
     await replace(other, { ...other, state });
-    // A changed file probably has many of the same rows as before. It must not be imported while the import of its earlier content is
-    // running, unless the user demands it.
+    // A changed file probably contains many of the same rows as before. While the import of its earlier content is running, the file is
+    // therefore imported only with `--again`.
     if (isOpen(state) && !options.again) {
       throw new Failed(
         `import ${job.id} of what this file held before still runs: wait for it, cancel it, or add --again`,
@@ -147,7 +147,10 @@ const readingOf = ({ mapping, matchBy, onMatch }: ImportOptions): string =>
 
 const isOpen = (state: string): boolean => state === "awaiting_upload" || state === "running";
 
-/** Returns true if the command can resume the existing import or print its result. Otherwise it begins a new import. */
+/**
+ * Returns true if the command can continue with the existing import: resume it or print its result. Returns false if the command must begin
+ * a new import.
+ */
 async function isUsable(service: Service, job: ImportJob, uploaded: boolean, isSameMapping: boolean, again: boolean) {
   if (job.state === "completed") return !again;
   if (!isOpen(job.state)) return false;
@@ -202,11 +205,11 @@ async function upload(service: Service, file: string, { bytes }: Content, { job,
     signal,
     async (attempt) => {
       const { state, upload: link } = attempt === 1 ? job : await importNow(service, job.id);
-      // The file has arrived in an earlier attempt whose answer was lost.
+      // An earlier attempt has uploaded the file, but its answer was lost.
       if (state !== "awaiting_upload") return;
       if (link === null) throw new CutOff(`import ${job.id} waited too long for its file`);
       const { status, body } = await sendFile({ ...link, file, bytes }, signal, show);
-      // 412 means that a file has already been uploaded with this URL. It is the same file, because the URL accepts no other content.
+      // 412 means that this URL was already used for an upload. The uploaded file is the same, because the URL accepts no other content.
       if ((status >= 200 && status < 300) || status === 412) return;
       const code = /<Code>([^<]+)</.exec(body)?.[1] ?? "";
       if (/Digest|Checksum/.test(code)) throw new Failed("the file has changed during the upload");

@@ -55,7 +55,7 @@ export function readOptions([command, ...args]: readonly string[], env: NodeJS.P
     if (command === "import") return importOptions(args, env);
     if (command === "export") return exportOptions(args, env);
   } catch (error) {
-    throw new Failed(`${messageOf(error)}\nusage: ${usage}`);
+    throw new Failed(`${messageOf(error)} (see npm run csv -- --help)`);
   }
   throw new Failed(`usage: ${usage}`);
 }
@@ -99,7 +99,7 @@ function commonOf(values: CommonValues, [file, ...more]: readonly string[], env:
   return { base, token, email: values.as, file };
 }
 
-/** Reads `HEADER=COLUMN` pairs or a JSON object. In a pair the last `=` is the separator, because a header may contain `=`. */
+/** Reads `HEADER=COLUMN` pairs or a JSON object. In a pair, the last `=` separates the two names, because a header may contain `=`. */
 function mappingOf(values: readonly string[]): Mapping {
   const mapping: Record<string, Column | null> = {};
   for (const value of values) {

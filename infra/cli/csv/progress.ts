@@ -17,7 +17,10 @@ interface Terminal {
   write(text: string): unknown;
 }
 
-/** If there is no progress for this time, the last line is shown again, with the duration of the current step. */
+/**
+ * Milliseconds without progress after which the last line is shown again, with the duration of the current step. The first number is for a
+ * terminal, the second for other output.
+ */
 const TICK_MS = 1_000;
 const PLAIN_TICK_MS = 10_000;
 const PLAIN_EVERY_MS = 2_000;

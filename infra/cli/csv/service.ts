@@ -23,8 +23,8 @@ interface Access {
 
 const ANSWER_MS = 30_000;
 /**
- * After this time a new token of the local service is fetched. Its tokens are valid for longer, so a long command always has a valid
- * token.
+ * Milliseconds after which a new token of the local service is fetched. The service's tokens are valid for longer, so a long command always
+ * has a valid token.
  */
 const TOKEN_MS = 300_000;
 

@@ -1,6 +1,6 @@
 /**
- * Sends and receives files over HTTP. An upload begins when the server has asked for the bytes. A download is resumed after a broken
- * connection.
+ * Sends and receives files over HTTP. An upload sends the bytes only when the server has asked for them. A download continues after a
+ * broken connection.
  */
 import { createReadStream } from "node:fs";
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
@@ -10,9 +10,9 @@ import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { backoff, CutOff, Failed, Gone, reasonOf, TRIES } from "./fault.ts";
 
-/** A connection counts as broken when no byte has arrived for this time. */
+/** Milliseconds without a byte after which a connection counts as broken. */
 const IDLE_MS = 60_000;
-/** Some servers never answer `Expect: 100-continue`. The upload therefore begins after this time without their answer. */
+/** Milliseconds after which an upload begins without the server's permission, because some servers never answer `Expect: 100-continue`. */
 const CONTINUE_MS = 2_000;
 
 function open(method: string, url: string, headers: OutgoingHttpHeaders, signal: AbortSignal) {

@@ -1,6 +1,6 @@
 /**
- * Copies to a restored table what must not go back in time: the counter of ids, the erasures of companies, and the results of webhook
- * deliveries. No webhook is therefore sent twice.
+ * Copies the data to a restored table that must not go back in time: the counter of ids, the erasures of companies, and the results of
+ * webhook deliveries. Without these results, webhooks would be sent twice.
  */
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
@@ -24,12 +24,12 @@ export interface CarryContext {
 const Counter = z.object({ nextBlock: z.int() });
 
 /**
- * Number of blocks of 128 ids that the service may take from the live table before it uses the restored one. There are 7e13 blocks in
- * total.
+ * Number of blocks of 128 ids by which the counter is raised above the counter of the live table. The service may use this many blocks
+ * until it uses the restored table. There are 7e13 blocks in total.
  */
 const SPARE_BLOCKS = 1_000_000;
 
-/** Raises the counter of ids. No id that was used after the restore point is then given to another record. */
+/** Raises the counter of ids, so that no id that was used after the restore point is given to another record. */
 export async function raiseIds({ live, restored }: CarryContext): Promise<void> {
   const { nextBlock } = Counter.parse(await live.table.get(keys.idCounter()));
   const update = { update: keys.idCounter(), change: { set: { nextBlock: nextBlock + SPARE_BLOCKS } } };
@@ -41,7 +41,7 @@ export async function raiseIds({ live, restored }: CarryContext): Promise<void> 
   }
 }
 
-/** Erases those companies in the restored table that were erased after the restore point. Returns their ids. */
+/** Erases companies in the restored table if they were erased in the live table after the restore point. Returns their ids. */
 export async function carryErasures({ live, restored, progress }: CarryContext): Promise<number[]> {
   const again: number[] = [];
   for await (const erasure of erasures(live.table)) {
@@ -112,9 +112,10 @@ async function carryTogether(live: RowStore, restored: RowStore, waiting: readon
     const [current, old] = [now.get(textOf(key)), then.get(textOf(key))];
     if (old === undefined) continue;
     const hasEnded = current === undefined || State.parse(current).state !== "waiting";
-    // The window is closed before the delivery changes, because an interrupted command later finds only deliveries that wait.
+    // The window is closed before the delivery changes. If the command is interrupted between the two writes, it later still finds the
+    // delivery, because the delivery still waits.
     if (hasEnded) await closeWindow(restored, State.parse(old));
-    // The live table no longer has this delivery: it has ended, and its time in the table is over.
+    // The live table no longer contains this delivery, because the delivery ended and then expired.
     if (current === undefined) await removeKeys(restored, [key]);
     else if (isFurther(State.parse(current), State.parse(old))) await copyDelivery(live, restored, key, current);
     if (hasEnded) ended++;
@@ -133,15 +134,16 @@ async function copyDelivery(live: RowStore, restored: RowStore, key: Key, curren
     rows = [];
   }
   if (rows.length > 0) await putRows(restored, rows);
-  // The delivery is written last, because an interrupted command later finds only deliveries that wait.
+  // The delivery is written last. If the command is interrupted before, it later still finds the delivery, because the delivery still
+  // waits.
   await putRows(restored, [{ ...current, ...key }]);
 }
 
 const Window = z.looseObject({ deliveryId: z.string() });
 
 /**
- * Removes the debounce window of a delivery that has ended. An open window would add events to this delivery, and they would never be
- * sent.
+ * Removes the debounce window of a delivery that has ended. An open window would add further events to this delivery, and these events
+ * would never be sent.
  */
 async function closeWindow(restored: RowStore, { id, companyId, webhookId, registrationId, recordId }: State) {
   if (recordId === undefined || registrationId === null) return;

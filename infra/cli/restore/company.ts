@@ -1,15 +1,18 @@
 /**
- * Makes the data of one company equal to its data in a restored table. Other companies keep working meanwhile. Users, webhooks with their
- * deliveries, imports and exports do not change: a restore must not return rights that were taken away, and must not send webhooks.
+ * Makes the data of one company equal to its data in a restored table. Other companies continue to work during this time. Users, webhooks
+ * with their deliveries, imports and exports do not change, because a restore must neither return rights that were taken away nor send
+ * webhooks.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, iso } from "#shared/clock.ts";
-import { namesChangeInHead } from "#shared/company-index/manifest.ts";
+import { restoredFacts } from "#shared/company-index/activity/restored.ts";
+import { restartOfLog } from "#shared/company-index/manifest.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
+import { namesChange } from "#shared/reference/dictionary.ts";
 import { publishedTypes, RESTORED_AT } from "#shared/webhooks/events/row-events.ts";
 import { assertQuiet } from "../company/erasure.ts";
 import {
@@ -30,7 +33,7 @@ export interface CompanyRestoreContext {
   readonly restored: RowStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** The wait during the rebuild of the search index. Tests shorten it. */
+  /** Milliseconds to wait during the rebuild of the search index. Tests shorten the wait. */
   readonly settleMs?: number;
 }
 
@@ -68,8 +71,11 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     await removeKeys(live, extra);
     removed += extra.length;
   }
-  // Functions cache the names of statuses and tags until this version number changes.
-  await live.table.transact([namesChangeInHead(companyId)]);
+  const facts = await restoredFacts(restored.table, companyId);
+  if (facts.length > 0) await live.table.transact(facts);
+  // Functions cache the names of statuses and tags, and the prospects of recent lists, until this version number changes. The ETags of
+  // answers contain this number too.
+  await live.table.transact(namesChange(companyId));
   const records = indexRecords(live.table);
   await rebuild(
     { table: live.table, clock },
@@ -77,26 +83,30 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     companyId,
     context.settleMs === undefined ? {} : { settleMs: context.settleMs },
   );
+  // The change log does not contain the restored rows. Clients that keep a copy must therefore synchronize from the beginning.
+  await live.table.transact([restartOfLog(companyId)]);
   const { faults } = await verifyIndex(live.table, records, companyId);
   return { brought, removed, faults };
 }
 
 /**
- * Returns true for the rows that are restored: statuses, tags, prospects with all their records, addresses and territories. Users and the
- * company itself do not change.
+ * Returns true for the rows that are restored: statuses, tags, prospects with all their records, addresses and territories. The receipts of
+ * operations and the ids of clients are restored too, so that a device may repeat an operation that the restore has undone. So is the
+ * activity, which reports count. Users and the company itself do not change.
  */
 const isRestored = (pk: string, sk: string): boolean =>
-  /^C#\d+#(?:P#.*|A#.*|I#.*|K#.*|KA#.*|T|TD)$/.test(pk) || (/^C#\d+#REF$/.test(pk) && !/^(?:COMPANY$|USER#)/.test(sk));
+  /^C#\d+#(?:P#.*|A#.*|I#.*|K#.*|KA#.*|OP#.*|CR#.*|T|TD|FL|FD)$/.test(pk) ||
+  (/^C#\d+#REF$/.test(pk) && !/^(?:COMPANY$|USER#)/.test(sk));
 
 /**
- * Returns true for the rows of id ranges, which are only added. A running function may have ids of a range that did not exist at the
- * restore point.
+ * Returns true for the rows of id ranges. These rows are only added and never removed, because a running function may use ids of a range
+ * that did not exist at the restore point.
  */
 const isRange = (pk: string): boolean => /^C#\d+#(?:PR|AR)$/.test(pk);
 
 /**
- * Returns true for rows that are deleted. Unflushed entries of the search index would hide the restored rows. Stored answers for repeated
- * requests name records that no longer exist.
+ * Returns true for two kinds of rows that are deleted: unflushed entries of the search index, which would hide the restored rows, and
+ * stored answers for repeated requests, which name records that no longer exist.
  */
 const isDropped = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:XN|IK#.*)$/.test(pk) || (/^C#\d+#X$/.test(pk) && sk.startsWith("D#"));
@@ -115,7 +125,7 @@ function isSame(row: Item, current: Item | undefined): boolean {
   return isDeepStrictEqual(plain(row), plain(current));
 }
 
-/** Yields those of the company's rows for which `test` returns true, a few at a time. */
+/** Yields the company's rows for which `test` returns true, in small groups. */
 async function* chunksOf(
   store: RowStore,
   companyId: number,

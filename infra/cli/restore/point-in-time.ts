@@ -22,7 +22,7 @@ export interface RestoreRequest {
   readonly at: Date;
 }
 
-/** Nothing is restored. The message gives the reason. */
+/** Thrown if the command refuses to restore anything. The message gives the reason. */
 export class RestoreRefused extends Error {}
 
 const POLL_MS = 10_000;
@@ -61,10 +61,15 @@ function assertSameRestore({ RestoreSummary }: TableDescription, { source, targe
   }
 }
 
+/** Matches the answer of a server that does not know the operation, such as the local table engine. */
+const UNKNOWN_OPERATION = /^Unknown(?:Operation|Error)/;
+
 async function assertRestorable({ client }: RestoreContext, { source, at }: RestoreRequest): Promise<void> {
-  const { ContinuousBackupsDescription } = await client.send(
-    new DescribeContinuousBackupsCommand({ TableName: source }),
-  );
+  const command = new DescribeContinuousBackupsCommand({ TableName: source });
+  const { ContinuousBackupsDescription } = await client.send(command).catch((error: unknown) => {
+    if (!(error instanceof Error && UNKNOWN_OPERATION.test(error.name))) throw error;
+    throw new RestoreRefused(`the server of the table ${source} has no point-in-time recovery`);
+  });
   const recovery = ContinuousBackupsDescription?.PointInTimeRecoveryDescription;
   const { EarliestRestorableDateTime: first, LatestRestorableDateTime: last } = recovery ?? {};
   if (recovery?.PointInTimeRecoveryStatus !== "ENABLED" || first === undefined || last === undefined) {

@@ -1,4 +1,4 @@
-/** Finds the users whose rights a restored table would change back, such as users who were disabled after the restore point. */
+/** Finds the users who would get old rights back with a restored table, for example users who were disabled after the restore point. */
 import { isDeepStrictEqual } from "node:util";
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
@@ -6,7 +6,7 @@ import type { Item } from "#shared/db/expression.ts";
 import { keyOfRow, ROWS_TOGETHER, type RowStore } from "../company/rows.ts";
 import type { CarryContext } from "./carry-over.ts";
 
-/** The row of a token subject, from which the authorizer reads the rights of a user. */
+/** The row of a token subject. The authorizer reads the rights of a user from this row. */
 const Subject = z.looseObject({
   companyId: z.int(),
   userId: z.int(),

@@ -57,7 +57,7 @@ export async function enableStream(context: RestoreContext, { source, target }: 
 
 const nameOf = ({ TableName = "" }: TableDescription): string => TableName;
 
-/** Copies the tags, except those whose keys begin with `aws:`. Only AWS may set these. */
+/** Copies the tags, except those whose keys begin with `aws:`, which only AWS may set. */
 async function copyTags(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   let token: string | undefined;
   do {
@@ -96,14 +96,14 @@ async function enableRecovery({ client, wait }: RestoreContext, { source, target
       await client.send(command());
       return;
     } catch (error) {
-      // For some minutes after its creation, DynamoDB refuses backups of a table.
+      // DynamoDB refuses backups of a table for some minutes after the table was created.
       if (!(error instanceof ContinuousBackupsUnavailableException)) throw error;
       await wait(RECOVERY_POLL_MS);
     }
   }
 }
 
-/** Enables time to live unless it is enabled. DynamoDB refuses a change to the current value. */
+/** Enables time to live unless it is already enabled, because DynamoDB refuses an update that changes nothing. */
 async function enableTimeToLive(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   const ttlOf = async ({ TableName }: TableDescription) =>
     (await client.send(new DescribeTimeToLiveCommand({ TableName }))).TimeToLiveDescription;

@@ -8,7 +8,7 @@ export interface WholeRestore {
   readonly streamArn: string;
   readonly erasedAgain: readonly number[];
   readonly deliveries: CarriedDeliveries;
-  /** The users whose rights were changed after the restore point. Their older rights are valid again after the switch. */
+  /** The users whose rights were changed after the restore point. After the switch, they have their older rights again. */
   readonly returningRights: readonly string[];
 }
 

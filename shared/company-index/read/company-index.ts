@@ -7,8 +7,9 @@
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readLongTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
-import { type RunManifests, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
+import { type Head, type RunManifests, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { LoadedIndex } from "#shared/company-index/read/loaded-index.ts";
+import type { LiveNotes, NotesOf } from "#shared/company-index/search/live-notes.ts";
 import { findMatches, type Matches } from "#shared/company-index/search/match.ts";
 import { newestUnflushed } from "#shared/company-index/versions.ts";
 import type { Reads } from "#shared/db/reads.ts";
@@ -18,13 +19,13 @@ import { TableBusy } from "#shared/errors.ts";
 const USUAL_MB = 1_024;
 
 /**
- * Maximum number of reads if a part of the index is missing or damaged. The part may belong to a run that was replaced during the read.
- * The next read then uses the new run.
+ * Maximum number of reads if a part of the index is missing or damaged. The part may belong to a run that was replaced during the read. The
+ * next read then uses the run that has replaced it.
  */
 const UNREADABLE_TRIES = 3;
 /**
- * Maximum number of snapshots that one `find` takes. A flush may delete texts that a search needs, and the search then needs a newer
- * snapshot.
+ * Maximum number of snapshots that one `find` takes. During a search, a flush may delete texts that the search needs. The search then needs
+ * a newer snapshot.
  */
 const SNAPSHOT_TRIES = 10;
 
@@ -35,15 +36,15 @@ export interface StaleSnapshot {
 
 export const isStale = (result: object): result is StaleSnapshot => "staleBecause" in result;
 
-/** A consistent view of a company's index. It is not older than the beginning of the read. */
+/** A consistent view of a company's index, as the index was at the beginning of the read or later. */
 export interface IndexSnapshot {
-  /** The reader must use names of statuses, tags and users that have this version or a later one. */
-  readonly dictionaryVersion: number;
+  /** The head row. A reader must use names of statuses, tags and users that are at least as new as its `dictionaryVersion`. */
+  readonly head: Head;
   /**
-   * Returns exactly the matching rows. Returns StaleSnapshot if newer rows have replaced rows of the snapshot. Throws IndexUnreadable if
-   * a part of the index is damaged.
+   * Returns exactly the matching rows. Returns StaleSnapshot if newer rows have replaced rows of the snapshot. Throws IndexUnreadable if a
+   * part of the index is damaged.
    */
-  find(criteria: Criteria): Promise<Matches | StaleSnapshot>;
+  find(criteria: Criteria): Promise<Hits | StaleSnapshot>;
 }
 
 export interface SnapshotOptions {
@@ -52,6 +53,8 @@ export interface SnapshotOptions {
    * the index.
    */
   readonly searches?: boolean;
+  /** Finds the notes for the result. Pass `liveNotes`, so that only functions that need the notes contain its code. */
+  readonly notesOf?: NotesOf | undefined;
 }
 
 /** The names of statuses, tags and users. `recent` may return cached names. `fresh` reads them from the table. */
@@ -60,24 +63,36 @@ export interface NamesSource<Names extends { readonly version: number }> {
   readonly fresh: () => Promise<Names>;
 }
 
-export interface Found<Names> {
+interface Hits {
+  readonly matches: Matches;
+  /** Undefined if the options of the snapshot have no `notesOf`. */
+  readonly notes: LiveNotes | undefined;
+}
+
+export interface Found<Names> extends Hits {
+  readonly head: Head;
   readonly names: Names;
   readonly criteria: Criteria;
-  readonly matches: Matches;
 }
+
+/** Criteria with any word make the index load the texts, with which the ids of the notes are stored. */
+const withTextsOf = (criteria: Criteria): Criteria => ({ ...criteria, words: [{ text: "-", digits: "" }] });
+
+/** Makes the criteria of a read. A polygon that it uses must have the version in the head row or a later one. */
+export type CriteriaOf<Names> = (names: Names, head: Head) => Criteria | Promise<Criteria>;
 
 export interface CompanyIndex {
   readonly cachedBytes: number;
   /** Reads the current state of a company's index. Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /**
-   * Reads the index, and at the same time the names of statuses, tags and users. Repeats this while the snapshot is stale. Throws
+   * Reads the index and, at the same time, the names of statuses, tags and users. Repeats both if the snapshot is stale. Throws
    * IndexUnreadable. Throws TableBusy after too many stale snapshots.
    */
   find<Names extends { readonly version: number }>(
     companyId: number,
     source: NamesSource<Names>,
-    criteriaOf: (names: Names) => Criteria,
+    criteriaOf: CriteriaOf<Names>,
     options?: SnapshotOptions,
   ): Promise<Found<Names>>;
 }
@@ -96,8 +111,8 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
   const cache = new Map<number, LoadedIndex>();
 
   /**
-   * Ids of the companies whose last snapshot had long texts. Most companies have none, and a Query for long texts costs half a read unit
-   * even if it finds nothing.
+   * Ids of the companies whose last snapshot had long texts. For other companies the texts are not read in advance, because a Query costs
+   * half a read unit even if it finds nothing.
    */
   const haveLongTexts = new Set<number>();
 
@@ -137,7 +152,10 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
    * Reads the head row. If the function does not have the company's index in memory, it reads all run manifests at the same time, to save
    * a round trip.
    */
-  async function snapshot(companyId: number, { searches = false }: SnapshotOptions = {}): Promise<IndexSnapshot> {
+  async function snapshot(
+    companyId: number,
+    { searches = false, notesOf }: SnapshotOptions = {},
+  ): Promise<IndexSnapshot> {
     const isCold = !cache.has(companyId);
     const [unflushed, runManifests, texts] = await Promise.all([
       readUnflushed(table, companyId),
@@ -148,20 +166,23 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     else haveLongTexts.delete(companyId);
     const loaded = await snapshotOf(companyId, unflushed, runManifests);
     return {
-      dictionaryVersion: unflushed.head.dictionaryVersion,
+      head: unflushed.head,
       find: async (criteria) => {
         const endRead = loaded.beginRead();
         try {
-          await loaded.load(table, criteria);
+          const loads = notesOf === undefined ? criteria : withTextsOf(criteria);
+          await loaded.load(table, loads);
           remember(companyId, loaded);
-          const known = loaded.known(criteria);
+          const known = loaded.known(loads);
           let delta = newestUnflushed(known, unflushed.entries, unflushed.notes);
           if (criteria.words.length > 0) {
             const filled = await withTexts(table, companyId, delta, known, unflushed.withLongText, texts);
             if (filled.missing > 0) return { staleBecause: `${filled.missing} unflushed texts are gone` };
             ({ delta } = filled);
           }
-          return findMatches(loaded.view(criteria, delta), criteria);
+          const view = loaded.view(loads, delta);
+          const matches = findMatches(view, criteria);
+          return { matches, notes: notesOf?.(view, matches) };
         } finally {
           endRead();
         }
@@ -172,14 +193,14 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
   async function findOnce<Names extends { readonly version: number }>(
     companyId: number,
     source: NamesSource<Names>,
-    criteriaOf: (names: Names) => Criteria,
+    criteriaOf: CriteriaOf<Names>,
     options: SnapshotOptions | undefined,
   ): Promise<Found<Names> | StaleSnapshot> {
-    const [{ dictionaryVersion, find }, recent] = await Promise.all([snapshot(companyId, options), source.recent()]);
-    const names = recent.version < dictionaryVersion ? await source.fresh() : recent;
-    const criteria = criteriaOf(names);
-    const matches = await find(criteria);
-    return isStale(matches) ? matches : { names, criteria, matches };
+    const [{ head, find }, recent] = await Promise.all([snapshot(companyId, options), source.recent()]);
+    const names = recent.version < head.dictionaryVersion ? await source.fresh() : recent;
+    const criteria = await criteriaOf(names, head);
+    const hits = await find(criteria);
+    return isStale(hits) ? hits : { head, names, criteria, ...hits };
   }
 
   return {
@@ -206,11 +227,11 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
 const MB = 2 ** 20;
 /** Memory in MB that the cache must not use. Node.js, the code, and one read of a company with a million prospects need it. */
 const RESERVED_MB = 460;
-/** Share of the remaining memory that the cache may use. The rest is for fragmentation and garbage. */
+/** Share of the remaining memory that the cache may use. The rest is a reserve for fragmentation and garbage. */
 const SHARE = 0.85;
 /**
- * Minimum bytes of the cache. A company of 100 000 prospects with its texts needs this much. With a smaller cache, each search would load
- * all texts again.
+ * Minimum bytes of the cache. The index of a company with 100 000 prospects and its texts needs this much. With a smaller cache, each
+ * search would load all texts again.
  */
 const LEAST_BYTES = 20 * MB;
 

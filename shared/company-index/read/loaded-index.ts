@@ -3,7 +3,7 @@
  * consists of sorted runs, each run of segments, and each segment of columns and texts. Recent changes are in unflushed entries, which no
  * run contains yet.
  */
-import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
+import { type Criteria, canMeet, needsGeo } from "#shared/company-index/criteria.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
   inlineOverridesOf,
@@ -44,7 +44,7 @@ export class LoadedIndex {
   #runs: FlushedVersions | undefined;
   #runsWithNotes: FlushedVersions | undefined;
 
-  /** Takes over the segments and other data that are already in memory for an earlier version of the index. */
+  /** Reuses the segments and other data that are already in memory from an earlier version of the index. */
   constructor(companyId: number, manifest: Manifest, earlier: LoadedIndex | undefined) {
     this.#companyId = companyId;
     this.manifest = manifest;
@@ -57,8 +57,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the version overrides of the run, which tell which rows of older runs are outdated. If the run manifest contains them, they
-   * are decoded at the first use.
+   * Returns the version overrides of the run. They say which rows of older runs are outdated. If the run manifest contains the overrides,
+   * they are decoded at the first use.
    */
   #overridesOf(run: Run): RunOverrides["overrides"] {
     const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
@@ -98,7 +98,7 @@ export class LoadedIndex {
     const hasTexts = this.#looseNotes.size > 0 || [...this.#segments.values()].some(({ text }) => text !== undefined);
     if (this.#readers > 0 || !hasTexts) return 0;
     const before = this.bytes;
-    // The segment objects are replaced instead of changed, because reads of an earlier version of the index may use them too.
+    // The segment objects are replaced and not changed, because reads of an earlier version of the index may use the same objects.
     for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
     this.#looseNotes.clear();
     this.#runsWithNotes = undefined;
@@ -107,7 +107,7 @@ export class LoadedIndex {
     return before - this.bytes;
   }
 
-  /** Discards the known size in memory if a search has built or will build word indexes, because they change the size. */
+  /** Discards the known size in memory if a search has built word indexes or will build them, because word indexes change the size. */
   #countWords(): void {
     const grew = this.#makesWords;
     this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.unindexedBytes > 0);
@@ -146,7 +146,7 @@ export class LoadedIndex {
     const loaded = this.#segments.get(id);
     return (
       loaded !== undefined &&
-      (loaded.geo !== undefined || !needsCoordinates(criteria)) &&
+      (loaded.geo !== undefined || !needsGeo(criteria)) &&
       (loaded.text !== undefined || criteria.words.length === 0)
     );
   }
@@ -168,7 +168,7 @@ export class LoadedIndex {
         },
       };
     }
-    if (needsCoordinates(criteria) && loaded?.geo === undefined) {
+    if (needsGeo(criteria) && loaded?.geo === undefined) {
       yield {
         piece: { owner: id, name: "geo", parts: parts.geo },
         keep: (bytes, label) => {
@@ -187,8 +187,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the index as one read sees it: segments and unflushed entries. Call `load` with the same criteria before. The result may
-   * include segments without a match.
+   * Returns the index as one read sees it: segments and unflushed entries. First call `load` with the same criteria. The result may include
+   * segments without a match.
    */
   view(criteria: Criteria, delta: Delta): IndexView {
     const runs = this.known(criteria);
@@ -217,8 +217,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the newest version of each record in the runs. Call `load` with the same criteria before. Notes that are stored apart from
-   * their prospects are included only if the criteria contain words, because only searches load them.
+   * Returns the newest version of each record in the runs. First call `load` with the same criteria. Notes that are stored separately from
+   * their prospects are included only if the criteria contain words, because only searches load these notes.
    */
   known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {
@@ -246,14 +246,12 @@ export class LoadedIndex {
   }
 }
 
-const needsCoordinates = ({ box, onMap }: Criteria): boolean => box !== undefined || onMap === true;
-
 function reuse<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string): void {
   const found = from.get(id);
   if (found !== undefined) to.set(id, found);
 }
 
-/** Data that must be loaded, and a function that decodes its bytes and keeps the result. */
+/** Data that must be loaded, with a function that decodes its bytes and stores the result. */
 export interface Load {
   readonly piece: Piece;
   readonly keep: (bytes: Uint8Array, label: string) => void;
@@ -277,7 +275,7 @@ async function loadBatch(table: Reads, companyId: number, loads: readonly Load[]
   // The order matters: the main columns of a segment must be in memory before its other columns.
   for (const [i, { piece, keep }] of loads.entries()) {
     keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${companyId}`);
-    // The stored bytes are released before the next piece is decoded, to save memory.
+    // Release the stored bytes before the next piece is decoded, to save memory.
     bytes[i] = new Uint8Array();
   }
 }
@@ -288,7 +286,7 @@ const PARALLEL = 40;
 /** Maximum number of items in one call. It limits the memory, because the items are in memory both compressed and decoded. */
 const BATCH_PARTS = 32;
 
-/** Divides the data into batches. All data of a segment is in the same batch, so that its main columns are decoded first. */
+/** Divides the data into batches. All data of a segment is in the same batch, so that the segment's main columns can be decoded first. */
 function batchesOf(loads: Iterable<Load>): Load[][] {
   const batches: Load[][] = [];
   let parts = BATCH_PARTS;

@@ -1,7 +1,8 @@
 /**
- * The compaction lock prevents merges while a rebuild of a company's search index is about to replace the index's runs. It is a lease in
+ * The compaction lock prevents merges while a rebuild of a company's search index prepares to replace the index's runs. It is a lease in
  * the head row of the index, so it expires if the rebuild is killed.
  */
+import { logAfter } from "#shared/company-index/change-log.ts";
 import { HEAD_TYPE, type Head, isUnmoved, readHead } from "#shared/company-index/manifest.ts";
 import type { IndexContext } from "#shared/company-index/write/publish.ts";
 import { equals } from "#shared/db/expression.ts";
@@ -21,13 +22,18 @@ export async function takeCompactionLock(
   from: Head,
   rebuildId: string,
 ): Promise<Head | undefined> {
-  const taken = { version: from.version + 1, rebuildId, mergesRestUntil: clock.now() + COMPACTION_LOCK_MS };
+  const taken = {
+    version: from.version + 1,
+    rebuildId,
+    mergesRestUntil: clock.now() + COMPACTION_LOCK_MS,
+    ...logAfter(from),
+  };
   const change = { set: { type: HEAD_TYPE, ...taken } };
   try {
     await table.write({ update: keys.indexHead(companyId), change, when: isUnmoved(from) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
-    // The lock was acquired by an earlier attempt if the row contains this rebuild's id. Only the reply of that attempt was lost.
+    // If the row contains this rebuild's id, an earlier attempt has acquired the lock, and only its reply was lost.
     if (readHead(error.failed[0]?.item).rebuildId !== rebuildId) return undefined;
   }
   return { ...from, ...taken };
@@ -43,7 +49,7 @@ export async function renewCompactionLock(
   await table.write({ update: keys.indexHead(companyId), change: { set }, when: equals("rebuildId", rebuildId) });
 }
 
-/** Releases the lock. A failure is ignored, because the lease expires anyway. */
+/** Releases the lock. An error is ignored, because the lease expires anyway. */
 export async function releaseCompactionLock(
   { table }: IndexContext,
   companyId: number,

@@ -15,7 +15,7 @@ import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } fr
 import { atGeohash, byGeohash } from "#shared/company-index/write/order.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Receives each record that no newer version replaces. It receives a record twice if the index wrongly contains the record twice. */
+/** Receives each current record of the index. If the index wrongly contains a record twice, the visitor receives the record twice. */
 export interface RecordVisitor {
   prospect(row: IndexRow): void;
   note(note: NoteText): void;
@@ -100,7 +100,9 @@ function faultsOfHead({ head }: Unflushed, { runs }: Manifest): string[] {
   return twice.map((id) => `version ${head.version} of the index contains ${id} twice`);
 }
 
-/** Returns a visitor that skips outdated records. A record is outdated if a newer run or an unflushed entry contains a newer version. */
+/**
+ * Returns a visitor that skips outdated records. A record is outdated if a newer run or an unflushed entry contains a newer version of it.
+ */
 function liveOnly({ prospectVersions, noteVersions }: FlushedVersions, delta: Delta, visitor: RecordVisitor) {
   return ({ row, notes }: { row: IndexRow | undefined; notes: readonly NoteText[] }, age: number): void => {
     if (row !== undefined && !delta.prospects.has(row.id) && !prospectVersions.supersedes(row.id, row.version, age)) {

@@ -1,9 +1,11 @@
 /**
  * Rebuilds the search index of a company from the rows of the table. The rebuild stores one new run (sorted batch of rows, divided into
- * segments). One update of the head row then replaces all runs that existed when the rebuild began. Reads, writes and flushes continue
- * meanwhile. Runs that flushes add during the rebuild are not replaced. Unflushed entries are changes that no run contains yet.
+ * segments). One update of the head row then replaces all runs that existed when the rebuild began. During the rebuild, reads, writes and
+ * flushes continue. Runs that flushes add in this time are not replaced. Unflushed entries are changes that no run contains yet.
  */
+
 import { setTimeout as sleep } from "node:timers/promises";
+import { logWrites } from "#shared/company-index/activity/log.ts";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { type Head, type Run, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
@@ -20,6 +22,7 @@ import {
   renewCompactionLock,
   takeCompactionLock,
 } from "#shared/company-index/repair/compaction-lock.ts";
+import { readUnflushedFacts } from "#shared/company-index/unflushed-facts.ts";
 import { NewestVersions, type Versioned } from "#shared/company-index/versions.ts";
 import { RowSorter } from "#shared/company-index/write/order.ts";
 import {
@@ -33,7 +36,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Milliseconds after which all rows of earlier transactions are visible and earlier Queries have ended. */
+/** Milliseconds to wait. After this time, all rows of earlier transactions are visible, and earlier Queries have ended. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
@@ -183,8 +186,8 @@ interface Job {
 }
 
 /**
- * Returns the number of newer runs that remain. A refused rebuild deletes its new segments. After any other error the segments are kept,
- * because the update of the head row may have succeeded.
+ * Replaces the old runs. Returns the number of newer runs that remain. If the rebuild is refused, its new segments are deleted. After any
+ * other error they are kept, because the update of the head row may have succeeded.
  */
 async function replaceRuns(job: Job): Promise<number> {
   try {
@@ -203,7 +206,7 @@ async function replaceRuns(job: Job): Promise<number> {
 /** Returns the number of newer runs that remain. Returns undefined if another process has changed the head row meanwhile. */
 async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
-  const unflushed = await readUnflushed(context.table, companyId);
+  const unflushed = await readUnflushedFacts(context.table, companyId);
   const staying = await newerRuns(job, unflushed.head);
   const runOverrides = await readRunOverrides(context.table, companyId, staying);
   refuseImports(staying, runOverrides);
@@ -213,7 +216,13 @@ async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   job.lease.check();
   const run = await completeRun(context.table, companyId, segments, { ...listed, looseNotes: [] });
   const manifest = [run, ...staying].map(({ id }) => id);
-  if ((await publish(context, companyId, unflushed.head, run, manifest)) !== undefined) return staying.length;
+  // The rebuild deletes entries without a flush, so it must record them in the change log.
+  // An entry that is missing now was flushed meanwhile, so its facts are already in the log.
+  const logged = {
+    changes: [...job.before.changes, ...unflushed.changes],
+    others: (version: number) => logWrites(companyId, version, unflushed.facts),
+  };
+  if ((await publish(context, companyId, unflushed.head, run, manifest, logged)) !== undefined) return staying.length;
   await discardRun(context.table, companyId, { ...run, segments: [] });
   return undefined;
 }
@@ -230,15 +239,18 @@ async function newerRuns({ context, companyId, replaced }: Job, { manifest }: He
 }
 
 /**
- * Throws RebuildRefused if an import was completed during the rebuild. The run of an import does not list the versions of its rows, so
- * the rebuild cannot know which of the rows it has already read.
+ * Throws RebuildRefused if an import was completed during the rebuild. The run of an import does not list the versions of its rows, so the
+ * rebuild cannot know which of these rows it has already read.
  */
 function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
   if (isImported) throw new RebuildRefused("an import was completed meanwhile");
 }
 
-/** Deletes the entries that were unflushed when the rebuild began. The new run contains their records and must already be in the index. */
+/**
+ * Deletes the entries that were unflushed when the rebuild began. Call it only when the new run, which contains their records, is in the
+ * index.
+ */
 export async function removeFlushedEntries(
   table: Table,
   records: Records,
@@ -255,8 +267,8 @@ export async function removeFlushedEntries(
   );
   const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
   const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
-  // Some entries are newer than the rows that the rebuild has read. Such an entry is kept if its row was written in the meantime. It is
-  // deleted if the table still has no row of its version or a later one.
+  // Some entries are newer than the rows that the rebuild has read. Such an entry must stay if the table now has a row of its version or a
+  // later one. Otherwise its write has failed, and the entry is deleted.
   const staying = new Set([
     ...newer
       .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)
@@ -287,7 +299,7 @@ export interface OtherSources {
 }
 
 /**
- * Returns the records whose versions the new run must list, so that readers ignore lower versions elsewhere. Writes continue during the
+ * Returns the records whose versions the new run must list, so that readers ignore lower versions in `others`. Writes continue during the
  * rebuild, so the new run may contain a newer version of a record than `others`.
  */
 export function overridesToList(

@@ -55,8 +55,8 @@ export class LoadedSegment {
   }
 
   /**
-   * Number of rows that a read should sort by creation time now. It is 0 before the second read, because the first read must answer soon
-   * and leaves the sorting to a later one.
+   * Number of rows that a read should now sort by creation time. It is 0 before the second read, because the first read must answer soon
+   * and leaves the sorting to a later read.
    */
   get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;
@@ -94,18 +94,18 @@ export class LoadedSegment {
     return -1;
   }
 
-  /** Estimated memory in bytes. It includes sort orders and postings lists that later reads will build. */
+  /** Estimated memory in bytes. It includes the sort orders and postings lists that later reads will build. */
   get bytes(): number {
     const { geo, text, count, main } = this;
     const columns = [main.statusId, main.assignedToUserId, main.city, main.tagIds];
     const postings = columns.reduce((sum, { values }) => sum + count * 2 + values.length * 80 + 300, 0);
-    return count * (24 + 8 + 4) + (geo === undefined ? 0 : count * 16) + (text?.byteLength ?? 0) + postings + 2_000;
+    return count * (24 + 8 + 4) + (geo === undefined ? 0 : count * 24) + (text?.byteLength ?? 0) + postings + 2_000;
   }
 }
 
 /**
  * The texts of a segment. For each row, the text of the prospect comes first, and the texts of its notes follow. The first search reads
- * through all texts. Later searches build a word index. This takes time once, but then searches are faster and need less memory.
+ * through all texts. Later searches build a word index, with which searches are faster and need less memory.
  */
 export class SegmentTexts {
   readonly rowOf: Uint16Array;
@@ -143,7 +143,7 @@ export class SegmentTexts {
   }
 
   /**
-   * Bytes of text for which a word index could be built. It is 0 before the first search, because the first search must answer soon and
+   * Bytes of text for which a word index can be built. It is 0 before the first search, because the first search must answer soon and
    * builds no word index.
    */
   get unindexedBytes(): number {
@@ -180,8 +180,8 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
 }
 
 /**
- * Each row has a value in `values` and a second value in `low`. Returns the second values of all rows, sorted by the value and then by
- * the second value. If both fit into 53 bits, they are packed into one number, because sorting plain numbers takes half the time.
+ * Sorts rows by two values: by `values`, and rows with equal `values` by `low`. Returns the `low` value of each row in this order. If both
+ * values together fit into 53 bits, they are packed into one number, because sorting plain numbers takes half the time.
  */
 function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));
@@ -220,7 +220,7 @@ export interface SegmentInView {
   readonly segment: LoadedSegment;
   /** Position of the segment's run in the list of runs. A higher number means a newer run. */
   readonly age: number;
-  /** Contains 1 for each row that a newer run or an unflushed entry replaces or deletes. Undefined if there is no such row. */
+  /** Contains 1 for each row that a newer run or an unflushed entry replaces or deletes. Undefined if no row is replaced or deleted. */
   readonly dead: Uint8Array | undefined;
 }
 
@@ -229,6 +229,11 @@ export interface IndexView {
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
   readonly delta: Delta;
+}
+
+/** Returns true if a newer run or an unflushed entry contains a newer version of the note. `age` is the position of the note's run. */
+export function isReplaced({ noteVersions, delta }: IndexView, noteId: number, version: number, age: number): boolean {
+  return (delta.notes.get(noteId)?.version ?? 0) >= version || noteVersions.supersedes(noteId, version, age);
 }
 
 export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
@@ -248,8 +253,7 @@ export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVer
 }
 
 /**
- * Returns a copy of `dead` in which the rows that unflushed entries replace are marked too. Returns `dead` itself if there are no such
- * rows.
+ * Returns a copy of `dead` that also marks the rows that unflushed entries replace. If there are no such rows, it returns `dead` itself.
  */
 export function deadUnder(
   segment: LoadedSegment,

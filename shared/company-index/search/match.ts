@@ -2,8 +2,17 @@
  * Finds all prospects that pass the criteria, in the segments of a search index (stored pieces of up to 4 096 rows) and among its
  * unflushed entries.
  */
-import { type Criteria, canMeet, passes, withinBox } from "#shared/company-index/criteria.ts";
-import { type GeohashRange, geohashRanges } from "#shared/company-index/geohash.ts";
+import {
+  type Area,
+  type AreaRange,
+  type Criteria,
+  canMeet,
+  isUpdated,
+  type LatLng,
+  passes,
+  withinBox,
+} from "#shared/company-index/criteria.ts";
+import { geohashRanges } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import {
   type IndexView,
@@ -13,6 +22,7 @@ import {
   type SegmentInView,
 } from "#shared/company-index/search/loaded-segment.ts";
 import {
+  AreaFilter,
   allRows,
   BboxFilter,
   codedFilter,
@@ -37,11 +47,13 @@ export interface Matches {
   readonly total: number;
   /** Number of rows that a search with a bounding box has compared. Benchmarks report it. */
   readonly looked: number;
+  /** The nearest matches come first in pages. Undefined for the order of lists. */
+  readonly near?: LatLng | undefined;
 }
 
 /**
- * The view must contain every segment whose zone map (summary of its values) allows a match, with the columns that the criteria use. If
- * the criteria contain words, it must contain every segment.
+ * Finds the matches. The view must contain every segment whose zone map (summary of its values) allows a match, with the columns that the
+ * criteria use. If the criteria contain words, it must contain every segment.
  */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   if (criteria.words.length > 0) buildSomeWords(view);
@@ -60,7 +72,7 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   for (const row of liveRows(view.delta)) {
     if (passes(criteria, row, (word) => words[word]?.unflushed.has(row.id) === true)) unflushed.push(row);
   }
-  return { segments, unflushed, total: total + unflushed.length, looked: search.looked };
+  return { segments, unflushed, total: total + unflushed.length, looked: search.looked, near: criteria.near };
 }
 
 /**
@@ -82,7 +94,7 @@ function sortSome({ segments }: IndexView): void {
 class Search {
   readonly #criteria: Criteria;
   readonly #words: readonly WordHits[];
-  #ranges: readonly GeohashRange[] | undefined;
+  #ranges: readonly AreaRange[] | undefined;
   #looked = 0;
 
   constructor(criteria: Criteria, words: readonly WordHits[]) {
@@ -95,8 +107,8 @@ class Search {
   }
 
   /**
-   * Applies the filter with the fewest rows first, so that the other filters test only these rows. `at` is the position of the segment in
-   * the view.
+   * Returns the matches of one segment. It applies the filter with the fewest rows first, so that the other filters test only these rows.
+   * `at` is the position of the segment in the view.
    */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;
@@ -104,6 +116,7 @@ class Search {
     const filters = codedFilters(segment, this.#criteria);
     for (const { rows } of this.#words) filters.push(rows[at] ?? noRows);
     if (bbox !== undefined) filters.push(bbox);
+    for (const area of this.#criteria.areas ?? []) filters.push(areaFilter(segment, area));
     if (filters.length > 1) filters.sort((a, b) => a.size - b.size);
     const [narrowest, ...others] = filters;
     let rows = narrowest?.rows() ?? allRows(segment.count);
@@ -112,6 +125,7 @@ class Search {
     rows = keepCreated(rows, segment, this.#criteria);
     if (this.#criteria.box !== undefined) this.#looked += bbox?.compared ?? rows.length;
     if (bbox === undefined) rows = keepOnMap(rows, segment, this.#criteria);
+    rows = keepUpdated(rows, segment, this.#criteria);
     segment.isRead = true;
     return { inView, rows, inListOrder: narrowest?.inListOrder === true };
   }
@@ -123,6 +137,11 @@ class Search {
     this.#ranges ??= geohashRanges(box);
     return new BboxFilter(geo, box, this.#ranges);
   }
+}
+
+function areaFilter({ geo }: LoadedSegment, area: Area): AreaFilter {
+  if (geo === undefined) throw coordinatesMissing();
+  return new AreaFilter(geo, area);
 }
 
 /** Returns the filters by status, assignee, tags and city. A filter that every row of the segment passes is left out. */
@@ -155,6 +174,14 @@ function keepOnMap(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Cr
   if (geo === undefined) throw coordinatesMissing();
   const { lat, lng } = geo;
   return keepRows(rows, (row) => !(Number.isNaN(lat[row]) || Number.isNaN(lng[row])));
+}
+
+function keepUpdated(rows: Uint16Array, { main, geo }: LoadedSegment, { updatedFrom }: Criteria): Uint16Array {
+  if (updatedFrom === undefined) return rows;
+  if (geo === undefined) throw coordinatesMissing();
+  const { createdAt } = main;
+  const { updatedAfter } = geo;
+  return keepRows(rows, (row) => isUpdated((createdAt[row] ?? 0) + (updatedAfter?.[row] ?? Number.NaN), updatedFrom));
 }
 
 const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");

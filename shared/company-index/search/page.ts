@@ -1,30 +1,59 @@
 /**
  * Returns one page of matches, or all matches, in list order: the newest first, and the higher id first if the creation times are equal.
+ * Matches near a point are in the order of their distance instead, and the lower id comes first if the distances are equal.
  */
+import type { LatLng } from "#shared/company-index/criteria.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
+import { latitudesWithin, metersBetween } from "#shared/geometry/distance.ts";
 
 export interface ProspectRef {
   readonly id: number;
   /**
-   * The version of the prospect in the index. A caller compares it with the version of the prospect's row and thereby notices that one of
-   * them is outdated.
+   * The version of the prospect in the index. A caller compares it with the version of the prospect's row. If they differ, one of them is
+   * outdated.
    */
   readonly version: number;
-  readonly createdAt: number;
+  /** Milliseconds since 1970. Undefined if the matches are in the order of their distance. */
+  readonly createdAt?: number;
+  /** The distance from the point that the request names. */
+  readonly distanceMeters?: number;
 }
 
-const inListOrder = (a: ProspectRef, b: ProspectRef): number => b.createdAt - a.createdAt || b.id - a.id;
-
-/** Returns at most `count` matches from the position `offset` on. Only these matches are sorted. */
+/** Returns at most `count` matches from the position `offset` on. It sorts only the matches that the result needs. */
 export function pageOf(matches: Matches, offset: number, count: number): ProspectRef[] {
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
   const first = new FirstRefs(wanted, matches.total);
+  const { near } = matches;
+  if (near !== undefined) return nearestFrom(first, matches, near, offset);
   // The rows of the newest runs (batches of rows that were stored together) are offered first, so that most older rows are rejected at
   // once.
   for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
-  return first.from(offset);
+  return first.from(offset).map(({ rank, id, version }) => ({ id, version, createdAt: rank }));
+}
+
+/** The nearest match has the highest rank, and of equally distant ones the match with the lowest id. */
+function nearestFrom(first: FirstRefs, { segments, unflushed }: Matches, near: LatLng, offset: number): ProspectRef[] {
+  for (const { inView, rows } of segments) {
+    const { main, geo } = inView.segment;
+    if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
+    let farthest = first.leastRank;
+    let latitudes = latitudesWithin(-farthest);
+    for (const row of rows) {
+      const lat = geo.lat[row] ?? 0;
+      // The difference of latitude alone rules out most rows, which saves the calculation of their distance.
+      if (Math.abs(lat - near.lat) > latitudes) continue;
+      first.offer(-metersBetween(near, lat, geo.lng[row] ?? 0), -(main.ids[row] ?? 0), main.versions[row] ?? 0);
+      if (first.leastRank === farthest) continue;
+      farthest = first.leastRank;
+      latitudes = latitudesWithin(-farthest);
+    }
+  }
+  for (const { id, version, lat, lng } of unflushed) {
+    if (lat !== null && lng !== null) first.offer(-metersBetween(near, lat, lng), -id, version);
+  }
+  return first.from(offset).map(({ rank, id, version }) => ({ id: -id, version, distanceMeters: 0 - rank }));
 }
 
 /** Returns the rows in list order if this order is already known. This is the case if all rows of a sorted segment match. */
@@ -34,30 +63,42 @@ function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMat
 }
 
 /**
- * Additional capacity of the arrays. When they are full, all rows except the newest `wanted` rows are discarded. With more capacity this
- * happens less often.
+ * Additional capacity of the arrays. When they are full, all rows except the newest `wanted` rows are discarded. A higher capacity makes
+ * this less frequent.
  */
 const SPARE = 512;
 
+interface Ranked {
+  readonly rank: number;
+  readonly id: number;
+  readonly version: number;
+}
+
+const byRank = (a: Ranked, b: Ranked): number => b.rank - a.rank || b.id - a.id;
+
 /**
- * Keeps the newest `wanted` of all offered rows. A page at the end of a list needs all rows before it, so there may be many. Parallel
- * typed arrays save memory.
+ * Keeps the `wanted` rows with the highest ranks of all offered rows. In a list, the rank is the creation time. A page at the end of
+ * a list needs all rows before it, so `wanted` may be large. Parallel typed arrays save memory.
  */
 class FirstRefs {
   readonly #wanted: number;
-  readonly #createdAt: Float64Array;
+  readonly #ranks: Float64Array;
   readonly #ids: Float64Array;
   readonly #versions: Float64Array;
   #size = 0;
-  /** Rows with an earlier creation time are rejected. Milliseconds since 1970. */
-  #earliest = Number.NEGATIVE_INFINITY;
+  /** Rows with a lower rank are rejected. */
+  #least = Number.NEGATIVE_INFINITY;
 
   constructor(wanted: number, offered: number) {
     const room = Math.min(offered, 2 * wanted + SPARE);
     this.#wanted = wanted;
-    this.#createdAt = new Float64Array(room);
+    this.#ranks = new Float64Array(room);
     this.#ids = new Float64Array(room);
     this.#versions = new Float64Array(room);
+  }
+
+  get leastRank(): number {
+    return this.#least;
   }
 
   /**
@@ -67,7 +108,7 @@ class FirstRefs {
   offerAll(matches: SegmentMatches): void {
     const { main, entry } = matches.inView.segment;
     const { ids, versions, createdAt } = main;
-    let earliest = this.#earliest;
+    let earliest = this.#least;
     if (entry.zone.createdAt[1] < earliest) return;
     const { rows, inListOrder } = ordered(matches);
     const end = inListOrder ? Math.min(rows.length, this.#wanted) : rows.length;
@@ -79,52 +120,52 @@ class FirstRefs {
         continue;
       }
       this.offer(at, ids[row] ?? 0, versions[row] ?? 0);
-      earliest = this.#earliest;
+      earliest = this.#least;
     }
   }
 
-  offer(createdAt: number, id: number, version: number): void {
-    if (createdAt < this.#earliest) return;
-    if (this.#size === this.#createdAt.length) this.#keepWanted();
-    this.#createdAt[this.#size] = createdAt;
+  offer(rank: number, id: number, version: number): void {
+    if (rank < this.#least) return;
+    if (this.#size === this.#ranks.length) this.#keepWanted();
+    this.#ranks[this.#size] = rank;
     this.#ids[this.#size] = id;
     this.#versions[this.#size] = version;
     this.#size++;
   }
 
-  /** Returns the kept rows without the first `offset` ones, the newest first. */
-  from(offset: number): ProspectRef[] {
+  /** Returns the kept rows without the first `offset` ones, the highest rank first. */
+  from(offset: number): Ranked[] {
     this.#keepWanted();
     this.#part(offset);
-    const refs: ProspectRef[] = [];
+    const refs: Ranked[] = [];
     for (let at = offset; at < this.#size; at++) {
-      refs.push({ id: this.#ids[at] ?? 0, version: this.#versions[at] ?? 0, createdAt: this.#createdAt[at] ?? 0 });
+      refs.push({ id: this.#ids[at] ?? 0, version: this.#versions[at] ?? 0, rank: this.#ranks[at] ?? 0 });
     }
-    return refs.sort(inListOrder);
+    return refs.sort(byRank);
   }
 
   #keepWanted(): void {
     if (this.#size <= this.#wanted) return;
     this.#part(this.#wanted - 1);
     this.#size = this.#wanted;
-    this.#earliest = this.#createdAt[this.#wanted - 1] ?? 0;
+    this.#least = this.#ranks[this.#wanted - 1] ?? 0;
   }
 
   /**
-   * Quickselect with Hoare's partition scheme: moves the row with rank `nth` to the index `nth`. Afterwards, rows of a lower rank are
-   * before it and the others are behind it.
+   * Quickselect with Hoare's partition scheme. It moves the row with rank `nth` to the index `nth`. Afterwards, rows of a lower rank are
+   * before this index, and all other rows are after it.
    */
   #part(nth: number): void {
     let low = 0;
     let high = this.#size - 1;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const [createdAt, id] = [this.#createdAt[middle] ?? 0, this.#ids[middle] ?? 0];
+      const [rank, id] = [this.#ranks[middle] ?? 0, this.#ids[middle] ?? 0];
       let left = low;
       let right = high;
       while (left <= right) {
-        while (this.#order(left, createdAt, id) < 0) left++;
-        while (this.#order(right, createdAt, id) > 0) right--;
+        while (this.#order(left, rank, id) < 0) left++;
+        while (this.#order(right, rank, id) > 0) right--;
         if (left <= right) this.#swap(left++, right--);
       }
       if (nth <= right) high = right;
@@ -133,12 +174,12 @@ class FirstRefs {
     }
   }
 
-  #order(at: number, createdAt: number, id: number): number {
-    return createdAt - (this.#createdAt[at] ?? 0) || id - (this.#ids[at] ?? 0);
+  #order(at: number, rank: number, id: number): number {
+    return rank - (this.#ranks[at] ?? 0) || id - (this.#ids[at] ?? 0);
   }
 
   #swap(a: number, b: number): void {
-    for (const column of [this.#createdAt, this.#ids, this.#versions]) {
+    for (const column of [this.#ranks, this.#ids, this.#versions]) {
       const kept = column[a] ?? 0;
       column[a] = column[b] ?? 0;
       column[b] = kept;
@@ -146,26 +187,56 @@ class FirstRefs {
   }
 }
 
-/** Yields all matches, the newest first. It sorts them in typed arrays, because there may be millions. */
-export function* inOrder({ segments, unflushed, total }: Matches): Generator<ProspectRef, void, undefined> {
-  const ids = new Float64Array(total);
-  const versions = new Float64Array(total);
-  const createdAt = new Float64Array(total);
-  let size = 0;
-  const add = (ref: ProspectRef): void => {
-    ids[size] = ref.id;
-    versions[size] = ref.version;
-    createdAt[size++] = ref.createdAt;
+/** Returns the `count` matches with the lowest ids above `after` and up to `upTo`, sorted by id. */
+export function matchesAfter(
+  { segments, unflushed }: Matches,
+  after: number,
+  upTo: number,
+  count: number,
+): Omit<ProspectRef, "createdAt">[] {
+  let kept: Omit<ProspectRef, "createdAt">[] = [];
+  let highest = upTo;
+  const offer = (id: number, version: number): void => {
+    if (id <= after || id > highest) return;
+    kept.push({ id, version });
+    if (kept.length < 2 * count + SPARE) return;
+    kept = kept.sort(byId).slice(0, count);
+    highest = kept.at(-1)?.id ?? highest;
   };
   for (const { inView, rows } of segments) {
-    const { main } = inView.segment;
+    const { ids, versions } = inView.segment.main;
+    for (const row of rows) offer(ids[row] ?? 0, versions[row] ?? 0);
+  }
+  for (const { id, version } of unflushed) offer(id, version);
+  return kept.sort(byId).slice(0, count);
+}
+
+const byId = (a: { id: number }, b: { id: number }): number => a.id - b.id;
+
+/** Yields all matches in order. It sorts them in typed arrays, because there may be millions. */
+export function* inOrder({ segments, unflushed, total, near }: Matches): Generator<ProspectRef, void, undefined> {
+  const ids = new Float64Array(total);
+  const versions = new Float64Array(total);
+  const ranks = new Float64Array(total);
+  let size = 0;
+  const add = (id: number, version: number, rank: number): void => {
+    ids[size] = id;
+    versions[size] = version;
+    ranks[size++] = rank;
+  };
+  const rankOf = (createdAt: number, lat: number, lng: number): number =>
+    near === undefined ? createdAt : -metersBetween(near, lat, lng);
+  for (const { inView, rows } of segments) {
+    const { main, geo } = inView.segment;
     for (const row of rows) {
-      add({ id: main.ids[row] ?? 0, version: main.versions[row] ?? 0, createdAt: main.createdAt[row] ?? 0 });
+      const rank = rankOf(main.createdAt[row] ?? 0, geo?.lat[row] ?? 0, geo?.lng[row] ?? 0);
+      add(main.ids[row] ?? 0, main.versions[row] ?? 0, rank);
     }
   }
-  for (const row of unflushed) add(row);
+  for (const { id, version, createdAt, lat, lng } of unflushed) add(id, version, rankOf(createdAt, lat ?? 0, lng ?? 0));
+  const later = near === undefined ? 1 : -1;
   const order = Uint32Array.from({ length: size }, (_, at) => at).sort(
-    (a, b) => (createdAt[b] ?? 0) - (createdAt[a] ?? 0) || (ids[b] ?? 0) - (ids[a] ?? 0),
+    (a, b) => (ranks[b] ?? 0) - (ranks[a] ?? 0) || later * ((ids[b] ?? 0) - (ids[a] ?? 0)),
   );
-  for (const at of order) yield { id: ids[at] ?? 0, version: versions[at] ?? 0, createdAt: createdAt[at] ?? 0 };
+  for (const at of order) yield { id: ids[at] ?? 0, version: versions[at] ?? 0 };
 }

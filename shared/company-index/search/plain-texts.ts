@@ -1,5 +1,5 @@
 /**
- * Finds texts that contain a word. The texts are UTF-8. Filters by trigrams (sequences of three bytes) exclude most texts from the
+ * Finds texts that contain a word. The texts are UTF-8. Trigram filters (which store sequences of three bytes) exclude most texts from the
  * search.
  */
 
@@ -30,8 +30,8 @@ export class PlainTexts {
 }
 
 /**
- * Returns the number of the text at a byte position. It first looks near `from` (exponential search), because the next match is often
- * near, and then uses binary search.
+ * Returns the number of the text at a byte position. The next match is often near the previous one, so it first looks near `from`
+ * (exponential search). Then it uses binary search.
  */
 function textAt(starts: Uint32Array, at: number, from: number): number {
   let low = from;
@@ -57,15 +57,15 @@ const isLetter = (byte: number): boolean =>
   byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
 /**
- * Returns true if a search word consists of letters only. Such a word can match only within one letter sequence of a text. Examples of
+ * Returns true if a search word consists only of letters. Such a word can match only within one letter sequence of a text. Examples of
  * letter sequences are `rita`, `cole`, `example` and `com` in an e-mail address. There are far fewer different letter sequences than
  * different words.
  */
 export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
 
 /**
- * Replaces each word by its letter sequences with blanks between them. `starts` contains the byte position of each word, and after them
- * the end of the last word.
+ * Replaces each word by its letter sequences, separated by spaces. `starts` contains the byte position of each word, and after them the end
+ * of the last word.
  */
 export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   const runs = Buffer.alloc((starts.at(-1) ?? 0) - (starts[0] ?? 0));
@@ -90,8 +90,8 @@ export const PARTS = 64;
 const GRAM = 3;
 
 /**
- * A trigram filter stores which parts of a text contain which sequences of three bytes. A part can contain a word only if it contains all
- * trigrams of the word. Like a Bloom filter it has false positives, because several trigrams share a bucket.
+ * A trigram filter. It stores which parts of a text contain which trigrams (sequences of three bytes). A part can contain a word only if it
+ * contains all trigrams of the word. Like a Bloom filter, it has false positives, because several trigrams share a bucket.
  */
 export class Grams {
   /** A bit mask for each bucket of trigrams: the parts that contain a trigram of the bucket. A mask is stored as two numbers. */
@@ -100,7 +100,7 @@ export class Grams {
 
   /** `starts` contains the byte position of each part, and after them the end of the last part. */
   constructor(bytes: Uint8Array, starts: Uint32Array) {
-    // There is one bucket for each byte of a part. A part has about as many different trigrams as bytes.
+    // The number of buckets is about the number of bytes of a part, because a part has about this number of different trigrams.
     this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));
     this.#masks = new Uint32Array(2 * this.#buckets);
     for (let part = 0; part + 1 < starts.length; part++)

@@ -3,13 +3,13 @@
  * search.
  */
 
-import type { Box } from "#shared/company-index/criteria.ts";
+import type { Area, AreaRange, Box } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
-import { type GeohashRange, geohashAt } from "#shared/company-index/geohash.ts";
+import { geohashAt } from "#shared/company-index/geohash.ts";
 import type { GeoColumns } from "#shared/company-index/segment.ts";
 
 export interface RowFilter {
-  /** Number of rows that pass, including rows that newer versions replace. The filter with the smallest number is applied first. */
+  /** Number of rows that pass. It includes rows that newer versions replace. The filter with the smallest number is applied first. */
   readonly size: number;
   readonly inListOrder: boolean;
   /** The row numbers without duplicates. Callers must not change the array. */
@@ -37,7 +37,10 @@ export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): U
   return kept.subarray(0, size);
 }
 
-/** Up to this number of rows, a linear search is cheaper than a bit mask for the whole segment. Rare search words match only a few rows. */
+/**
+ * Maximum number of rows for which a linear search is used. It is cheaper than a bit mask for the whole segment. Rare search words match
+ * only a few rows.
+ */
 const FEW = 8;
 
 export class RowSet implements RowFilter {
@@ -158,7 +161,7 @@ export function codedFilter(
   };
 }
 
-/** Returns the codes of the wanted values. It iterates over the smaller one of the two collections. */
+/** Returns the codes of the wanted values. It iterates over the smaller of the two collections. */
 function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): readonly number[] {
   const found: (readonly number[])[] = [];
   if (wanted.size <= codes.size) for (const one of wanted) found.push(codes.get(one) ?? []);
@@ -196,16 +199,16 @@ export class BboxFilter implements RowFilter {
   readonly #geo: GeoColumns;
   readonly #box: Box;
   /** The rows of each geohash range: the first row, and the first row after the range. */
-  readonly #spans: readonly (readonly [first: number, end: number])[];
+  readonly #spans: readonly Span[];
   /** Number of rows in the geohash ranges. Rows near the edge of the box may be outside the box. */
   readonly size: number;
   #compared = 0;
 
-  constructor(geo: GeoColumns, box: Box, ranges: readonly GeohashRange[]) {
+  constructor(geo: GeoColumns, box: Box, ranges: readonly AreaRange[]) {
     this.#geo = geo;
     this.#box = box;
     this.#spans = spansOf(geo, ranges);
-    this.size = this.#spans.reduce((sum, [first, end]) => sum + end - first, 0);
+    this.size = rowsIn(this.#spans);
   }
 
   get compared(): number {
@@ -232,7 +235,41 @@ export class BboxFilter implements RowFilter {
   }
 }
 
-function spansOf({ lat, lng }: GeoColumns, ranges: readonly GeohashRange[]): [number, number][] {
+/** Keeps the rows inside an area. Rows in a geohash range that is known to be inside are not compared. */
+export class AreaFilter implements RowFilter {
+  readonly inListOrder = false;
+  readonly #geo: GeoColumns;
+  readonly #area: Area;
+  readonly #spans: readonly Span[];
+  readonly size: number;
+
+  constructor(geo: GeoColumns, area: Area) {
+    this.#geo = geo;
+    this.#area = area;
+    this.#spans = spansOf(geo, area.ranges);
+    this.size = rowsIn(this.#spans);
+  }
+
+  rows(): Uint16Array {
+    const rows = new Uint16Array(this.size);
+    let size = 0;
+    for (const [first, end, isInside] of this.#spans) {
+      for (let row = first; row < end; row++) if (isInside || this.has(row)) rows[size++] = row;
+    }
+    return rows.subarray(0, size);
+  }
+
+  has(row: number): boolean {
+    return this.#area.contains(this.#geo.lat[row] ?? Number.NaN, this.#geo.lng[row] ?? Number.NaN);
+  }
+}
+
+/** Consecutive rows of a geohash range: the first row, the first row after the range, and whether the range is inside the area. */
+type Span = readonly [first: number, end: number, isInside: boolean];
+
+const rowsIn = (spans: readonly Span[]): number => spans.reduce((sum, [first, end]) => sum + end - first, 0);
+
+function spansOf({ lat, lng }: GeoColumns, ranges: readonly AreaRange[]): Span[] {
   const count = lat.length;
   const geohashAtRow = (row: number): number => {
     const [y = Number.NaN, x = Number.NaN] = [lat[row], lng[row]];
@@ -248,16 +285,16 @@ function spansOf({ lat, lng }: GeoColumns, ranges: readonly GeohashRange[]): [nu
     }
     return low;
   };
-  const spans: [number, number][] = [];
+  const spans: Span[] = [];
   const last = geohashAtRow(count - 1);
   let next = geohashAtRow(0);
   let row = 0;
-  for (const { from, to } of ranges) {
+  for (const { from, to, isInside } of ranges) {
     if (to <= next) continue;
     if (from > last) break;
     const first = from <= next ? row : rowAt(from, row);
     row = to > last ? count : rowAt(to, first);
-    if (row > first) spans.push([first, row]);
+    if (row > first) spans.push([first, row, isInside]);
     if (row === count) break;
     next = geohashAtRow(row);
   }

@@ -3,7 +3,7 @@
  * 4 096 rows with their notes) and of unflushed entries (changes that no segment contains yet).
  */
 import { type Criteria, canMeet, type SearchWord } from "#shared/company-index/criteria.ts";
-import type { IndexView, SegmentInView } from "#shared/company-index/search/loaded-segment.ts";
+import { type IndexView, isReplaced, type SegmentInView } from "#shared/company-index/search/loaded-segment.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
 
 export interface WordHits {
@@ -32,9 +32,9 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * Returns the matches of each word, in the order of the criteria. It searches for the longest word first, and for each other word only
- * among the matches of the previous one. A segment with replaced rows is searched completely, because its notes may belong to rows in
- * other segments.
+ * Returns the matches of each word, in the order of the criteria. It searches for the longest word first. It searches for each further word
+ * only among the matches of the words before it. A segment with replaced rows is searched completely, because its notes may belong to rows
+ * in other segments.
  */
 export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   const { words } = criteria;
@@ -53,7 +53,7 @@ export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   return found;
 }
 
-/** The rows of a segment that can still match after the previous words. Undefined if there are none. */
+/** The rows of a segment that can still match after the previous words. Undefined if no row can match any more. */
 type Among = RowSet | "all" | undefined;
 
 /** Finds the matches of one word. `amongIn` returns the rows of the segment with index `at` that can still match. */
@@ -85,8 +85,8 @@ interface WordBytes {
 }
 
 /**
- * Returns the rows of the segment that contain the word and are not replaced. A matching note may be stored with a replaced row. Its
- * prospect is then added to `strays`, and the caller finds the prospect's newest row.
+ * Returns the rows of the segment that contain the word and are not replaced. A matching note may be stored in the same segment as an
+ * outdated row of its prospect. The prospect is then added to `strays`, and the caller finds the prospect's newest row.
  */
 function hitsIn(
   view: IndexView,
@@ -120,10 +120,6 @@ function hitsIn(
     });
   }
   return hits;
-}
-
-function isReplaced({ noteVersions, delta }: IndexView, noteId: number, version: number, age: number): boolean {
-  return (delta.notes.get(noteId)?.version ?? 0) >= version || noteVersions.supersedes(noteId, version, age);
 }
 
 function mark(view: IndexView, rows: (RowSet | undefined)[], id: number): void {

@@ -1,9 +1,9 @@
 /**
- * The word index of a segment (up to 4 096 rows): each different word, and the numbers of the texts that contain it.
+ * The word index of a segment (up to 4 096 rows). It contains each different word, and the numbers of the texts that contain the word.
  *
  * Most words that occur in only one text are numbers or e-mail addresses, but most searches are for words made of letters. A search for
- * letters therefore does not read all those words. It uses a second, small index of the letter sequences in them, because there are few
- * different letter sequences.
+ * letters should not read all those words. It therefore uses a second, smaller index of the letter sequences in these words, because there
+ * are few different letter sequences.
  */
 import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 
@@ -122,12 +122,12 @@ function countsOf(list: WordList): Uint32Array {
   return counts;
 }
 
-/** Number of bytes at the beginning of a word by which words are sorted. */
+/** Words are sorted by this number of bytes at their beginning. */
 const ORDERED = 3;
 
 /**
- * Puts the words that occur in several texts first, and sorts each of the two groups by the first bytes of the words. Similar words are
- * then in the same part of the trigram filter, so that the filter excludes more parts. For example, a part with only numbers contains no
+ * Puts the words that occur in several texts first. Sorts each of the two groups by the first bytes of the words. Similar words are then in
+ * the same part of the trigram filter, so that the filter excludes more parts. For example, a part that contains only numbers contains no
  * trigram of a name.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
@@ -213,7 +213,7 @@ export class WordList {
   /** The word number in each slot of the hash table. At least half of the slots are free. */
   #slots: Uint32Array;
   #size = 0;
-  /** For each word: the byte position of its first occurrence, its length, and the last text so far that contains it. */
+  /** For each word, the byte position of its first occurrence, its length, and the number of the last text that contains it. */
   #froms: Uint32Array;
   #lengths: Uint32Array;
   #lastTexts: Uint32Array;
@@ -222,7 +222,7 @@ export class WordList {
   #pairTexts: Uint32Array;
   #pairs = 0;
 
-  /** `bytes` must be UTF-8 text in which a blank or a line break follows each word. */
+  /** `bytes` must be UTF-8 text. A space or a line break must follow each word. */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     const room = 2 ** Math.ceil(Math.log2(bytes.length / 32 + 32));
@@ -317,8 +317,8 @@ function isSame(bytes: Uint8Array, a: number, b: number, length: number): boolea
 const hashed = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
 
 /**
- * Mixes the high bits of the hash into its low bits, which select the slot. The multiplication in `hashed` does not do this, because it
- * changes only higher bits.
+ * Mixes the high bits of the hash into its low bits, because the low bits select the slot. The multiplication in `hashed` alone is not
+ * enough: it does not move high bits to low bits.
  */
 const spread = (hash: number): number => hash ^ (hash >>> 15);
 

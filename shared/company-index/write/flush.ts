@@ -2,13 +2,17 @@
  * The flush moves the unflushed entries of a company's search index into a new run. A run is a sorted batch of rows that never changes,
  * as in an LSM tree (a common structure of databases). The flush also merges runs of similar size.
  */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
+import { activityOf, VERSIONS_PER_SUM } from "#shared/company-index/activity/sum-up.ts";
+import { chunkWrites, type Logged, logAfter } from "#shared/company-index/change-log.ts";
 import { readUnflushed, removeUnflushed, type Unflushed, weightOf, withTexts } from "#shared/company-index/delta.ts";
-import { type Head, type Run, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
+import { type Head, moveHead, type Run, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { readRunOverrides } from "#shared/company-index/pieces.ts";
 import { isTombstone } from "#shared/company-index/record.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { readUnflushedFacts } from "#shared/company-index/unflushed-facts.ts";
 import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
 import { collectGarbage } from "#shared/company-index/write/garbage-collection.ts";
 import { inMemory, mergeRuns, runsToMerge } from "#shared/company-index/write/merge.ts";
@@ -19,8 +23,8 @@ import type { Table } from "#shared/db/table.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /**
- * A flush starts when the unflushed entries have this total weight. An entry of up to 1 KB has the weight 1. Fewer entries are not worth
- * a flush: they add only a few kilobytes to each read, but a flush writes at least six items.
+ * The total weight of unflushed entries at which a flush starts. An entry of up to 1 KB has the weight 1. A flush writes at least six
+ * items. It is not worthwhile for fewer entries, which add only a few kilobytes to each read.
  */
 export const FLUSH_ENTRIES = 64;
 
@@ -46,25 +50,32 @@ export interface Flushed {
 export async function flush(
   context: IndexContext,
   companyId: number,
-  { least = FLUSH_ENTRIES, settleMs = SETTLE_MS } = {},
+  { least = FLUSH_ENTRIES, settleMs = SETTLE_MS, sumAfter = VERSIONS_PER_SUM } = {},
 ): Promise<Flushed> {
   const { table, clock } = context;
-  const unflushed = await readUnflushed(table, companyId);
+  const unflushed = await readUnflushedFacts(table, companyId);
   const { head } = unflushed;
   const entries = unflushed.keys.length;
   if (unflushed.weight < least) return { entries: 0, left: unflushed.weight, merges: 0 };
-  const runManifests = await readRunManifests(table, companyId, "strong");
+  const [runManifests, activity] = await Promise.all([
+    readRunManifests(table, companyId, "strong"),
+    activityOf(table, companyId, unflushed, { nowMs: clock.now(), sumAfter }),
+  ]);
   const before: IndexState = {
     head,
     runs: (await readManifest(table, companyId, head.manifest, { runManifests })).runs,
   };
   const built = await newRun(table, companyId, before.runs, unflushed);
-  const after = built === undefined ? { state: before, merges: 0 } : await putNewRun(context, companyId, before, built);
+  const logged = { changes: unflushed.changes, others: () => activity.writes };
+  const after = await (built === undefined
+    ? logOnly(context, companyId, before, logged)
+    : putNewRun(context, companyId, before, built, logged));
   if (after === undefined) return { entries: 0, left: unflushed.weight, merges: 0 };
   await sleep(settleMs);
-  await removeUnflushed(table, companyId, unflushed);
+  await Promise.all([removeUnflushed(table, companyId, unflushed), table.batchRemove(activity.done)]);
   if (after.state !== before) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
-  // The entries are deleted before a merge. The merge may drop the records of deletions, which hide older entries.
+  // The entries are deleted before the merge. The merge may drop the records of deletions, and without them the entries of deleted records
+  // would become visible again.
   return { entries, left: 0, merges: after.merges + (await mergeAll(context, companyId, after.state)) };
 }
 
@@ -74,15 +85,15 @@ interface Put {
 }
 
 /**
- * Adds the unflushed entries to the index as a run. If a merge would be due after that, the entries are merged with older runs
- * immediately, which saves writing a separate run. This merge never includes the oldest run. Returns undefined if another flush was
- * faster.
+ * Adds the unflushed entries to the index as a run. If a merge would be due after that, the entries are merged with older runs immediately,
+ * so that no separate run is written. This merge never includes the oldest run. Returns undefined if another flush was faster.
  */
 async function putNewRun(
   context: IndexContext,
   companyId: number,
   before: IndexState,
   built: BuiltRun,
+  logged: Logged,
 ): Promise<Put | undefined> {
   const { head, runs } = before;
   const sizes = [...runs, { rows: built.rows.length }];
@@ -94,13 +105,30 @@ async function putNewRun(
         false,
       )
     : built;
-  const state = await putRun(context, companyId, before, isMerge ? from : runs.length, run);
+  const state = await putRun(context, companyId, before, isMerge ? from : runs.length, run, logged);
   return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
 /**
- * Returns true while a rebuild has the compaction lock. No merge may run then. It could put rows that are newer than the rebuild into a
- * run that the rebuild replaces.
+ * Adds entries to the change log that the index does not need, because the runs contain newer versions. No chunk may contain these entries
+ * yet: a flush may have seen the later of two changes and missed the earlier one. Returns undefined if another flush was faster.
+ */
+async function logOnly(
+  { table, clock }: IndexContext,
+  companyId: number,
+  { head, runs }: IndexState,
+  logged: Logged,
+): Promise<Put | undefined> {
+  const chunk = chunkWrites(companyId, head, logged, clock.now());
+  const next: Head = { ...head, version: head.version + 1, ...logAfter(head, chunk.length > 0) };
+  const others = logged.others?.(next.version) ?? [];
+  const current = await moveHead(table, companyId, head, next, { chunk: [...chunk, ...others] });
+  return current === undefined ? { state: { head: next, runs }, merges: 0 } : undefined;
+}
+
+/**
+ * Returns true while a rebuild has the compaction lock. No merge may run in this time. It could put rows that are newer than the rebuild
+ * into a run that the rebuild replaces.
  */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
@@ -147,7 +175,7 @@ async function newRun(
 }
 
 /**
- * Adds the long texts to the entries, and tries again while some are missing. A Query is not isolated from transactions, so a text may
+ * Adds the long texts to the entries. Tries again while texts are missing, because a Query is not isolated from transactions and a text may
  * become visible later than its entry.
  */
 async function withSettledTexts(
@@ -172,27 +200,28 @@ async function putRun(
   { head, runs }: IndexState,
   from: number,
   built: NewRun,
+  logged: Logged,
 ): Promise<IndexState | undefined> {
   const run = await storeRun(context.table, companyId, built);
   const next = [...runs.slice(0, from), run];
   const manifest = next.map(({ id }) => id);
-  const moved = await publish(context, companyId, head, run, manifest);
+  const moved = await publish(context, companyId, head, run, manifest, logged);
   if (moved !== undefined) return { head: moved, runs: next };
   await discardRun(context.table, companyId, run);
   return undefined;
 }
 
 /**
- * A run is merged with all newer runs if these together have at least this many times its rows. With a higher ratio, readers read more
- * runs, but rows are rewritten less often: each merge rewrites all rows of the run.
+ * A run is merged with all newer runs if the newer runs together have at least this many times its rows. With a higher ratio, readers must
+ * read more runs. But rows are rewritten less often, because each merge rewrites all rows of the run.
  */
 export const MERGE_RATIO = 5;
 
 /**
- * Returns the position of the oldest run that is to be merged with all newer runs. Returns undefined if no merge is due.
+ * Returns the position of the oldest run that must be merged with all newer runs. Returns undefined if no merge is due.
  *
- * The sizes of runs grow sixfold from level to level, with up to five runs on each level, as in an LSM tree. There are therefore few
- * runs, and a row is rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows.
+ * The sizes of runs grow sixfold from level to level, with up to five runs on each level, as in an LSM tree. There are therefore few runs,
+ * and a row is rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows as it has.
  */
 export function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
@@ -207,7 +236,10 @@ export function mergeable(runs: readonly Sized[]): number | undefined {
 
 type Sized = Pick<Run, "rows">;
 
-/** Returns the number of rows of a run, but at least 1. With 0, the next flush would merge a run that contains only deletions and notes. */
+/**
+ * Returns the number of rows of a run, but at least 1. A run that contains only deletions and notes has no rows, and the next flush would
+ * always merge it.
+ */
 const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 
 async function merge(
@@ -218,13 +250,13 @@ async function merge(
 ): Promise<IndexState | undefined> {
   const toMerge = await runsToMerge(context.table, companyId, state.runs.slice(from));
   if (from === 0 && (await hasRemainders(context.table, companyId, flushedVersions(toMerge)))) return undefined;
-  return putRun(context, companyId, state, from, mergeRuns(toMerge, from === 0));
+  return putRun(context, companyId, state, from, mergeRuns(toMerge, from === 0), {});
 }
 
 /**
- * Returns true if the runs contain a newer version of an unflushed entry's record. Such an entry exists if a flush has missed it, because
- * a Query is not isolated from writes. A deletion in the runs may hide the entry, so a merge must then keep deletions. The next flush
- * deletes the entry.
+ * Returns true if the runs contain a newer version of a record than one of its unflushed entries. Such an entry exists if a flush has
+ * missed it, because a Query is not isolated from writes. A deletion in the runs may hide the entry, so a merge must then keep deletions.
+ * The next flush deletes the entry.
  */
 async function hasRemainders(
   table: Table,
@@ -232,8 +264,8 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // If any entry has a long text, an entry also counts if the runs contain the same version. A flush may have deleted its text but not
-  // yet the entry.
+  // If an entry has a long text, an entry whose version the runs already contain counts too. A flush may have deleted its text but not yet
+  // the entry.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||

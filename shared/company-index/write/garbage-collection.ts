@@ -1,6 +1,6 @@
 /**
- * Deletes the runs of a search index that newer runs have replaced, when no reader can use them any more. A run is a sorted batch of
- * rows, and its run manifest lists the runs that it has replaced. The head row of the index therefore need not list them.
+ * Deletes runs of a search index that newer runs have replaced, as soon as no reader can use them any more. A run is a sorted batch of
+ * rows. The run manifest of a run lists the runs that it has replaced, so the head row of the index need not list them.
  */
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Run, type RunManifests, runOf } from "#shared/company-index/manifest.ts";
@@ -9,12 +9,15 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /**
- * Milliseconds for which replaced runs are kept, because readers that started earlier still use them. Every request takes less than half
- * of this time.
+ * Milliseconds for which replaced runs are kept, because readers that started before the replacement still use them. Every request takes
+ * less than half of this time.
  */
 export const RETIRED_MS = 60_000;
 
-/** Age in milliseconds from which a run manifest is deleted if its run was never in the index. A killed process has left it. */
+/**
+ * Age in milliseconds at which a run manifest is deleted if its run was never in the index. A killed process has left such a manifest
+ * behind.
+ */
 const ORPHAN_MS = 24 * 3_600_000;
 
 /** Returns all runs that the current runs have replaced, directly or through other runs, with the time of each replacement. */
@@ -34,8 +37,8 @@ export function retiredIn(manifest: readonly string[], runManifests: RunManifest
 
 /**
  * Deletes the runs that are no longer needed. The caller must have read `manifest` and `runManifests` together, and must have changed the
- * head row since then. A process with an older head row then fails and cannot store a list that contains a deleted run. Run manifests are
- * deleted last, so that a killed garbage collection can be repeated.
+ * head row afterwards. A process that has read an older head row can then not store a list that contains a deleted run. Run manifests are
+ * deleted last, so that garbage collection can be repeated after a kill.
  */
 export async function collectGarbage(
   table: Table,
@@ -58,7 +61,8 @@ export async function collectGarbage(
 }
 
 /**
- * Returns an empty list if the run manifest cannot be read. The ids of the run's data are then unknown, so the data remains in the table.
+ * Returns a list with the run. Returns an empty list if the run manifest cannot be read. The ids of the run's data are then unknown, so the
+ * data remains in the table.
  */
 function readable(read: () => Run): Run[] {
   try {

@@ -33,7 +33,7 @@ export interface RunToMerge {
   readonly looseNotes: readonly NoteText[];
 }
 
-/** Returns new rows in the form of a run, so that a merge can include them before they are stored. */
+/** Converts new rows to a run in memory, so that a merge can include them before they are stored. */
 export function inMemory({ rows, prospects, notes, looseNotes }: NewRun, age: number): RunToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
@@ -65,8 +65,8 @@ export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRu
 }
 
 /**
- * Returns the notes that are stored apart from the newest row of their prospect, by prospect id. Also returns the ids of the prospects
- * whose newest row is in these runs.
+ * Returns the notes that are not stored with the newest row of their prospect, by prospect id. Also returns the ids of the prospects whose
+ * newest row is in these runs.
  */
 function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();

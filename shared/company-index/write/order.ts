@@ -47,8 +47,8 @@ export function* cutIntoSegments(
 const LEAST_PART = 1 / 4;
 
 /**
- * Returns the number of rows before the position where consecutive geohashes differ most. Of several equal positions, the last one
- * counts. `next` is the first row after `rows`.
+ * Returns the number of rows before the position where consecutive geohashes differ most. If several positions are equal, the last one is
+ * used. `next` is the first row after `rows`.
  */
 function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number {
   let best = rows.length;

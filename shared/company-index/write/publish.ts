@@ -4,8 +4,11 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { importedWrite, logWrites } from "#shared/company-index/activity/log.ts";
+import { chunkWrites, type IdRange, type Logged, logAfter } from "#shared/company-index/change-log.ts";
 import { type Zone, zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
+import { type Fact, ImportCollector } from "#shared/company-index/facts.ts";
 import {
   type Commit,
   type Head,
@@ -28,8 +31,8 @@ import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
 /**
- * Maximum bytes of version overrides inside the run manifest. Overrides tell which rows of older runs are outdated. A separate item for
- * them would cost another write, and a delete later.
+ * Maximum bytes of version overrides inside the run manifest. Overrides say which rows of older runs are outdated. Larger overrides have a
+ * separate item, which costs another write, and later a delete.
  */
 const INLINE_BYTES = 2_048;
 
@@ -75,7 +78,7 @@ export async function storeSegments(
 }
 
 /**
- * Stores the version overrides, and the notes whose prospects are in other runs. Returns the run that consists of them and of the
+ * Stores the version overrides, and the notes whose prospects are in other runs. Returns the run, which consists of these and of the
  * segments.
  */
 export async function completeRun(
@@ -112,7 +115,8 @@ async function storePiece(
 /**
  * Replaces the list of runs in the head row by `manifest`, which contains the new run. Returns the new head row, or undefined if another
  * process has changed the head row first. Also stores the run manifest, a separate row that lists the runs that the new run replaces.
- * Garbage collection deletes those runs later.
+ * Garbage collection deletes those runs later. `logged` becomes a chunk of the change log. It must contain every unflushed entry that the
+ * caller will delete.
  */
 export async function publish(
   { table, clock }: IndexContext,
@@ -120,12 +124,20 @@ export async function publish(
   from: Head,
   run: Run,
   manifest: readonly string[],
+  logged: Logged,
   commit?: Commit,
 ): Promise<Head | undefined> {
   const replaced = from.manifest.filter((id) => !manifest.includes(id));
   await table.batchPut([runManifestItem(companyId, runManifestOf(run, clock.now(), replaced))]);
-  const next: Head = { ...from, version: from.version + 1, manifest: [...manifest] };
-  const current = await moveHead(table, companyId, from, next, commit);
+  const chunk = chunkWrites(companyId, from, logged, clock.now());
+  const next: Head = {
+    ...from,
+    version: from.version + 1,
+    manifest: [...manifest],
+    ...logAfter(from, chunk.length > 0),
+  };
+  const others = logged.others?.(next.version) ?? [];
+  const current = await moveHead(table, companyId, from, next, { chunk: [...chunk, ...others], commit });
   if (current === undefined || (await wasPublished(table, companyId, current, run.id))) return next;
   return undefined;
 }
@@ -173,6 +185,10 @@ export interface ImportedOptions {
   readonly newId?: () => string;
   /** Makes the write that adds the run to the index, together with other writes of the caller. By default, it is the only write. */
   readonly commit?: Commit;
+  /** The user who imports the rows. Their creation and status changes then count as this user's activity. */
+  readonly by?: number;
+  /** The activity that the rows show, if it is not that of an import. */
+  readonly facts?: readonly Fact[];
 }
 
 /** Adds new prospects with their notes as one run, without unflushed entries. All rows become visible at the same time. */
@@ -180,18 +196,47 @@ export async function addImported(
   context: IndexContext,
   companyId: number,
   rows: readonly RowWithNotes[],
-  { newId, commit }: ImportedOptions = {},
+  { newId, commit, by, facts = [] }: ImportedOptions = {},
 ): Promise<void> {
   const built = { rows: sortedByGeohash(rows), looseNotes: [], prospects: [], notes: [] };
-  await addRun(context, companyId, await storeRun(context.table, companyId, built, newId), commit);
+  const range = rangeOf(rows);
+  const others =
+    by === undefined || range === undefined
+      ? (version: number) => logWrites(companyId, version, facts)
+      : importedFacts(companyId, by, range, rows);
+  const run = await storeRun(context.table, companyId, built, newId);
+  await addRun(context, companyId, run, { ...(range !== undefined && { range }), others }, commit);
 }
 
-/** Adds a run whose data is already stored. If the run cannot be added, its data is deleted. Throws TableBusy. */
-export async function addRun(context: IndexContext, companyId: number, run: Run, commit?: Commit): Promise<void> {
+/** Returns what `Logged` needs to add the facts of these rows to the activity of the user `by`. */
+const importedFacts = (companyId: number, by: number, { from, to }: IdRange, rows: readonly RowWithNotes[]) => {
+  const collector = new ImportCollector(by, from, to);
+  for (const row of rows) collector.add(row);
+  return (version: number) => [importedWrite(companyId, version, collector.facts)];
+};
+
+function rangeOf(rows: readonly RowWithNotes[]): IdRange | undefined {
+  if (rows.length === 0) return undefined;
+  let [from, to] = [Number.POSITIVE_INFINITY, 0];
+  for (const { row } of rows) [from, to] = [Math.min(from, row.id), Math.max(to, row.id)];
+  return { from, to };
+}
+
+/**
+ * Adds a run whose data is already stored. `logged` contains the ids of its prospects. If the run cannot be added, its data is deleted.
+ * Throws TableBusy.
+ */
+export async function addRun(
+  context: IndexContext,
+  companyId: number,
+  run: Run,
+  logged: Logged,
+  commit?: Commit,
+): Promise<void> {
   const { table } = context;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(table, companyId);
-    const moved = await publish(context, companyId, head, run, [...head.manifest, run.id], commit);
+    const moved = await publish(context, companyId, head, run, [...head.manifest, run.id], logged, commit);
     if (moved !== undefined) return;
     await sleep(Math.random() * 20 * attempt);
   }

@@ -1,6 +1,6 @@
 /**
- * Compresses a gzip file in parts, because writing an export may take several Lambda invocations. All parts form one gzip member (RFC
- * 1952), because some programs read only the first member of a file.
+ * Compresses a gzip file in parts, because several Lambda invocations may write one export. All parts form one gzip member (RFC 1952),
+ * because some programs read only the first member of a file.
  */
 import { constants, crc32, createDeflateRaw, type DeflateRaw } from "node:zlib";
 import { GZIP_HEADER, gzipEnd } from "#shared/http/gzip.ts";
@@ -18,7 +18,7 @@ export class GzipPart {
   readonly #chunks: Buffer[] = [];
   #crc: number;
   #textBytes: number;
-  /** Number of compressed bytes so far. `finish` adds the bytes that the compressor still holds. */
+  /** Number of compressed bytes so far. The compressor may hold more bytes, which `finish` adds. */
   bytes = 0;
 
   constructor({ crc, textBytes }: GzipState) {
@@ -42,8 +42,8 @@ export class GzipPart {
   }
 
   /**
-   * Ends the part and returns its bytes. A full flush makes the part end at a byte boundary and clears the compressor's history, so that
-   * the next part can begin with a new compressor.
+   * Ends the part and returns its bytes. A full flush makes the part end at a byte boundary. It also clears the compressor's history, so
+   * that the next part does not depend on this one and can begin with a new compressor.
    */
   async finish(isLast: boolean): Promise<Buffer> {
     await new Promise<void>((resolve) => this.#deflate.flush(constants.Z_FULL_FLUSH, resolve));

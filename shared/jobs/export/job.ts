@@ -1,6 +1,6 @@
 /**
- * Executes an export job for one Lambda invocation: it selects the prospects, or continues where an earlier invocation stopped, and
- * writes the file in parts. The job's lease allows only one invocation at a time.
+ * Executes an export job for one Lambda invocation. The invocation selects the prospects, or continues where an earlier invocation stopped,
+ * and writes the file in parts. The job's lease allows only one invocation at a time.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -25,8 +25,8 @@ import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 
 /**
- * A message of the export queue. It comes from the API request, from an invocation that runs out of time, or from the sweeper, which runs
- * every minute and sends lost messages again.
+ * A message of the export queue. It has one of three senders: the API request, an invocation that runs out of time, or the sweeper (a
+ * function that runs every minute and replaces lost messages).
  */
 export const ExportMessage = oneJob("export");
 
@@ -63,7 +63,7 @@ export async function runExport(
     await work(context, lease, caller, partBytes);
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
-    // The lease is released, so that a retry need not wait until it expires.
+    // Release the lease, so that a retry can start before the lease would expire.
     await lease.release({ runs: fruitlessRuns(lease.stored.runs, error) }).catch(() => undefined);
     throw error;
   }
@@ -78,8 +78,8 @@ async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Ca
   const caller = { companyId, userId: user.id, role: user.role, permissions: user.permissions };
   const visible = visibleAssignee(caller) ?? null;
   if (!user.isActive || (visible !== null && visible !== assignee)) return undefined;
-  // At the time of the request, the user could see only assigned prospects. The file contains only these, even if the user may see more
-  // by now.
+  // When the export was requested, the user could see only assigned prospects. The file contains only these prospects, even if the user may
+  // see all of them now.
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 
@@ -179,8 +179,8 @@ async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExp
 }
 
 /**
- * Handles a missing multipart upload or a missing file of selected ids. If the exported file exists, an earlier invocation completed it
- * and was killed before it had marked the job as completed. Only the mark is then missing. Otherwise the export begins again.
+ * Handles a missing multipart upload or a missing file of selected ids. If the exported file exists, an earlier invocation completed it,
+ * but was killed before it marked the job as completed. This function then marks the job. Otherwise it begins the export again.
  */
 async function recover(context: JobContext, lease: Lease, error: FileGone): Promise<void> {
   const { companyId, id, total, parts } = lease.stored;

@@ -1,4 +1,4 @@
-/** The API requests for exports into a file: begin an export, and read its progress with the link to the file. */
+/** The API requests for exports into a file: one begins an export, and one reads its progress with the link to the file. */
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import type { Link, Links } from "#shared/aws/links.ts";
@@ -31,7 +31,7 @@ export async function beginExport(
   const due = { dueShard: keys.jobShard, dueAt: stored.createdAt };
   const answer = presentExport(stored, null);
   await context.commit([{ put: { ...keys.export(companyId, id), ...stored, ...due }, when: absent }], answer);
-  // A failed send is ignored, because the sweeper (a function that runs every minute) sends the message within two minutes.
+  // An error of the queue is ignored, because the sweeper (a function that runs every minute) replaces the message within two minutes.
   await queue.send({ kind: "export", companyId, id }).catch((error: unknown) => {
     log.warn("export not queued", { id, ...errorFields(error) });
   });
@@ -78,8 +78,8 @@ function maySee(caller: Caller, { createdBy, assignee }: StoredExport): boolean 
 const DAY_MS = 86_400_000;
 
 /**
- * Returns the time until which the API returns links to the file, in milliseconds since 1970. Later, the bucket's lifecycle rule deletes
- * the file.
+ * Returns the time until which the API shows links to the file, in milliseconds since 1970. After this time, the bucket's lifecycle rule
+ * deletes the file.
  */
 const keptUntil = ({ updatedAt }: StoredExport): number => Date.parse(updatedAt) + limits.exportKeptDays * DAY_MS;
 

@@ -4,8 +4,7 @@ import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { ExportState } from "#shared/jobs/export/stored.ts";
 import { FileLink } from "#shared/jobs/file-link.ts";
-import * as limits from "#shared/limits.ts";
-import { filterTexts } from "#shared/prospects/filter.ts";
+import { filterBody, filterTexts } from "#shared/prospects/filter.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
 
 export const Export = named(
@@ -38,24 +37,8 @@ export type Export = z.infer<typeof Export>;
   },
 }));
 
-const Parameter = z.optional(z.string().check(z.maxLength(limits.queryParameter)));
-
 /** The filters of the prospect list, as the texts of a query string. They are stored in this form and parsed when the job starts. */
-export const NewExport = named(
-  "NewExport",
-  z.object({
-    bbox: Parameter,
-    dateFrom: Parameter,
-    dateTo: Parameter,
-    status: Parameter,
-    assignedToUserId: Parameter,
-    rep: Parameter,
-    tagId: Parameter,
-    city: Parameter,
-    search: Parameter,
-  }),
-  "The filters of the list, as texts.",
-);
+export const NewExport = named("NewExport", z.object(filterBody), "The filters of the list, as texts.");
 export type NewExport = z.infer<typeof NewExport>;
 
 /* @__PURE__ */ explain([NewExport], () => ({

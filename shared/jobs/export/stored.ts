@@ -4,7 +4,7 @@ import { Id, Timestamp } from "#shared/schema.ts";
 
 export const ExportState = z.enum(["running", "completed", "failed"]);
 
-/** The uploaded parts of the file, and the state of the compression after the last part. */
+/** The uploaded parts of the file, and the state of the compression after these parts. */
 const Parts = z.object({
   upload: z.string(),
   tags: z.array(z.string()),
@@ -28,16 +28,16 @@ export const StoredExport = z.object({
   total: z.nullable(z.int()),
   /** Number of prospects in uploaded parts. The next invocation continues after them. */
   processed: z.int(),
-  /** Number of prospects that were read so far. Clients see it as progress. It may be higher than `processed`. */
+  /** Number of prospects that were read so far. Clients see this number as progress. It may be higher than `processed`. */
   read: z.optional(z.int()),
   parts: z.nullable(Parts),
   failure: z.optional(z.string()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   version: z.int(),
-  /** The end of the job's lease, in milliseconds since 1970. Until then, no other invocation works on the job. */
+  /** The end of the job's lease, in milliseconds since 1970. Until this time, no other invocation works on the job. */
   runsUntil: z.int(),
-  /** Number of invocations since the last uploaded part. If it becomes too high, the job fails. */
+  /** Number of invocations since the last uploaded part. If it becomes too high, the job fails, because retries do not help. */
   runs: z.int(),
 });
 export type StoredExport = z.infer<typeof StoredExport>;

@@ -12,8 +12,8 @@ const PARALLEL = 12;
 const ROWS_TOGETHER = 96;
 
 /**
- * Changes the prospects. Returns a fault for each row whose prospect can no longer be changed. No change is running when the function has
- * ended. A repeated call does not change a prospect a second time.
+ * Changes the prospects. Returns a fault for each row whose prospect can no longer be changed. When the function returns or throws, no
+ * change is still running. A repeated call does not change a prospect a second time.
  */
 export async function changeProspects(
   context: ApiContext,

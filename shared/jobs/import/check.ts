@@ -17,8 +17,8 @@ export async function checkFile({ objects }: JobContext, lease: ImportLease, fil
   const tags = new NewTags(file.dictionary, job.progress.newTags);
   const report = await ErrorReport.open(objects, { companyId, id }, job.progress.report);
   const shown = unpacked(z.array(RowFault), lease.stored.errors);
-  // The counts begin at the checkpoint (the stored position from which the next invocation continues). The progress that clients see may
-  // be higher, because each renewal of the lease stores it, also between checkpoints.
+  // The counts begin at the checkpoint (the stored position from which the next invocation continues). Clients may have seen a higher
+  // progress, because each renewal of the lease stores the progress, also between checkpoints.
   let { done, row, updated, skipped } = job.progress;
   let processed = done.prospect + updated + skipped;
   const bytes = objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");

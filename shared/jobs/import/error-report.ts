@@ -47,7 +47,7 @@ export class ErrorReport {
     if (this.#bytes >= PART_BYTES) await this.#putPart();
   }
 
-  /** Stores the lines that are not in an uploaded part yet. Another invocation can then continue the report after this row. */
+  /** Stores the lines that no uploaded part contains yet. If this invocation ends, another one can continue the report after this row. */
   async checkpoint(row: number): Promise<ReportState> {
     const { companyId, id } = this.#job;
     const rest = importKeys.faults(companyId, id, row);

@@ -48,7 +48,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { ensureTags } from "#shared/reference/tags.ts";
 
-/** The context of an import. The bucket gets a copy of each imported file. */
+/** The context of an import. Its bucket gets a copy of each imported file. */
 export type ImportContext = ApiContext & { readonly objects: Pick<Objects, "put"> };
 
 export interface ImportOptions {
@@ -61,10 +61,12 @@ export interface ImportOptions {
 
 /** Milliseconds before the deadline of the request at which the import stops. They suffice to mark it as failed and to answer. */
 const FAIL_RESERVE_MS = 3_000;
-/** Milliseconds before the deadline at which a failed import stops to delete its rows. The company's next import deletes the others. */
+/**
+ * Milliseconds before the deadline at which a failed import stops deleting its rows. The company's next import deletes the remaining rows.
+ */
 const CLEAR_RESERVE_MS = 1_000;
 
-/** The progress of an import, which decides what must happen if it fails. */
+/** The progress of an import. It decides what must happen if the import fails. */
 interface Progress {
   /** The row of the import. It is undefined before the import has new prospects to write. */
   stored?: StoredImport;
@@ -77,7 +79,7 @@ interface Progress {
 
 /**
  * Imports the file. If it throws `payload_too_large` or `validation_failed`, nothing was written. It stops before the deadline of the
- * request. After it has thrown, none of the new prospects becomes visible, unless the error says that the outcome is unknown.
+ * request. If it throws any error, none of the new prospects becomes visible, except if the error says that the outcome is unknown.
  */
 export async function importFile(
   context: ImportContext,
@@ -94,15 +96,16 @@ export async function importFile(
 }
 
 /**
- * Returns the result if the import is completed although its transaction seemed to fail. Otherwise marks the import as failed, deletes its
- * rows as far as possible and throws. Rows that remain are invisible, and the next import deletes them.
+ * Handles an error of the import. If the transaction seemed to fail but the import is completed, it returns the result. Otherwise it marks
+ * the import as failed, deletes its rows as far as possible, and throws. Remaining rows are invisible, and the next import deletes them.
  */
 async function resultAfter(error: unknown, context: ImportContext, progress: Progress): Promise<FileResult> {
   const { stored, result, isCommitting, isChanging } = progress;
   if (stored !== undefined && result !== undefined) {
     try {
       if (await failUnlessCompleted(context, stored)) return result;
-      // After the deadline, a write that was under way may still reach the table. The next import or the sweeper deletes its rows later.
+      // After the deadline, a write that was already sent may still reach the table. The rows are therefore not deleted now: the next
+      // import or the sweeper (a function that runs every minute) deletes them.
       if (!(error instanceof DeadlinePassed)) {
         await stoppedBefore(CLEAR_RESERVE_MS, () => clearFailed(context, stored)).catch(() => undefined);
       }
@@ -222,8 +225,8 @@ async function writeFile(
   const id = await context.ids.next();
   await context.objects.put(importKeys.sent(companyId, id), bytes, "text/csv");
   const names = importNames(dictionary, await ensureTags(context, companyId, read.newTags));
-  // These changes need not be in the transaction of the new rows. A repeated request finds that the prospects are already changed and
-  // does not change them again.
+  // These changes are made before the transaction of the new rows. If the request is repeated, it finds that the prospects are already
+  // changed, and does not change them again.
   progress.isChanging = read.changes.length > 0;
   const lateFaults = await changeProspects(context, caller, { importId: String(id), by, ...names }, read.changes);
   const file = withLateFaults(read, lateFaults);
@@ -241,15 +244,15 @@ async function writeFile(
   const plan = { importId: id, names, now: stored.createdAt, first, total };
   const { items, indexed } = rowsOf(caller, plan, none, file.drafts);
   await context.table.batchPut(items);
-  const commit = (move: Write) => {
+  const commit = (moves: readonly Write[]) => {
     progress.isCommitting = true;
-    return context.commit([move, ...completion(stored, {}, context.clock.now())], result);
+    return context.commit([...moves, ...completion(stored, {}, context.clock.now())], result);
   };
-  await addImported(context, companyId, indexed, { newId: pieceNames(id), commit });
+  await addImported(context, companyId, indexed, { newId: pieceNames(id), commit, by: caller.userId });
   return result;
 }
 
-/** Moves the rows whose prospects could not be changed any more from the changes to the faults. */
+/** Returns the file with some changes turned into faults: those whose prospects could no longer be changed. */
 function withLateFaults(file: ReadFile, late: readonly RowFault[]): ReadFile {
   const failed = new Set(late.map(({ row }) => row));
   return {

@@ -1,11 +1,13 @@
 /**
- * Executes an import of an uploaded file for one Lambda invocation: it finds the file, checks it, writes its rows and makes them visible.
+ * Executes an import of an uploaded file for one Lambda invocation. It finds the file, checks it, writes its rows and makes them visible.
  * If the import fails, it deletes the rows instead. The job's lease allows only one invocation at a time.
  */
 import * as z from "zod/mini";
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { type JobId, oneJob } from "#shared/aws/sqs.ts";
+import { importedWrite } from "#shared/company-index/activity/log.ts";
+import { ImportCollector } from "#shared/company-index/facts.ts";
 import { addRun, completeRun, storeSegments } from "#shared/company-index/write/publish.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
@@ -35,20 +37,20 @@ const Uploaded = z.pipe(
   z.transform(({ Records }) => Records.flatMap(({ s3 }) => jobOfUpload(s3.object.key))),
 );
 
-/** The message that S3 sends to test a new notification. It names no job. */
+/** S3 sends this message to test a new notification. It names no job. */
 const TestEvent = z.pipe(
   z.object({ Event: z.literal("s3:TestEvent") }),
   z.transform((): JobId[] => []),
 );
 
 /**
- * A message of the import queue. It comes from S3 after an upload, from an invocation that runs out of time, or from the sweeper, which
- * runs every minute and sends lost messages again.
+ * A message of the import queue. It has one of three senders: S3 after an upload, an invocation that runs out of time, or the sweeper (a
+ * function that runs every minute and replaces lost messages).
  */
 export const ImportMessage = z.union([oneJob("import"), Uploaded, TestEvent]);
 
 function jobOfUpload(key: string): JobId[] {
-  // S3 encodes the keys in its messages like form values, in which a plus sign means a blank.
+  // S3 encodes the keys in its messages like form values, in which a plus sign means a space.
   const found = importKeys.uploadAt(decodeURIComponent(key.replaceAll("+", " ")));
   if (found === undefined) log.warn("upload without an import");
   return found === undefined ? [] : [found];
@@ -73,7 +75,7 @@ export async function runImport(
   await work(context, lease);
 }
 
-/** Looks for the uploaded file. Returns false if the file is missing but can still arrive. */
+/** Looks for the uploaded file. Returns false if the file is missing but may still be uploaded. */
 async function takeUpload({ objects, clock }: JobContext, lease: ImportLease, job: StoredJob): Promise<boolean> {
   const { companyId, id } = lease.stored;
   const file = await objects.info(importKeys.uploaded(companyId, id));
@@ -106,7 +108,7 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     if (!(error instanceof BadFile || error instanceof FileGone)) {
-      // The lease is released, so that a retry need not wait until it expires.
+      // Release the lease, so that a retry can start before the lease would expire.
       await lease.release({ job: { ...lease.job, runs: fruitlessRuns(lease.job.runs, error) } }).catch(() => undefined);
       throw error;
     }
@@ -116,8 +118,8 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
 }
 
 /**
- * Returns the user who began the import, with the user's current rights. They may have changed, because the upload link is valid for an
- * hour.
+ * Returns the user who began the import, with the user's current rights. The rights may have changed since, because the upload link is
+ * valid for an hour.
  */
 async function currentCaller({ table }: JobContext, { companyId, createdBy }: StoredImport): Promise<Caller> {
   const { isActive, role, permissions } = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
@@ -154,7 +156,10 @@ async function runSteps(context: JobContext, lease: ImportLease, caller: Caller)
   await removeWorkFiles(context, lease.stored);
 }
 
-/** Sends a message that continues the job in a new invocation. If the message is lost, the sweeper sends it again. */
+/**
+ * Sends a message that continues the job in a new invocation. If the message is lost, the sweeper (a function that runs every minute) sends
+ * another one.
+ */
 async function handOver({ jobs }: JobContext, { stored: { companyId, id } }: ImportLease): Promise<void> {
   await jobs.send({ kind: "import", companyId, id });
 }
@@ -166,23 +171,28 @@ async function handOver({ jobs }: JobContext, { stored: { companyId, id } }: Imp
 const PUBLISH_MS = 300_000;
 
 /**
- * Merges the sorted chunks of index rows, stores them in the company's search index, and makes all prospects visible with one
- * transaction.
+ * Makes the imported prospects visible. It merges the sorted chunks of index rows, stores them in the company's search index, and then
+ * makes all prospects visible with one transaction.
  */
 async function publishRows(context: JobContext, lease: ImportLease): Promise<void> {
   const { companyId, id } = lease.stored;
-  const { total, progress } = lease.job;
-  if (total === null) throw new Error("rows cannot be published before they are counted");
+  const { total, first, progress } = lease.job;
+  if (total === null || first === null) throw new Error("rows cannot be published before they are counted");
   const newId = pieceNames(id);
   const rows = await rowsAlongCurve(context.objects, { companyId, id }, progress.stretches);
-  const segments = await storeSegments(context.table, companyId, rows, newId, () => lease.heartbeat({}));
+  const range = { from: first.prospect, to: first.prospect + total.prospect - 1 };
+  const collector = new ImportCollector(lease.stored.createdBy, range.from, range.to);
+  const passing = collector.passing(rows);
+  const segments = await storeSegments(context.table, companyId, passing, newId, () => lease.heartbeat({}));
   const noOverrides = { prospects: [], notes: [], looseNotes: [] };
   const run = await completeRun(context.table, companyId, segments, noOverrides, newId);
-  // Renewing the lease throws if another invocation has taken the job. That invocation stores the same index rows under the same names,
-  // so nothing has to be undone.
+  // This renewal of the lease throws if another invocation has taken the job. Nothing needs to be undone then, because that invocation
+  // stores the same index rows under the same names.
   await lease.heartbeat({});
-  const commit = (move: Write) => context.table.transact([move, ...completed(context, lease, total.prospect)]);
-  await addRun(context, companyId, run, commit);
+  const others = (version: number) => [importedWrite(companyId, version, collector.facts)];
+  const commit = (moves: readonly Write[]) =>
+    context.table.transact([...moves, ...completed(context, lease, total.prospect)]);
+  await addRun(context, companyId, run, { range, others }, commit);
 }
 
 function completed({ clock }: JobContext, { stored, job }: ImportLease, imported: number): Write[] {

@@ -1,6 +1,6 @@
 /**
- * The lease on an import job. While an invocation holds it, no other invocation works on the job. The general lease of jobs is in
- * ../lease.ts; this class has getters for the attributes of an import.
+ * The lease on an import job. While an invocation holds the lease, no other invocation works on the job. The general lease of jobs is in
+ * ../lease.ts; this class adds getters for the attributes of an import.
  */
 import type { JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";

@@ -1,4 +1,4 @@
-/** The writes that open and complete an import, and the deletion of the rows of a failed import. */
+/** Opens and completes an import, and deletes the rows of a failed import. */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -15,8 +15,8 @@ import { ending } from "#shared/jobs/lease.ts";
 import { Id } from "#shared/schema.ts";
 
 /**
- * Returns the writes that open an import: its row, its entry in the list of imports, and its entry in the list of open imports. The
- * sweeper, which runs every minute, looks at the import at `dueMs`.
+ * Returns the writes that open an import: its row, its entry in the list of imports, and its entry in the list of open imports. At `dueMs`,
+ * the sweeper (a function that runs every minute) checks whether the import needs work.
  */
 export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   const { companyId, id } = stored;
@@ -55,8 +55,8 @@ export function completion(stored: StoredImport, set: Partial<StoredImport> & It
 }
 
 /**
- * Returns a function that makes ids for the import's segments (pieces of the search index). The ids are numbered, so that `clear` can
- * find the segments of a failed import.
+ * Returns a function that makes ids for the segments (stored pieces of the search index) of an import. The ids are numbered, so that
+ * `clear` can find the segments of a failed import.
  */
 export function pieceNames(importId: number): () => string {
   let pieces = 0;
@@ -127,8 +127,8 @@ export async function clearFailed({ table }: Pick<Source, "table">, stored: Stor
 const PARALLEL = 8;
 
 /**
- * Deletes everything that an import has written. The rows of its id ranges come last. They contain the import's id and reads skip such
- * ranges, so nobody sees a part of the prospects meanwhile.
+ * Deletes everything that an import has written. The rows of its id ranges are deleted last: as long as they contain the import's id, reads
+ * skip these ranges. Nobody therefore sees only some of the prospects.
  */
 export async function clear(
   table: Table,
@@ -142,7 +142,7 @@ export async function clear(
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
   await removeAll(table, { ...keys.runManifests(companyId), begins: piecePrefix(id) });
-  // The segments are numbered without a gap, so the first number without rows ends the loop.
+  // The segments are numbered without a gap, so the loop ends at the first number without rows.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([
     ...(prospectBlocks === null ? [] : [keys.prospectRange(companyId, prospectBlocks.from)]),
@@ -156,7 +156,7 @@ const blocksIn = (blocks: Blocks | null): number[] =>
 
 const Keyed = z.object({ pk: z.string(), sk: z.string() });
 
-/** Deletes all items of the query. Returns false if there were none. */
+/** Deletes all items that the query returns. Returns false if there were none. */
 async function removeAll(table: Table, partition: QuerySpec): Promise<boolean> {
   const found: Key[] = [];
   for await (const item of table.query(partition)) found.push(Keyed.parse(item));

@@ -28,7 +28,7 @@ const SEVERAL = -1;
 export class Matches {
   /**
    * The result of each row, by row number. 0 means no prospect, -1 means several prospects, and a positive number is the id of the only
-   * one. A number below -1 is the negative number of the earlier row with the same key.
+   * one. If an earlier row of the file has the same key, the result is the negative number of that row.
    */
   readonly #codes: Float64Array;
 
@@ -58,13 +58,16 @@ export class Matches {
  */
 export class FileKeys {
   readonly #by: MatchBy;
-  /** The 64 bits of each slot's key, as two numbers. A slot is free if its row in `#rows` is 0. Row numbers begin at 1. */
+  /**
+   * The first 64 bits of the digest of each slot's key, as two numbers. A slot is free if its row in `#rows` is 0, because row numbers
+   * begin at 1.
+   */
   #digests = new Uint32Array(2 * 1_024);
   #rows = new Int32Array(1_024);
   #found = new Float64Array(1_024);
   #size = 0;
   #ids: number[] = [];
-  /** The results by row number, as in `Matches`. Before all prospects are read, it contains only the repeated rows. */
+  /** The results by row number, as in `Matches`. Until all prospects are read, it contains only the results `repeated`. */
   #codes = new Float64Array(1_024);
   #lastRow = 1;
 
@@ -76,12 +79,12 @@ export class FileKeys {
     return this.#by;
   }
 
-  /** Returns the ids in the file in ascending order, if the rows are matched by id. */
+  /** The ids in the file in ascending order. It is empty unless the rows are matched by id. */
   get ids(): number[] {
     return this.#ids.sort((a, b) => a - b);
   }
 
-  /** Adds the key of a row. The rows must come in the order of the file. */
+  /** Adds the key of a row. Call it for the rows in the order of the file. */
   add(row: number, key: string): void {
     this.#lastRow = row;
     if (row >= this.#codes.length) this.#codes = longer(this.#codes, row);
@@ -98,7 +101,7 @@ export class FileKeys {
     if (this.#by === "id") this.#ids.push(Number(key));
   }
 
-  /** Adds a prospect with this key to the results, if a row has the key. */
+  /** Records that a prospect has this key. Ignores the prospect if no row of the file has the key. */
   meet(id: number, key: string): void {
     const [high, low] = digestOf(key);
     const slot = this.#slotOf(high, low);
@@ -158,7 +161,7 @@ interface Looking {
   readonly most?: ReadLimits;
 }
 
-/** How much of a company may be read. */
+/** Limits for how much of a company's data may be read. */
 export interface ReadLimits {
   readonly prospects: number;
   /** Blocks of 128 ids. One block needs at least one call of the table. */
@@ -174,9 +177,9 @@ const tooMany = (): ApiError =>
   );
 
 /**
- * Finds the matching prospects among those that the caller may see. If rows are matched by id, only prospects near the ids in the file
- * are read. For the other keys the table has no index, so all prospects of the company are read. Throws `payload_too_large` if `most` does
- * not allow the necessary reads.
+ * Finds the prospects that match the rows, among those that the caller may see. If rows are matched by id, it reads only prospects near the
+ * ids in the file. For other keys the table has no index, so it reads all prospects of the company. Throws `payload_too_large` if `most`
+ * does not allow the necessary reads.
  */
 export async function findMatches(
   table: Table,
@@ -212,12 +215,12 @@ export async function findMatches(
 
 /** Number of concurrent Queries. */
 const PARALLEL = 12;
-/** Number of ids, and of blocks of 128 ids, whose prospects are in memory at the same time. */
+/** Maximum number of ids, and of blocks of 128 ids, whose prospects are in memory at the same time. */
 const IDS_TOGETHER = 2_048;
 const BLOCKS_TOGETHER = 24;
 /**
- * A Query reads at least four rows for one read unit, but a read of a single row costs a whole unit. A Query is therefore cheaper if more
- * than a quarter of the rows in its range are needed.
+ * Reading a single row costs one read unit. A Query reads at least four rows for this price. A Query is therefore cheaper if at least a
+ * quarter of the rows in its range are needed.
  */
 const ROWS_PER_UNIT = 4;
 
@@ -243,14 +246,14 @@ async function* readsOfIds(table: Table, companyId: number, ids: readonly number
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 /**
- * Reads all prospects of the company. The rows of the id ranges contain their ids. The row of a range is written before the first
- * prospect of the range, so no prospect that exists at the beginning is missed.
+ * Reads all prospects of the company. The rows of the id ranges say which ids exist. The row of a range is written before the first
+ * prospect of the range. The read therefore misses no prospect that exists when it begins.
  */
 async function* readsOfCompany(table: Table, companyId: number, blockLimit: number): AsyncGenerator<Item[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const { from, to, importId } = Range.parse(item);
-    // Prospects of an unfinished import are not visible.
+    // A range with an import's id belongs to an unfinished import, whose prospects are not visible.
     if (importId === undefined) for (let block = from; block <= to; block++) blocks.push(block);
   }
   if (blocks.length > blockLimit) throw tooMany();
@@ -260,7 +263,7 @@ async function* readsOfCompany(table: Table, companyId: number, blockLimit: numb
   });
 }
 
-/** Reads a few entries at a time, so that the memory does not grow with their number. */
+/** Yields the results of `read`, a few entries at a time, so that the memory does not grow with the number of entries. */
 async function* inTurns<T>(entries: readonly T[], read: (entry: T) => Promise<Item[]>): AsyncGenerator<Item[]> {
   for (let at = 0; at < entries.length; at += BLOCKS_TOGETHER) {
     yield (await mapConcurrently(entries.slice(at, at + BLOCKS_TOGETHER), PARALLEL, read)).flat();

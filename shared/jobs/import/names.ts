@@ -1,6 +1,6 @@
 /**
- * The company's statuses, users and tags, with which an import converts names in cells to ids. A job stores them in the bucket. All its
- * invocations therefore convert a name to the same id.
+ * The company's statuses, users and tags. An import needs them to convert names in cells to ids. A job stores them in the bucket, so that
+ * all its invocations convert a name to the same id.
  */
 import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";

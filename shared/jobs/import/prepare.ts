@@ -1,6 +1,6 @@
 /**
- * Finds out two things that are needed to read an uploaded file: its encoding, and the prospects that its rows match. The first
- * invocation of the job stores both, so that later invocations use the same results.
+ * Finds out two things before an uploaded file is read: its encoding, and the prospects that its rows match. The first invocation of the
+ * job stores both, so that later invocations use the same results.
  */
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -17,7 +17,7 @@ import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 const LEASE_RENEWAL_MS = 60_000;
 
 /**
- * Yields the bytes of the uploaded file, and renews the job's lease meanwhile. Over a slow connection, reading a large file takes longer
+ * Yields the bytes of the uploaded file, and renews the job's lease between them. Over a slow connection, reading a large file takes longer
  * than the lease lasts.
  */
 async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGenerator<Uint8Array> {
@@ -28,7 +28,7 @@ async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGener
   }
 }
 
-/** Returns the encoding of the uploaded file. Throws BadFile if the file is a spreadsheet program's own format (a workbook). */
+/** Returns the encoding of the uploaded file. Throws BadFile if the file has the own format of a spreadsheet program, such as xlsx. */
 export async function fileEncoding(context: JobContext, lease: ImportLease): Promise<Encoding> {
   const { encoding: known } = lease.stored;
   if (known !== undefined) return known;
@@ -38,8 +38,8 @@ export async function fileEncoding(context: JobContext, lease: ImportLease): Pro
 }
 
 /**
- * Returns which prospects the rows match. Returns undefined if the import only creates prospects. Throws BadFile if the file is not CSV
- * or has no column with the keys.
+ * Returns which prospects the rows match. Returns undefined if the import only creates prospects. Throws BadFile if the file is not CSV or
+ * lacks the column with the keys.
  */
 export async function fileMatching(
   context: JobContext,

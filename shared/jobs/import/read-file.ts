@@ -53,7 +53,7 @@ export type FileReading = Pick<Reading, "encoding" | "dictionary" | "mapping" | 
 
 /** The facts about the file that are known after all its rows were read. */
 export interface Findings {
-  /** The headers of the columns that the import does not read. An empty text means columns that have values but no header. */
+  /** The headers of the columns that the import does not read. An empty text means that a column without a header has values. */
   ignoredColumns: readonly string[];
   /** True if any row has a name, phone, e-mail, address or coordinates. If none has, the file is probably not a list of prospects. */
   isFilled: boolean;
@@ -62,8 +62,8 @@ export interface Findings {
 export const noFindings = (): Findings => ({ ignoredColumns: [], isFilled: false });
 
 /**
- * Yields the rows with data in the order of the file. Throws BadFile at the first position that is not CSV. Also throws it at the end, if
- * no row has a name, phone, e-mail, address or coordinates.
+ * Yields the rows with data in the order of the file. Throws BadFile at the first position that is not CSV. Also throws BadFile at the end
+ * if no row has a name, phone, e-mail, address or coordinates.
  */
 export async function* readRows(
   bytes: Bytes,
@@ -132,7 +132,7 @@ function readRow(
     const draft = draftOf(cells, header, active);
     return "fault" in draft ? { row, ...draft } : { row, draft };
   }
-  // The row may contain an inactive status or user, because the prospect may already have it.
+  // The cells may name an inactive status or user, because the prospect may already have it.
   const filled = filledCellsOf(cells, header, all);
   return "fault" in filled ? { row, ...filled } : { row, change: { id: target, filled } };
 }
@@ -154,7 +154,7 @@ export async function keysOfFile(
   let count = 0;
   for await (const { row, cells } of rows) {
     if (header === undefined) header = readHeader(cells, { mapping, delimiter, keyColumn });
-    // The rest of the file is not read here. The check of the file comes later and reports that there are too many rows.
+    // If there are too many rows, the rest of the file is not read here. The check of the file reports this fault later.
     else if (++count > rowLimit) break;
     else if (!isTooLong(cells, header)) {
       const key = keyIn(by, cellsOf(cells, header)(keyColumn));
@@ -191,7 +191,7 @@ export class NewTags {
     return [...this.#added.values()];
   }
 
-  /** Adds all of the tags. Adds none and returns false if they would exceed the company's maximum. */
+  /** Adds all of these tags. If they would exceed the company's maximum, it adds none and returns false. */
   take(tags: readonly string[]): boolean {
     const fresh = tags.filter((value) => !this.#known.has(folded(value)) && !this.#added.has(folded(value)));
     if (fresh.length > 0 && this.#known.size + this.#added.size + fresh.length > limits.tagsPerCompany) return false;
@@ -200,7 +200,7 @@ export class NewTags {
   }
 }
 
-/** Maximum number of rows, and of characters in notes, of a batch. They limit the memory for a batch. */
+/** Maximum number of rows of a batch, and of characters in its notes. They limit the memory that a batch needs. */
 const BATCH_ROWS = 2_048;
 const BATCH_TEXT = 1_000_000;
 
@@ -213,7 +213,10 @@ export interface Batch {
   readonly row: number;
 }
 
-/** Divides the rows into batches. The end of a batch depends only on the file, so that a repeated invocation makes the same batches. */
+/**
+ * Divides the rows into batches. Only the content of the file decides where a batch ends, so that a repeated invocation makes the same
+ * batches.
+ */
 export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<Batch, void, undefined> {
   let drafts: Draft[] = [];
   let changes: ChangedRow[] = [];
@@ -239,7 +242,7 @@ export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<B
 
 /**
  * Adds the records of the batch to the counts. Addresses and notes are counted in whole blocks of 128 ids, because the table stores one
- * item for each block. Each batch therefore begins with a new block. A batch that is written twice overwrites only its own items.
+ * item for each block. Each batch therefore begins with a new block. If a batch is written twice, it overwrites only its own items.
  */
 export function plus(done: Counts, { drafts }: Pick<Batch, "drafts">): Counts {
   const count = (has: (draft: Draft) => boolean): number => drafts.filter(has).length;

@@ -1,4 +1,4 @@
-/** The API requests for imports of uploaded files: begin, read, list and cancel. */
+/** The API requests for imports of uploaded files: they begin, read, list and cancel imports. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Links, UploadHeaders } from "#shared/aws/links.ts";
@@ -57,9 +57,9 @@ export type NewImport = z.infer<typeof NewImport>;
 }));
 
 /**
- * Time after which the sweeper (a function that runs every minute) first looks for the uploaded file. Most uploads are complete by then.
- * It looks again until the upload link expires. This is necessary because S3 sends its message only once, and the invocation that gets
- * the message may be killed before it has stored anything.
+ * Time after which the sweeper (a function that runs every minute) first looks for the uploaded file. Most uploads are complete by then. It
+ * looks again until the upload link expires. The message of S3 alone is not enough: S3 sends it only once, and the invocation that gets it
+ * may be killed before it has stored anything.
  */
 export const LOOK_MS = 5 * 60_000;
 
@@ -191,7 +191,7 @@ async function uploadOf(
 const defined = (headers: UploadHeaders): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 
-/** Returns the import as the list shows it. `imported` is 0 until the import is completed, because its prospects are not visible before. */
+/** Returns the import as the list shows it. Until the import is completed, `imported` is 0, because its prospects are not visible yet. */
 export function summaryOf(stored: StoredImport): ImportSummary {
   const { id, state, processed, skipped, failure = null, createdAt, updatedAt } = stored;
   const dryRun = stored.dryRun === true;
@@ -203,19 +203,21 @@ export function summaryOf(stored: StoredImport): ImportSummary {
 
 /**
  * Returns the number of rows that have changed their prospect or found it unchanged. Users see these changes before the import is
- * completed. They remain if it fails or is cancelled. It may then have changed some more rows than this number.
+ * completed, and the changes remain if it fails or is cancelled. In these two cases, the import may have changed some more rows than this
+ * number.
  */
 function updatedRows({ state, updated, written = 0, job }: StoredImport): number {
   if (state === "completed" || job === undefined) return updated;
   const { step, updated: stored } = job.progress;
-  // The step `check` counts the rows that will change a prospect. During the step `update`, `written` is newer than the checkpoint.
+  // The step `check` changes nothing yet, and its count is of rows that will change a prospect. During the step `update`, `written` is
+  // newer than the checkpoint.
   if (step === "check") return 0;
   return step === "update" ? Math.max(written, stored) : stored;
 }
 
 /**
- * Returns the number of rows that are written or that have changed their prospect. Clients see it as progress. New prospects may still be
- * invisible. If the import fails or is cancelled, only the changes remain.
+ * Returns the number of rows that are written or have changed their prospect. Clients see this number as progress. New prospects may still
+ * be invisible. If the import fails or is cancelled, only the changes of existing prospects remain.
  */
 function writtenRows(stored: StoredImport): number {
   const { state, imported, written = 0, job } = stored;

@@ -57,8 +57,8 @@ export interface ImportRows {
 }
 
 /**
- * Makes the items and the index rows of a batch. Their ids follow those of the earlier batches, which `done` counts. The ids of prospects
- * descend. Lists show the highest id first and therefore have the order of the file.
+ * Makes the items and the index rows of a batch. Their ids follow the ids of the earlier batches, which `done` counts. The ids of prospects
+ * descend: lists show the highest id first, so they show the prospects in the order of the file.
  */
 export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]): ImportRows {
   const { companyId } = caller;
@@ -101,7 +101,7 @@ function prospectFrom(
   addressId: number,
 ): StoredProspect {
   const { companyId, userId } = caller;
-  // If the importing user may see only assigned prospects, the prospect is assigned to this user, who could not see it otherwise.
+  // A user who may see only assigned prospects must be able to see the imported ones. They are therefore assigned to this user.
   const assignedToUserId = draft.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   return {
     type: "prospect",

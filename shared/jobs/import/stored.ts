@@ -34,11 +34,11 @@ const Counts = z.object({ prospect: z.int(), address: z.int(), note: z.int(), ch
 export type Counts = z.infer<typeof Counts>;
 export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
 
-/** The checkpoint of a job, from which the next invocation continues. */
+/** The checkpoint of a job. The next invocation continues from it. */
 const Progress = z.object({
   /**
-   * The current step of the job. Each step except the last one reads the whole file: to check its rows, to change existing prospects, or
-   * to write new ones.
+   * The current step of the job. Each step except `publish` reads the whole file: `check` checks its rows, `update` changes existing
+   * prospects, and `write` writes new ones.
    */
   step: z.enum(["check", "update", "write", "publish"]),
   /** The last row that this step has finished. */
@@ -52,7 +52,7 @@ const Progress = z.object({
   skipped: z._default(z.int(), 0),
   /** Number of chunks with sorted index rows in the bucket. */
   stretches: z.int(),
-  /** Number of rows up to `row` that change an existing prospect. The steps after `update` keep the number of the whole file. */
+  /** Number of rows up to `row` that change an existing prospect. After the step `update`, it is the number for the whole file. */
   updated: z._default(z.int(), 0),
   /** The error report: its uploaded parts, and the S3 key of a file with the lines after these parts. Null before the first error. */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
@@ -96,7 +96,7 @@ export const StoredJob = z.object({
   first: z.nullable(Counts),
   /** The creation time of all records. Null until the ids are reserved. */
   startedAt: z.nullable(Timestamp),
-  /** Number of invocations since the last checkpoint. If it becomes too high, the job fails. */
+  /** Number of invocations since the last checkpoint. If it becomes too high, the job fails, because retries do not help. */
   runs: z.int(),
   hasReport: z.boolean(),
 });
@@ -113,7 +113,7 @@ export const StoredImport = z.object({
   updated: z._default(z.int(), 0),
   /** The errors in rows of the uploaded file, compressed. */
   errors: z.instanceof(Uint8Array),
-  /** The reserved blocks of ids, with which the rows of a failed import are found and deleted. Null if the file needs no such ids. */
+  /** The reserved blocks of ids. They are needed to find and delete the rows of a failed import. Null if the file needs no such ids. */
   prospectBlocks: z.nullable(Blocks),
   addressBlocks: z.nullable(Blocks),
   noteBlocks: z.nullable(Blocks),
@@ -121,14 +121,14 @@ export const StoredImport = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   version: z.int(),
-  /** The end of the job's lease, in milliseconds since 1970. Until then, no other invocation works on the job. */
+  /** The end of the job's lease, in milliseconds since 1970. Until this time, no other invocation works on the job. */
   runsUntil: z.int(),
   dryRun: z.optional(z.boolean()),
   failure: z.optional(z.string()),
   /** The encoding of the file. It is absent until an invocation of the job has read the file. */
   encoding: z.optional(Encoding),
   ignoredColumns: z.optional(z.array(z.string())),
-  /** Number of rows in the table. Clients see it as progress. It may be higher than the checkpoint's. */
+  /** Number of rows in the table. Clients see this number as progress. It may be higher than the number in the checkpoint. */
   written: z.optional(z.int()),
   job: z.optional(StoredJob),
 });

@@ -20,7 +20,7 @@ const CHECKPOINT_ROWS = 16_384;
 
 /**
  * Changes the prospects. The errors of the file are collected again, because a prospect may have been deleted since the check. Returns
- * false if the invocation has too little time for the rest. The next invocation begins at the last checkpoint and does not change a
+ * false if the invocation has too little time for the rest. The next invocation begins at the last checkpoint. It does not change a
  * prospect a second time.
  */
 export async function updateRows(
@@ -40,7 +40,7 @@ export async function updateRows(
   const shown = row === 0 ? [] : unpacked(z.array(RowFault), lease.stored.errors);
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
   const reading = { ...file, tags: new NewTags(file.dictionary, job.progress.newTags), after: row };
-  // After a crash, rows are handled again. The progress that clients see must not fall meanwhile.
+  // After a crash, the rows since the checkpoint are handled again. The progress that clients see must not fall in this time.
   const shownUpdates = (count: number): number => Math.max(lease.stored.written ?? 0, count);
   const checkpoint = async (): Promise<void> => {
     const progress = { ...job.progress, row, updated, skipped, report: await report.checkpoint(row) };

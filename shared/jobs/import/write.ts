@@ -1,6 +1,7 @@
 /**
  * Reads an uploaded file again after its check. Writes its rows to the table, where they are still invisible. Writes its rows for the
- * search index to the bucket, in sorted chunks. Meanwhile, it renews the job's lease, which keeps other invocations away.
+ * search index to the bucket, in sorted chunks. While it writes, it renews the job's lease, so that no other invocation begins to work on
+ * the job.
  */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
@@ -19,8 +20,8 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
 /**
- * Number of items between two checks whether the lease must be renewed. A throttled table may accept only four items per second, so
- * writing them takes at most 50 seconds.
+ * After this many items, the function checks whether the lease must be renewed. A throttled table may accept only four items per second, so
+ * the time between two checks is at most 50 seconds.
  */
 const ITEMS_PER_RENEWAL = 200;
 /** Interval of renewals of the lease within a batch. The lease expires after two minutes. */
@@ -30,8 +31,8 @@ const CHUNK_ROWS = 16_384;
 const CHUNK_TEXT = 8_000_000;
 
 /**
- * Reserves the ids, sets the creation time, and creates the new tags. Only the first invocation of the step does this. Later ones use the
- * stored values.
+ * Reserves the ids, sets the creation time, and creates the new tags. Only the first invocation of the step does this. Later invocations
+ * use the stored values.
  */
 export async function planRows(context: JobContext, lease: ImportLease, names: ImportNames): Promise<ImportPlan> {
   const { companyId, id: importId } = lease.stored;
@@ -62,7 +63,10 @@ export async function writeRows(
   let writing: Promise<void> = Promise.resolve();
   const chunk = new Chunk(context, lease);
   let { done, row } = job.progress;
-  /** The longest duration of a batch, in milliseconds. The invocation stops early if it has no time for another batch of this duration. */
+  /**
+   * The duration of the slowest batch so far, in milliseconds. The invocation stops if another batch of this duration would not end in
+   * time.
+   */
   let longestMs = 0;
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
   const reading = { ...file, dictionary, tags, after: row };
@@ -82,7 +86,7 @@ export async function writeRows(
       writing = writeItems(context, lease, items, written).then(() => {
         longestMs = Math.max(longestMs, context.clock.now() - begunAt);
       });
-      // This handler prevents an unhandled rejection. The next `await writing` throws the error.
+      // This empty handler prevents an unhandled rejection. The error is not lost, because the next `await writing` throws it.
       writing.catch(() => undefined);
       done = next;
       row = batch.row;
@@ -96,14 +100,14 @@ export async function writeRows(
     if (!chunk.isEmpty) await checkpoint();
     return true;
   } finally {
-    // The current batch must end first, because nothing may write after the end of the invocation.
+    // Wait for the current batch: nothing may write after the end of the invocation.
     await writing.catch(() => undefined);
   }
 }
 
 /**
- * The reserved ids are not enough. This happens if a new release of the service accepts rows that the release that checked the file has
- * refused. Further rows would get ids that are not reserved for them.
+ * The import fails with this message if the reserved ids are not enough. This happens if a new release accepts rows that the release that
+ * checked the file has refused. The ids of further rows are not reserved.
  */
 const CHANGED_READING = "The service was updated while it imported the file. Import the file again.";
 const exceeds = (done: Counts, total: Counts): boolean =>
@@ -171,8 +175,8 @@ class Chunk {
 const LENGTH_BYTES = 4;
 
 /**
- * Stores a chunk in the bucket as compressed segments (pieces of up to 4 096 rows) that are sorted by geohash. A segment consists of
- * three groups of columns. The length of each group is stored before the group.
+ * Stores a chunk in the bucket. A chunk consists of compressed segments (up to 4 096 rows each), which are sorted by geohash. A segment
+ * consists of three groups of columns. The length of each group is stored before the group.
  */
 async function storeChunk(
   objects: Objects,
@@ -192,7 +196,7 @@ async function storeChunk(
 
 /**
  * Merges the rows of all chunks into one sequence that is sorted by geohash. Only one segment of each chunk is decoded at a time. The
- * result can be read only once.
+ * returned sequence can be read only once.
  */
 export async function rowsAlongCurve(
   objects: Objects,

@@ -1,4 +1,4 @@
-/** Writes the cells of an imported row that are not empty into an existing prospect. */
+/** Changes an existing prospect by the cells of an imported row. Empty cells change nothing. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -55,15 +55,15 @@ export async function changeByRow(
 const GONE = "the matching prospect was changed or deleted during the import";
 
 /**
- * Returns true if the prospect still has the key of the row (id, source id or e-mail address). The import has found the prospect by this
- * key, but the prospect may have changed since.
+ * Returns true if the prospect still has the key of the row (id, source id or e-mail address). The import found the prospect by this key,
+ * but the prospect may have changed since.
  */
 const hasKeyOf = (by: MatchBy, current: StoredProspect, { sourceId, emailAddress }: FilledCells): boolean =>
   by === "id" || keyOf(by, current) === keyOf(by, { id: current.id, sourceId, emailAddress });
 
 function patchOf(current: StoredProspect, filled: FilledCells, { statuses, users }: Dictionary): ProspectPatch {
   const { name, phoneNumber, emailAddress, lat, lng, source = null, sourceId, statusId, assignedToUserId } = filled;
-  // A prospect may keep an inactive status or user, but must not get another one that is inactive.
+  // A prospect may keep an inactive status or user, but must not get a different inactive one.
   if (statusId !== null && statusId !== current.statusId && statuses.get(statusId)?.isActive !== true) {
     throw new ApiError("conflict", "status: must be the value of an active status");
   }

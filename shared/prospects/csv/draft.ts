@@ -30,7 +30,7 @@ export const Draft = z.object({
     .array(DisplayValue)
     .check(z.maxLength(limits.tagsPerProspect, `must hold at most ${limits.tagsPerProspect} tags`)),
   note: z.nullable(text(limits.note)),
-  /** Undefined if the file has no column `source`. */
+  /** The source of the prospect. Undefined if the file has no column `source`. */
   source: z.optional(z.nullable(text(limits.source))),
   sourceId: z.nullable(text(limits.sourceId)),
 });
@@ -92,7 +92,7 @@ function read<S extends z.ZodMiniType>(
   return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
 }
 
-/** Joins as many different faults as the limit allows, and appends the number of the remaining ones. */
+/** Joins the different faults up to the length limit, and appends the number of the remaining ones. */
 function joined(faults: readonly string[]): string {
   const [first = "", ...more] = new Set(faults);
   let text = first;
@@ -171,8 +171,9 @@ function idOf(
 }
 
 /**
- * Returns the different tags of the cell. Two tags that differ only in upper and lower case count as one. The result contains at most one
- * tag more than a prospect may have, which is enough for the validation to fail. For each faulty tag, zod would create an object.
+ * Returns the different tags of the cell. Two tags that differ only in upper and lower case count as one. The result has at most one tag
+ * more than a prospect may have. This is enough for the validation to fail, and more would be expensive, because zod creates an object for
+ * each faulty tag.
  */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
@@ -186,7 +187,10 @@ function faultOf(issue: z.core.$ZodIssue): string {
   return `${column}: ${messageOf(issue)}`;
 }
 
-/** Returns the message of the schema. The limits of numbers have no message in their schema, so it is made here. */
+/**
+ * Returns the message of a fault. Usually it comes from the schema. The schemas have no message for the limits of numbers, so this function
+ * makes it.
+ */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "too_big" && issue.origin === "number") return `must be at most ${issue.maximum}`;
   if (issue.code === "too_small" && issue.origin === "number") return `must be at least ${issue.minimum}`;

@@ -16,8 +16,9 @@ const START_BYTES = 4;
 const workbooks = [Buffer.of(0x50, 0x4b, 3, 4), Buffer.of(0x50, 0x4b, 5, 6), Buffer.of(0xd0, 0xcf, 0x11, 0xe0)];
 
 /**
- * Returns the encoding of a file. A byte order mark, or an ASCII character in two bytes, shows UTF-16. Any other file is UTF-8 if all its
- * bytes are valid UTF-8, and otherwise Windows-1252. A file in UTF-8 is therefore read to its end. Throws BadFile for a workbook.
+ * Returns the encoding of a file. A byte order mark, or an ASCII character that is encoded in two bytes, shows UTF-16. Any other file is
+ * UTF-8 if all its bytes are valid UTF-8, and otherwise Windows-1252. A file in UTF-8 is therefore read to its end. Throws BadFile for a
+ * workbook.
  */
 export async function encodingOf(bytes: Bytes): Promise<Encoding> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -65,8 +66,9 @@ function isDecodable(decoder: TextDecoder, bytes: Uint8Array, more: boolean): bo
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Control characters other than tabs and line breaks, and the characters of the five bytes that Windows-1252 leaves undefined. They show
- * that a file is not text. The decoder does not find such a file, because it accepts every byte as Windows-1252.
+ * Matches the characters that no text contains: control characters other than tabs and line breaks, and the characters to which the five
+ * undefined bytes of Windows-1252 are decoded. They show that a file is not text. The decoder does not notice this, because it accepts
+ * every byte as Windows-1252.
  */
 const notText = /[\p{Cc}--[\t-\r]]/v;
 

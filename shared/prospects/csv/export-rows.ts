@@ -29,11 +29,14 @@ export interface ExportRow {
 }
 
 /**
- * Minimum number of wanted prospects for reading a whole block of 128 ids. A block costs about 32 half read units. A single prospect
- * costs half a unit, and its note another half.
+ * Minimum number of wanted prospects in a block of 128 ids for which the whole block is read. A block costs about 32 half read units. A
+ * single prospect costs half a unit, and its note costs another half.
  */
 const WORTH_A_BLOCK = 16;
-/** If a prospect has more notes than this, its newest note is read by a separate request for half a read unit. */
+/**
+ * Maximum number of notes that are read with their prospect. If a prospect has more, a separate request reads only its newest note, for
+ * half a read unit.
+ */
 const FEW_NOTES = 4;
 const PARALLEL = 12;
 /** Maximum bytes of the cache of blocks. Later parts of the export may need other prospects of the same block. */

@@ -9,8 +9,8 @@ import * as limits from "#shared/limits.ts";
 import { type ExportRow, exportRows, type Wanted } from "#shared/prospects/csv/export-rows.ts";
 import { exportColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
-import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
-import { findProspects } from "#shared/prospects/find.ts";
+import type { ProspectFilter } from "#shared/prospects/filter.ts";
+import { findFiltered } from "#shared/prospects/find-filtered.ts";
 import { isVisible } from "#shared/prospects/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
@@ -35,12 +35,7 @@ export async function selectProspects(
   caller: Caller,
   filter: ProspectFilter,
 ): Promise<Selection> {
-  const { names, matches } = await findProspects(
-    context,
-    caller.companyId,
-    (dictionary) => criteriaOf(filter, caller, dictionary),
-    searching(filter),
-  );
+  const { names, matches } = await findFiltered(context, caller, filter);
   return { dictionary: names, order: orderOf(inOrder(matches), matches.total) };
 }
 
@@ -82,8 +77,8 @@ export function decodeOrder(bytes: Uint8Array): Order {
 }
 
 /**
- * Yields the text of the file. Each prospect is written as it is when its batch is read. Prospects that were deleted, or that the caller
- * may no longer see, are left out.
+ * Yields the text of the file. Each prospect is written as it is when its batch is read. The file leaves out prospects that were deleted,
+ * and prospects that the caller may no longer see.
  */
 export async function exportProspects(
   context: ReadContext,
@@ -99,13 +94,16 @@ async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
 
 export interface Piece {
   readonly text: string;
-  /** Number of selected prospects that this text covers, including those that were left out. A resumed export begins after them. */
+  /**
+   * Number of selected prospects that this piece of text covers, including prospects that were left out. A resumed export begins after
+   * them.
+   */
   readonly prospects: number;
 }
 
 /**
  * Yields the text of the file, beginning with the prospect at the position `from`. If `from` is 0, the header comes first. The next batch
- * is read while the caller writes the current one.
+ * is read while the caller writes the current batch.
  */
 export async function* exportPieces(
   context: ReadContext,
@@ -118,8 +116,8 @@ export async function* exportPieces(
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();
     const rows = next.done === true ? undefined : rowsOf(next.value);
-    // A caller that stops early never awaits these rows. This handler prevents an unhandled rejection. The loop below still throws the
-    // error.
+    // If the caller stops early, nobody awaits these rows. This handler then prevents an unhandled rejection. Otherwise the loop below
+    // still throws the error.
     rows?.catch(() => undefined);
     return rows;
   };

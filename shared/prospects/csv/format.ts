@@ -1,6 +1,6 @@
 /** The format of exported and imported CSV files: the columns, and the protection against formulas. */
 
-/** Thrown if no row of a file can be imported. The message gives the reason. */
+/** Thrown if a file cannot be imported at all. The message gives the reason. */
 export class BadFile extends Error {
   override readonly name = "BadFile";
 }
@@ -36,8 +36,8 @@ export const TAG_SEPARATOR = ";";
 
 const beginsFormula = /^[=+\-@\t\r]/;
 /**
- * Matches a cell that begins with a guard (a quote before a formula). A user's own text may look the same. `guarded` therefore puts
- * another quote before such a text, so that an import restores it exactly.
+ * Matches a cell that looks as if it already had a guard (a quote before a formula). If a user's own text looks so, `guarded` puts another
+ * quote before it. An import then restores the text exactly.
  */
 const isGuarded = /^'+[=+\-@\t\r]/;
 /**

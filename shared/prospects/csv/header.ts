@@ -58,7 +58,7 @@ const essential = [
   "zip",
 ] as const satisfies readonly Column[];
 
-/** What the header row of an imported file says about the cells of the other rows. */
+/** The facts that the header row of an imported file shows about the cells of all other rows. */
 export interface Header {
   /** Number of cells of the header row. A row may have fewer cells, because spreadsheet programs leave out empty cells at its end. */
   readonly width: number;
@@ -66,7 +66,7 @@ export interface Header {
   /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are shortened. */
   readonly ignored: readonly string[];
   /**
-   * Positions of the columns without a header. They are often empty, because a spreadsheet program saves every column that was once used.
+   * Positions of the columns without a header. They are often empty: a spreadsheet program saves every column that ever contained a value.
    */
   readonly unnamed: readonly number[];
   /** True if `1,5` is read as a number. False if the comma is the delimiter. */
@@ -76,7 +76,7 @@ export interface Header {
 interface Reading {
   readonly mapping?: Mapping | undefined;
   readonly delimiter?: string;
-  /** The column with which rows are matched with prospects. The file must have this column. */
+  /** The column by which rows are matched with existing prospects. The file must contain this column. */
   readonly keyColumn?: Column | undefined;
 }
 

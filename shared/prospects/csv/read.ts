@@ -18,7 +18,7 @@ const delimiters = [",", ";", "\t"] as const;
 
 export interface Csv {
   readonly delimiter: string;
-  /** The header row and all other rows except blank ones. Throws BadFile if a quoted cell does not end or a row is too long. */
+  /** All rows that are not blank, including the header row. Throws BadFile if a quoted cell does not end or a row is too long. */
   readonly rows: AsyncGenerator<CsvRow>;
 }
 
@@ -35,8 +35,8 @@ export async function openCsv(text: AsyncIterable<string>): Promise<Csv> {
 }
 
 /**
- * Yields the rows that have a filled cell. The others are blank lines, or lines of separators alone, which a spreadsheet program writes
- * for rows that were once used.
+ * Yields the rows that have a filled cell. It skips blank lines, and lines that contain only separators. A spreadsheet program writes such
+ * lines for rows that once contained values.
  */
 async function* filledRows(rows: AsyncIterable<string[]>): AsyncGenerator<CsvRow> {
   let row = 0;
@@ -62,7 +62,7 @@ const options: Options = {
 
 async function* parsed(beginning: string, pieces: AsyncIterator<string>, delimiter: string): AsyncGenerator<string[]> {
   const parser = acceptingAnyWidth(parse({ ...options, delimiter }));
-  // The error is ignored here. It also destroys the parser, and the loop below then throws it.
+  // The error is ignored here. It also destroys the parser, so the loop below throws it.
   const feeding = pipeline(Readable.from(bounded(beginning, pieces, parser), { objectMode: true }), parser);
   feeding.catch(() => undefined);
   try {
@@ -110,8 +110,8 @@ async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser
 }
 
 /**
- * Returns the beginning of the file, in which the delimiter is then searched. It ends with the chunk that contains the end of the first
- * line with text.
+ * Returns the beginning of the file, up to the chunk that contains the end of the first line with text. The delimiter is then searched in
+ * this text.
  */
 async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
   let text = "";

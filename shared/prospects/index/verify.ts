@@ -1,6 +1,6 @@
 /**
- * Compares a company's search index with its rows while reads and writes continue. A record that has just been written may differ, so
- * only a difference that remains is a fault.
+ * Compares a company's search index with its rows, while reads and writes continue. A record that has just been written may differ for a
+ * moment. A difference is therefore a fault only if it remains.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -98,11 +98,12 @@ async function compareAll(
 }
 
 /**
- * Removes the record from `seen` if its fingerprint is equal. The records that remain in `seen` at the end differ from their rows or have
- * no row.
+ * If the fingerprints are equal, removes the record from `seen`. The records that remain in `seen` at the end differ from their rows or
+ * have no row.
  */
 function removeIfEqual(seen: Map<number, Fingerprint>, id: number, expected: Fingerprint): boolean {
-  const isEqual = seen.get(id)?.hash === expected.hash;
+  const entry = seen.get(id);
+  const isEqual = entry !== undefined && entry.hash === expected.hash && isDatedAs(entry, expected);
   if (isEqual) seen.delete(id);
   return isEqual;
 }
@@ -114,7 +115,10 @@ interface NextComparison {
   readonly faults: string[];
 }
 
-/** Reads the rows before and after the index. If the rows have not changed in between, the index must have the same content. */
+/**
+ * Compares the records again. It reads the rows before and after the index. If a row has not changed in between, the index must have the
+ * same content.
+ */
 async function compareAgain(
   table: Table,
   records: Records,
@@ -179,7 +183,8 @@ function faultOf(
   if (entry === undefined) return "is missing from the index";
   if (entry.version !== after.version)
     return `has version ${entry.version} in the index and ${after.version} in its row`;
-  return entry.hash === after.hash ? "fine" : "has different content in the index and in its row";
+  if (entry.hash !== after.hash) return "has different content in the index and in its row";
+  return isDatedAs(entry, after) ? "fine" : "has another time of its last change in the index than in its row";
 }
 
 export class Mismatches {
@@ -207,22 +212,31 @@ export class Mismatches {
   }
 }
 
-/** The version and the hash of a record. They need less memory than the record: about 200 MB for a million. */
+/** The version and the hash of a record. A fingerprint needs less memory than a record: a million fingerprints need about 200 MB. */
 export interface Fingerprint {
   readonly version: number;
   /** A hash of the content with 48 bits, so that a number represents it exactly. */
   readonly hash: number;
   readonly prospectId: number;
+  /** Undefined for notes, and in parts of the index that release 0.1.0 has written. */
+  readonly updatedAt: number | undefined;
 }
 
-export const fingerprintOf = (record: IndexEntry | NoteText): Fingerprint => ({
-  version: record.version,
-  hash: createHash("sha1").update(canonical(record)).digest().readUIntBE(0, 6),
-  prospectId: "noteId" in record ? record.prospectId : record.id,
-});
+const isDatedAs = (entry: Fingerprint, row: Fingerprint): boolean =>
+  entry.updatedAt === undefined || entry.updatedAt === row.updatedAt;
+
+export function fingerprintOf(record: IndexEntry | NoteText): Fingerprint {
+  const { updatedAt, ...content } = { updatedAt: undefined, ...record };
+  return {
+    version: record.version,
+    hash: createHash("sha1").update(canonical(content)).digest().readUIntBE(0, 6),
+    prospectId: "noteId" in record ? record.prospectId : record.id,
+    updatedAt,
+  };
+}
 
 /** The fields are sorted, so that equal records have equal texts. */
-const canonical = (record: IndexEntry | NoteText): string => JSON.stringify(Object.entries(record).sort());
+const canonical = (record: object): string => JSON.stringify(Object.entries(record).sort());
 
 /** Collects fingerprints of all records in the index, or only of the records in `only`. */
 export class IndexedRecords implements RecordVisitor {

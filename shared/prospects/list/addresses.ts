@@ -21,13 +21,14 @@ const MOST_BLOCKS_AT_ONCE = 32;
 
 export interface AddressPage {
   readonly addresses: readonly Address[];
-  /** The last id that was checked. The next page begins after it. Undefined if there are no more addresses. */
+  /** The last id that was checked. The next page begins after this id. Undefined if there are no more addresses. */
   readonly after: number | undefined;
 }
 
 /**
- * Reads the blocks of ids that the company has reserved for addresses, so that no separate list of addresses is needed. For a user who
- * sees only some of the addresses, one request reads a limited number of blocks, even if it then finds fewer addresses than requested.
+ * Lists the addresses. It reads the blocks of ids that the company has reserved for addresses, so that no separate list of addresses is
+ * needed. For a user who sees only some addresses, one request reads a limited number of blocks. It may then find fewer addresses than
+ * requested.
  */
 export async function listAddresses(
   context: ReadContext,
@@ -60,8 +61,8 @@ const lastOf = (block: number | undefined): number | undefined =>
   block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
 
 /**
- * Returns those of the addresses that the caller may see, by the rule of `seesAddress`. The company's search index contains the assignees
- * of most prospects, so their rows need not be read. A prospect that is missing in the index is deleted or is still being written.
+ * Returns the addresses that the caller may see, by the rule of `seesAddress`. The company's search index contains the assignees of most
+ * prospects, so the rows of these prospects need not be read. A prospect that is missing in the index is deleted or is still being written.
  */
 async function visibleOf(
   context: ReadContext,

@@ -4,15 +4,16 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import { isStale } from "#shared/company-index/read/company-index.ts";
-import { pageOf } from "#shared/company-index/search/page.ts";
+import { type ProspectRef, pageOf } from "#shared/company-index/search/page.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
 import { TableBusy } from "#shared/errors.ts";
+import { metersBetween } from "#shared/geometry/distance.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import * as limits from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
-import { criteriaOf, filterParameters, filterTexts, searching } from "#shared/prospects/filter.ts";
-import { findProspects } from "#shared/prospects/find.ts";
+import { filterParameters, filterTexts, withNear } from "#shared/prospects/filter.ts";
+import { findFiltered, type ShapedFilter } from "#shared/prospects/find-filtered.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import { pageRows } from "#shared/prospects/list/page-rows.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
@@ -21,12 +22,14 @@ import type { StoredAppointment, StoredProspect } from "#shared/prospects/stored
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
 
-export const ListQuery = z.object({
-  ...filterParameters,
-  page: z._default(PositiveInteger, 1),
-  /** A page size above the maximum is replaced by the maximum. The answer contains the page size that was used. */
-  pageSize: z._default(PageSize, limits.pageSizeDefault),
-});
+export const ListQuery = z
+  .object({
+    ...filterParameters,
+    page: z._default(PositiveInteger, 1),
+    /** A page size above the maximum is replaced by the maximum. The answer contains the page size that was used. */
+    pageSize: z._default(PageSize, limits.pageSizeDefault),
+  })
+  .check(withNear());
 export type ListQuery = z.output<typeof ListQuery>;
 
 /* @__PURE__ */ explain([ListQuery], () => ({
@@ -41,9 +44,22 @@ export type ListQuery = z.output<typeof ListQuery>;
   },
 }));
 
+export const ListedProspect = named(
+  "ListedProspect",
+  z.object({ ...Prospect.shape, distanceMeters: z.optional(z.number().check(z.minimum(0))) }),
+  "A prospect as lists show it.",
+);
+
+/* @__PURE__ */ explain([ListedProspect], () => ({
+  fields: {
+    appointments: "The soonest upcoming appointment that is scheduled, or an empty list.",
+    distanceMeters: "The distance from the point of the filter `near`. Absent without this filter.",
+  },
+}));
+
 export const ProspectPage = named(
   "ProspectPage",
-  z.object({ items: z.array(Prospect), total: z.int(), page: z.int(), pageSize: z.int() }),
+  z.object({ items: z.array(ListedProspect), total: z.int(), page: z.int(), pageSize: z.int() }),
   "One page of prospects, newest first. `total` counts all matches.",
 );
 export type ProspectPage = z.infer<typeof ProspectPage>;
@@ -61,47 +77,51 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
 const SNAPSHOTS = 10;
 
 /**
- * Returns one page. A warm function makes two round trips, one for the search index and one for the rows of the page. Both are repeated
- * if a row is newer than the index. Throws TableBusy if the rows of the page keep changing.
+ * Returns one page. A warm function makes two round trips: one for the search index, and one for the rows of the page. Both are repeated if
+ * a row is newer than the index. Throws TableBusy if the rows of the page keep changing.
  */
 export async function listProspects(
   context: ReadContext,
   caller: Caller,
-  query: ListQuery,
+  query: ListQuery & ShapedFilter,
   validator: Validator = unconditional,
 ): Promise<ProspectPage> {
   const { page, pageSize, ...filter } = query;
   const { companyId } = caller;
   const rowsOf = pageRows(context.table, companyId);
   for (let snapshots = 0; snapshots < SNAPSHOTS; snapshots++) {
-    const { names, criteria, matches } = await findProspects(
-      context,
-      companyId,
-      (dictionary) => criteriaOf(filter, caller, dictionary),
-      searching(filter),
-    );
+    const { names, criteria, matches } = await findFiltered(context, caller, filter);
     const refs = pageOf(matches, (page - 1) * pageSize, pageSize);
     const fingerprintOf = (rows: readonly Versioned[]): string =>
       fingerprint("list", companyId, names.version, page, pageSize, matches.total, ...rows.flatMap(versionOf));
     validator.check(fingerprintOf(refs), context.clock.now());
-    const rows = await rowsOf(refs, (row) => belongs(row, criteria, names));
+    const rows = await rowsOf(refs, names.version, (row) => {
+      return belongs(row, criteria, names) && refs.some((ref) => ref.id === row.id && isAsFar(row, ref, criteria));
+    });
     if (isStale(rows)) continue;
     const now = context.clock.now();
     const upcoming = await Promise.all(rows.map((row) => nextAppointment(context.table, row, now)));
     // The tag is made from the versions of the shown rows, because a row may be newer than the search index.
     validator.tag(fingerprintOf(rows), validUntil(upcoming));
-    const items = rows.map((row, i) => presentProspect(row, upcoming[i], names));
+    const items = rows.map((row, i) => listed(presentProspect(row, upcoming[i], names), refs[i]));
     return { items, total: matches.total, page, pageSize };
   }
   throw new TableBusy(`the page of company ${companyId} keeps changing`);
 }
 
+/** Returns true if the row has the distance by which the page is ordered, or if the page is not ordered by distance. */
+const isAsFar = ({ lat, lng }: StoredProspect, { distanceMeters }: ProspectRef, { near }: Criteria): boolean =>
+  near === undefined || metersBetween(near, lat ?? 0, lng ?? 0) === distanceMeters;
+
+const listed = (prospect: Prospect, { distanceMeters }: Pick<ProspectRef, "distanceMeters"> = {}) =>
+  distanceMeters === undefined ? prospect : { ...prospect, distanceMeters };
+
 type Versioned = Pick<StoredProspect, "id" | "version">;
 const versionOf = ({ id, version }: Versioned): number[] => [id, version];
 
 /**
- * Returns the time at which the answer changes without a write: the first of these appointments has then begun. It is undefined if there
- * is none.
+ * Returns the time at which the answer changes without a write: the start of the first of these appointments. It is undefined if there are
+ * no appointments.
  */
 function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): number | undefined {
   const starts = upcoming.flatMap((appointment) =>

@@ -1,3 +1,6 @@
+/** Hashes of sets whose order is undefined. */
+import type { Matches } from "#shared/company-index/search/match.ts";
+
 /**
  * A hash of pairs of numbers that does not depend on the order of the pairs. Each pair is hashed to four words of 32 bits, and the result
  * is the sum of these hashes. Two different sets of pairs have the same result with a probability of about 2^-128. A pair takes about 10
@@ -8,7 +11,7 @@ export class MultisetDigest {
 
   /** Adds a pair. Both numbers must be integers from 0 to 2^53. */
   add(a: number, b: number): void {
-    // Each word uses another seed, so that no word repeats another one.
+    // Each word uses a different seed, so that the words are independent of each other.
     const [low, high] = [a | 0, (a / WORD) | 0];
     const [low2, high2] = [b | 0, (b / WORD) | 0];
     for (let lane = 0; lane < LANES.length; lane++) {
@@ -35,4 +38,18 @@ function mixed(word: number): number {
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
   return h ^ (h >>> 16);
+}
+
+/**
+ * Returns numbers that depend on the ids and versions of all matches. They do not depend on the order of the matches, because a flush
+ * changes this order. A SHA-256 hash would need a fixed order, and sorting takes longer than writing map pins.
+ */
+export function digestOf({ segments, unflushed, total }: Pick<Matches, "segments" | "unflushed" | "total">): number[] {
+  const digest = new MultisetDigest();
+  for (const { inView, rows } of segments) {
+    const { ids, versions } = inView.segment.main;
+    for (const row of rows) digest.add(ids[row] ?? 0, versions[row] ?? 0);
+  }
+  for (const { id, version } of unflushed) digest.add(id, version);
+  return [total, ...digest.sums];
 }

@@ -1,44 +1,59 @@
-/** Reads the rows of one page of prospects at low cost. Rows with neighbouring ids are read by one Query, and other rows one by one. */
+/**
+ * Reads the rows of one page of prospects at low cost. A row whose current version is in memory is not read. Missing rows with neighbouring
+ * ids are read together by one Query. All other missing rows are read one by one.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
+import type { Consistency } from "#shared/db/batch.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
+import { TableBusy } from "#shared/errors.ts";
+import { recentRows } from "#shared/prospects/list/recent-rows.ts";
 import { type StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
 
 /** Estimated bytes that a Query reads for each prospect. Rows have 600 to 900 bytes. */
 const BYTES_PER_PROSPECT = 1_024;
 /** Bytes that an eventually consistent Query reads for half a read unit. A single row costs half a unit even if it is smaller. */
 const BYTES_PER_HALF_UNIT = 4_096;
+/** Assumed length of the texts of a row that older releases have written with separate attributes. */
+const USUAL_TEXT_BYTES = 1_000;
 /** A Query is an additional request. It must save at least this number of half read units. */
 const WORTH_A_REQUEST = 2;
 
 /**
- * Number of reads that accept only rows with exactly the version in the index. Later reads also accept a newer row that still belongs to
- * the list. A page with many concurrent writes therefore succeeds too.
+ * Number of reads that accept only a row with exactly the version in the index. Later reads also accept a newer row that still belongs to
+ * the list, so that a page with many concurrent writes succeeds too.
  */
 const EXACT_READS = 2;
 
-/** Returns the rows in the order of `refs`. `belongs` must return whether a row passes the filters of the list. */
+/**
+ * Returns the rows in the order of `refs`. `namesVersion` is the version of the company's names (statuses, tags and users). `belongs` must
+ * return whether a row passes the filters of the list.
+ */
 export type PageRows = (
   refs: readonly ProspectRef[],
+  namesVersion: number,
   belongs: (row: StoredProspect) => boolean,
 ) => Promise<StoredProspect[] | StaleSnapshot>;
 
 /**
- * Returns a function that reads the rows of one page, and that may be called again with a later read of the index. The first read is
- * eventually consistent, at half the price. Rows that are older than the index are read again. If a row is newer, the function reports
+ * Returns a function that reads the rows of one page. It may be called again after a later read of the index. The first read is eventually
+ * consistent, at half the price. Rows that are older than the index are read again. If a row is newer than the index, the function reports
  * that the index read is stale.
  */
 export function pageRows(table: Reads, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();
   const isBehind = ({ id, version }: ProspectRef): boolean => (found.get(id)?.version ?? 0) < version;
   let reads = 0;
-  return async (refs, belongs) => {
-    if (++reads === 1) await readRows(table, companyId, refs, found);
+  return async (refs, namesVersion, belongs) => {
+    const { keep, recall } = rowsInMemory(table, companyId, namesVersion, found);
+    const unread = refs.filter((ref) => isBehind(ref) && !recall(ref)).map(({ id }) => id);
+    if (++reads === 1) await readRows(table, companyId, unread, keep);
     const behind = refs.filter(isBehind);
-    for (const item of await table.batchGet(behind.map(({ id }) => keys.prospect(companyId, id)))) keep(item, found);
+    for (const item of await table.batchGet(behind.map(({ id }) => keys.prospect(companyId, id)))) keep(item);
     const rows: StoredProspect[] = [];
     for (const ref of refs) {
       const row = found.get(ref.id);
@@ -52,46 +67,96 @@ export function pageRows(table: Reads, companyId: number): PageRows {
   };
 }
 
+/**
+ * Maximum number of strongly consistent reads of a row that is older than expected. They are needed because the row of a transaction may
+ * become visible after the index entry of the same transaction.
+ */
+const STRONG_READS = 8;
+
+type RowRef = Pick<ProspectRef, "id" | "version">;
+
+/**
+ * Returns the rows by id. Each row has at least the version in `refs`. The first read is eventually consistent, at half the price. Throws
+ * TableBusy if a row stays older.
+ *
+ * @param namesVersion the version of the company's names
+ * @param current ids of further prospects, whose rows are read with strong consistency; a prospect without a row is left out
+ */
+export async function rowsAtLeast(
+  table: Reads,
+  companyId: number,
+  refs: readonly RowRef[],
+  namesVersion: number,
+  current: ReadonlySet<number> = new Set(),
+): Promise<ReadonlyMap<number, StoredProspect>> {
+  const { keep, recall, found } = rowsInMemory(table, companyId, namesVersion);
+  const unread = refs.filter((ref) => !current.has(ref.id) && !recall(ref)).map(({ id }) => id);
+  await Promise.all([
+    unread.length === 0 ? undefined : readRows(table, companyId, unread, keep),
+    current.size === 0 ? undefined : readRows(table, companyId, [...current], keep, "strong"),
+  ]);
+  for (let reads = 0; ; reads++) {
+    const behind = refs.filter(({ id, version }) => (found.get(id)?.version ?? 0) < version);
+    if (behind.length === 0) return found;
+    if (reads === STRONG_READS) throw new TableBusy(`prospect ${behind[0]?.id} of company ${companyId} stays outdated`);
+    if (reads > 0) await sleep(10 * reads);
+    for (const item of await table.batchGet(behind.map(({ id }) => keys.prospect(companyId, id)))) keep(item);
+  }
+}
+
+function rowsInMemory(
+  table: Reads,
+  companyId: number,
+  namesVersion: number,
+  found: Map<number, StoredProspect> = new Map(),
+) {
+  const recent = recentRows(table, companyId, namesVersion);
+  return {
+    found,
+    keep(item: Item): void {
+      const row = sampledProspect(item);
+      found.set(row.id, row);
+      recent.keep(row, typeof item.fields === "string" ? item.fields.length : USUAL_TEXT_BYTES);
+    },
+    recall(ref: RowRef): boolean {
+      const row = recent.get(ref);
+      if (row !== undefined) found.set(row.id, row);
+      return row !== undefined;
+    },
+  };
+}
+
 async function readRows(
   table: Reads,
   companyId: number,
-  refs: readonly ProspectRef[],
-  into: Map<number, StoredProspect>,
+  wanted: readonly number[],
+  keep: (item: Item) => void,
+  consistency: Consistency = "eventual",
 ): Promise<void> {
   const single: number[] = [];
   const reads: Promise<void>[] = [];
-  for (const ids of Map.groupBy(
-    refs.map(({ id }) => id),
-    blockOf,
-  ).values()) {
+  for (const ids of Map.groupBy(wanted, blockOf).values()) {
     const [first, last] = [Math.min(...ids), Math.max(...ids)];
     if (halfUnits(last - first + 1) + WORTH_A_REQUEST > ids.length) single.push(...ids);
-    else reads.push(readSpan(table, companyId, first, last, into));
+    else reads.push(readSpan(table, keys.prospectSpan(companyId, first, last), keep, consistency));
   }
   const batch = table.batchGet(
     single.map((id) => keys.prospect(companyId, id)),
-    { consistency: "eventual" },
+    { consistency },
   );
   const [items] = await Promise.all([batch, ...reads]);
-  for (const item of items) keep(item, into);
+  items.forEach(keep);
 }
 
 const halfUnits = (prospects: number): number => Math.ceil((prospects * BYTES_PER_PROSPECT) / BYTES_PER_HALF_UNIT);
 
 async function readSpan(
   table: Reads,
-  companyId: number,
-  first: number,
-  last: number,
-  into: Map<number, StoredProspect>,
+  span: ReturnType<typeof keys.prospectSpan>,
+  keep: (item: Item) => void,
+  consistency: Consistency,
 ): Promise<void> {
-  const span = keys.prospectSpan(companyId, first, last);
-  for await (const item of table.query({ ...span, consistency: "eventual" })) {
-    if (item.type === "prospect") keep(item, into);
+  for await (const item of table.query({ ...span, consistency })) {
+    if (item.type === "prospect") keep(item);
   }
-}
-
-function keep(item: Item, into: Map<number, StoredProspect>): void {
-  const row = sampledProspect(item);
-  into.set(row.id, row);
 }

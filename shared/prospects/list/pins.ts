@@ -1,7 +1,8 @@
 /**
  * Map pins: the id, coordinates and status colour of every matching prospect, streamed as JSON text.
  *
- * The numbers are written digit by digit, because with a million pins, one microsecond for each pin adds one second to the request.
+ * The numbers are written digit by digit, because this is faster. With a million pins, one microsecond for each pin adds one second to the
+ * request.
  */
 
 import * as z from "zod/mini";
@@ -11,9 +12,9 @@ import type { Matches, SegmentMatches } from "#shared/company-index/search/match
 import type { ReadContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
-import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
-import { findProspects } from "#shared/prospects/find.ts";
-import { MultisetDigest } from "#shared/prospects/list/multiset-digest.ts";
+import type { ProspectFilter } from "#shared/prospects/filter.ts";
+import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { digestOf } from "#shared/prospects/list/multiset-digest.ts";
 import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
 import { HexColor, Id, LAT_TEXT, LNG_TEXT, named } from "#shared/schema.ts";
 
@@ -28,19 +29,14 @@ export type MapPin = z.infer<typeof MapPin>;
   fields: { lat: LAT_TEXT, lng: LNG_TEXT, statusColor: "Colour of the current status." },
 }));
 
-/** Yields the JSON text of an array of pins in pieces. Use a piece before you request the next one. The order of the pins is undefined. */
+/** Yields the JSON text of an array of pins in pieces. Use each piece before you request the next one. The pins have no defined order. */
 export async function mapPins(
   context: ReadContext,
   caller: Caller,
   filter: ProspectFilter,
   validator: Validator = unconditional,
 ): Promise<Iterable<Uint8Array | string>> {
-  const { names, matches } = await findProspects(
-    context,
-    caller.companyId,
-    (dictionary) => ({ ...criteriaOf(filter, caller, dictionary), onMap: true }),
-    searching(filter),
-  );
+  const { names, matches } = await findFiltered(context, caller, filter, { onMap: true });
   const current = fingerprint("pins", caller.companyId, names.version, ...digestOf(matches));
   validator.check(current, context.clock.now());
   validator.tag(current);
@@ -50,27 +46,13 @@ export async function mapPins(
   });
 }
 
-/**
- * Returns numbers that depend on the ids and versions of all matches, but not on their order, because a flush changes the order of pins.
- * A SHA-256 hash would need a fixed order, and sorting takes longer than writing the pins.
- */
-function digestOf({ segments, unflushed, total }: Pick<Matches, "segments" | "unflushed" | "total">): number[] {
-  const digest = new MultisetDigest();
-  for (const { inView, rows } of segments) {
-    const { ids, versions } = inView.segment.main;
-    for (const row of rows) digest.add(ids[row] ?? 0, versions[row] ?? 0);
-  }
-  for (const { id, version } of unflushed) digest.add(id, version);
-  return [total, ...digest.sums];
-}
-
-/** Returns the JSON text after the coordinates of a pin: the colour of this status. */
+/** Returns the end of a pin's JSON text, after the coordinates. It contains the colour of this status. */
 type EndOf = (statusId: number | null) => Buffer;
 
 /** Maximum number of pins in one piece of text. Such a piece compresses well and needs little memory. */
 const PIECE_PINS = 4_096;
 
-/** Yields pieces that all use the same memory. Use a piece before you request the next one. */
+/** Yields pieces that all use the same memory. Use each piece before you request the next one. */
 export function* pinPieces(
   { segments, unflushed }: Pick<Matches, "segments" | "unflushed">,
   endOf: EndOf,
@@ -99,7 +81,7 @@ function* segmentPins(
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
-  // In the order of row numbers, neighbours on the map follow each other, which compresses better.
+  // Sorted by row number, pins that are near each other on the map follow each other in the text. Such a text compresses better.
   const rows = inListOrder ? found.toSorted() : found;
   const ends = statusId.values.map(endOf);
   for (let first = 0; first < rows.length; first += PIECE_PINS) {
@@ -131,7 +113,7 @@ const SCALE = 10 ** DECIMALS;
 /** The digits of the numbers 0 to 99. Writing two digits at once halves the number of divisions. */
 const PAIRS = Uint8Array.from({ length: 200 }, (_, i) => 48 + (i % 2 === 0 ? Math.floor(i / 20) : (i >> 1) % 10));
 
-/** Operations on 32 bits need integers below this number. */
+/** Operations on 32 bits are possible only for integers below this number. */
 const SMALL = 2 ** 31;
 
 const [ZERO, POINT, MINUS, COMMA] = [48, 46, 45, 44];
@@ -142,7 +124,7 @@ export const pinEnd = (color: string): Buffer => Buffer.from(`,"statusColor":${c
 
 /**
  * Builds the JSON array piece by piece: `begin`, then `add` for each pin, then `finish`. All pieces use one buffer. With a new buffer for
- * each piece, V8 would collect garbage in nearly every request, which takes as long as writing the text.
+ * each piece, V8 would collect garbage in nearly every request, and this takes as long as writing the text.
  */
 export class PinText {
   readonly #bytes = Buffer.allocUnsafe(1 + PIECE_PINS * PIN_BYTES);
@@ -193,7 +175,7 @@ function writeDegrees(into: Buffer, from: number, degrees: number): number {
   const behind = size - before * SCALE;
   if (behind === 0) return at;
   into[at] = POINT;
-  // The seven decimals are divided into one single digit and three pairs.
+  // The seven decimals consist of one single digit and three pairs of digits.
   const pairs = (behind / 100) | 0;
   const four = (pairs / 100) | 0;
   const two = (four / 100) | 0;

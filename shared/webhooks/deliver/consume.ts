@@ -1,5 +1,5 @@
 /**
- * Handles the messages of the delivery queue. A message asks for one of these: an attempt of a delivery, the next step of sending a
+ * Handles the messages of the delivery queue. A message asks for one of three things: an attempt of a delivery, the next step of sending a
  * backlog or a replay, or the next deliveries of an event with many subscriptions.
  */
 import type { EventContext } from "#shared/context.ts";
@@ -14,8 +14,8 @@ import type { DeliveryMessage, QueueMessage } from "#shared/webhooks/messages.ts
 type ReceivedMessage = Pick<Received<QueueMessage>, "message" | "isRepeat">;
 
 /**
- * Returns the result of each message, in the order of the batch. The attempts of the batch are made together, so that they share reads of
- * the table and slots (permissions to send to a webhook).
+ * Returns the result of each message, in the order of the batch. All attempts of the batch are made with one call, so that they share reads
+ * of the table and slots. A slot is the permission to send to a webhook.
  */
 export async function consume(context: EventContext, batch: readonly ReceivedMessage[]): Promise<Ends> {
   const attempts = batch.flatMap(({ message, isRepeat }) => ("deliveryId" in message ? [{ message, isRepeat }] : []));

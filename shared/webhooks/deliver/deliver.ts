@@ -1,7 +1,7 @@
 /**
- * Handles messages that ask for attempts of deliveries. The due deliveries of each webhook pass its concurrency limiter, so that a slow
- * receiver does not delay the deliveries of other webhooks. An attempt is recorded before its message is deleted. After a crash, the
- * queue therefore delivers the message again.
+ * Handles messages that ask for attempts of deliveries. The concurrency limiter of each webhook limits how many of its deliveries are sent
+ * at the same time, so that a slow receiver does not delay the deliveries of other webhooks. An attempt is recorded before its message is
+ * deleted. After a crash, the queue therefore delivers the message again.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
@@ -78,8 +78,8 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // A repeated message may ask for an attempt that is already made. The function that made it may have been killed before it queued the
-  // next attempt. The next attempt is therefore queued again.
+  // A message that is received again may ask for an attempt that is already recorded. The function that made the attempt may have been
+  // killed before it queued the next attempt. The next attempt is therefore queued here.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -104,7 +104,12 @@ async function toWebhook(
   if (webhook.status === "paused") {
     await allEnded(deliveries.map((delivery) => addToPausedBacklog(context, delivery)));
   } else {
-    await sendThroughLimiter({ context, webhook, outcome, rechecks: RECHECKS }, limiter, deliveries);
+    const { bulk = [], others = [] } = Object.groupBy(deliveries, ({ isBulk }) => (isBulk ? "bulk" : "others"));
+    const send = (some: readonly StoredDelivery[], isBulk?: true) =>
+      guarded(outcome, some, () =>
+        sendThroughLimiter({ context, webhook, isBulk, outcome, rechecks: RECHECKS }, limiter, some),
+      );
+    await allEnded([send(others), send(bulk, true)]);
   }
 }
 
@@ -126,12 +131,12 @@ function askedBy(
   }
 }
 
-/** Returns the deliveries of these attempts, each once. Several messages may ask for the same delivery. */
+/** Returns the deliveries of these attempts without duplicates. Several messages may ask for the same delivery. */
 const deliveriesOf = (asked: readonly Asked[]): StoredDelivery[] => [
   ...new Map(asked.map(({ delivery }) => [delivery.id, delivery])).values(),
 ];
 
-/** Reads the rows with one batch call. Returns them by the text of their keys. */
+/** Reads the rows with one batch call. Returns a map whose keys are texts made from the rows' keys. */
 async function itemsAt(table: Table, wanted: readonly Key[]): Promise<ReadonlyMap<string, Item>> {
   const distinct = new Map(wanted.map((key) => [textOf(key), key]));
   const items = distinct.size === 0 ? [] : await table.batchGet([...distinct.values()]);
@@ -143,11 +148,11 @@ const webhookOf = ({ companyId, webhookId }: Pick<StoredDelivery, "companyId" | 
   [companyId, webhookId] as const;
 const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...webhookOf(message), message.deliveryId);
 
-/** Returns the key of the delivery's registration. The list is empty for a test delivery, which has no registration. */
+/** Returns the key of the delivery's registration as a list. The list is empty for a test delivery, which has no registration. */
 const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key[] =>
   registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
 
-/** A quick receiver has usually freed a slot after this time. A slot is the permission to send to a webhook. */
+/** Milliseconds until a refused delivery is tried again if a slot (the permission to send to a webhook) will probably be free by then. */
 const SOON_MS = 1_000;
 /**
  * If a webhook has no free slot, a sender checks again up to `RECHECKS` times before it queues the deliveries again. A quick receiver
@@ -159,22 +164,25 @@ export const RECHECK_MS = 20;
 interface Sending {
   readonly context: EventContext;
   readonly webhook: StoredWebhook;
+  /** True if the deliveries send events of single records in bulk jobs, which may use only a part of the slots. */
+  readonly isBulk: true | undefined;
   readonly outcome: Outcome;
   rechecks: number;
 }
 
 /**
- * Sends all deliveries with one slot if the receiver is quick. Otherwise each delivery needs a separate slot. A delivery that gets no
- * slot joins the webhook's throttled backlog. If a slot will soon be free, it is queued again instead.
+ * Sends deliveries of one webhook. If the receiver is quick, one slot is enough for all of them. Otherwise each delivery needs a separate
+ * slot. A delivery that gets no slot is queued again if a slot will soon be free. Otherwise it joins the webhook's throttled backlog.
  */
 async function sendThroughLimiter(
   sending: Sending,
   read: Item | undefined,
   deliveries: readonly StoredDelivery[],
 ): Promise<void> {
-  const { context, webhook, outcome } = sending;
+  if (deliveries.length === 0) return;
+  const { context, webhook, isBulk, outcome } = sending;
   const limiter = await withCapacity(sending, read ?? newLimiter(webhook.companyId, webhook.id));
-  const { free, takesBatches, refusal } = capacityOf(limiter, context.clock.now(), context.senders);
+  const { free, takesBatches, refusal } = capacityOf(limiter, context.clock.now(), context.senders, isBulk);
   const groups = takesBatches ? [deliveries] : deliveries.map((delivery) => [delivery]);
   const refused = groups.slice(free).flat();
   await Promise.all([
@@ -185,16 +193,17 @@ async function sendThroughLimiter(
 
 /** Returns the limiter's row. If no slot is free but one will probably be free soon, it waits and reads the row again. */
 async function withCapacity(sending: Sending, read: Item): Promise<Item> {
+  const { isBulk } = sending;
   const { clock, senders } = sending.context;
   for (let limiter = read; ; ) {
-    const { free, refusal } = capacityOf(limiter, clock.now(), senders);
+    const { free, refusal } = capacityOf(limiter, clock.now(), senders, isBulk);
     const next = free === 0 && refusal.kind === "soon" ? await recheck(sending) : undefined;
     if (next === undefined) return limiter;
     limiter = next;
   }
 }
 
-/** Waits and reads the limiter's row again. Returns undefined if the sender has checked often enough. */
+/** Waits and reads the limiter's row again. Returns undefined if the sender has already checked `RECHECKS` times. */
 async function recheck(sending: Sending): Promise<Item | undefined> {
   const { context, webhook } = sending;
   if (sending.rechecks === 0) return undefined;
@@ -204,11 +213,11 @@ async function recheck(sending: Sending): Promise<Item | undefined> {
 }
 
 async function acquireAndSend(sending: Sending, read: Item, group: readonly StoredDelivery[]): Promise<void> {
-  const { context, webhook, outcome } = sending;
+  const { context, webhook, isBulk, outcome } = sending;
   const { companyId, id: webhookId } = webhook;
   let limiter = read;
   for (let left = group; left.length > 0; ) {
-    const acquired = await acquireSlot(context, { companyId, webhookId, ids: left.map(({ id }) => id) });
+    const acquired = await acquireSlot(context, { companyId, webhookId, isBulk, ids: left.map(({ id }) => id) });
     if (acquired.kind === "acquired") return sendWithSlot(context, webhook, left, acquired.slot, outcome);
     const next = acquired.kind === "soon" ? await recheck(sending) : undefined;
     if (next !== undefined) {
@@ -236,10 +245,10 @@ async function refuse(
   for (const { id } of deliveries) outcome.throttled.add(id);
   if (refusal.kind !== "soon") return addToThrottledBacklog(context, deliveries, refusal, limiter);
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // A delivery that is already in the throttled backlog needs no message. The limiter's row must contain a mark that the backlog is not
-  // empty. The sender that added the delivery may have been killed before it checked the mark, so the mark is checked here again.
-  const inBacklog = deliveries.filter(
-    ({ companyId, webhookId, dueShard }) => dueShard === keys.throttledBacklogShard(companyId, webhookId),
+  // A delivery that is already in the throttled backlog needs no message. But the limiter's row must contain the mark that the backlog is
+  // not empty. The sender that added the delivery may have been killed before it set the mark, so the mark is checked here.
+  const inBacklog = deliveries.filter(({ companyId, webhookId, dueShard }) =>
+    keys.isThrottledBacklog(companyId, webhookId, dueShard),
   );
   await addToThrottledBacklog(context, inBacklog, { kind: "full" }, limiter);
   const own = deliveries.filter(({ id, dueShard }) => dueShard === keys.dueShard(id));

@@ -40,7 +40,7 @@ export async function listDeliveries(
   for await (const delivery of readDeliveries(context.table, { companyId, webhookId }, range)) {
     // The range also contains the cursor's delivery, because the rows of its attempts sort after it. It is skipped here.
     if (cursor !== undefined && delivery.id >= cursor) continue;
-    // This delivery is beyond the limit, so there is a next page.
+    // The page is full, so this delivery belongs to the next page.
     const last = items.at(-1);
     if (last !== undefined && items.length === limit) return { items, nextCursor: last.id };
     const { registrationId } = delivery;
@@ -89,8 +89,8 @@ async function isRegistered(table: Reads, { companyId, webhookId, registrationId
 
 interface LimiterState {
   /**
-   * The time at which the limiter allows sending again: the end of the open circuit breaker (a stop after failed attempts), or of the
-   * wait after requests that could not be sent. It is undefined if sending is allowed.
+   * The time until which the limiter allows no sending. It is the end of an open circuit breaker (a stop after failed attempts), or the end
+   * of the wait after requests that could not be sent. It is undefined if sending is allowed.
    */
   readonly openUntil: string | undefined;
   /** True if failed attempts opened the circuit breaker. False if requests could not be sent at all, for example because DNS failed. */
@@ -141,7 +141,7 @@ function heldByOf(
   { companyId, webhookId, dueShard }: StoredDelivery,
   { openUntil, isBreaker }: LimiterState,
 ): Delivery["heldBy"] {
-  if (dueShard === keys.pausedBacklogShard(companyId, webhookId)) return "pause";
-  if (dueShard !== keys.throttledBacklogShard(companyId, webhookId)) return null;
+  if (keys.isPausedBacklog(companyId, webhookId, dueShard)) return "pause";
+  if (!keys.isThrottledBacklog(companyId, webhookId, dueShard)) return null;
   return openUntil !== undefined && isBreaker ? "breaker" : "limit";
 }

@@ -27,8 +27,9 @@ export function pauseWebhook(context: ApiContext, companyId: number, id: number)
 }
 
 /**
- * Resumes a webhook. The deliveries of its paused backlog are then sent from the oldest to the newest, ten per second. If the queue
- * message that starts this is lost, the sweeper (a function that runs every minute) sends it again.
+ * Resumes a webhook. The deliveries of its paused backlog are then sent from the oldest to the newest, ten per second. Deliveries of bulk
+ * jobs are sent last. If the queue message that starts the sending is lost, the sweeper (a function that runs every minute) sends this
+ * message again.
  */
 export async function resumeWebhook(
   context: ApiContext,
@@ -59,17 +60,17 @@ async function changed(
 }
 
 /**
- * Moves a delivery into the paused backlog of its webhook. Meanwhile the webhook may have been resumed and its backlog sent. The webhook
- * is therefore read after the write, and the delivery is queued if the webhook is not paused any more.
+ * Moves a delivery into the paused backlog of its webhook. Before this write, another request may have resumed the webhook, and the backlog
+ * may already be sent. The webhook is therefore read after the write. If it is not paused any more, the delivery is queued.
  */
 export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
-  const { companyId, webhookId } = delivery;
-  const set = { dueShard: keys.pausedBacklogShard(companyId, webhookId), updatedAt: iso(context.clock.now()) };
+  const { companyId, webhookId, isBulk } = delivery;
+  const set = { dueShard: keys.pausedBacklogShard(companyId, webhookId, isBulk), updatedAt: iso(context.clock.now()) };
   if ((await updateIf(context, whilePending(delivery, { set }))) === undefined) return;
   const item = await context.table.get(keys.webhook(companyId, webhookId));
-  // The delivery of a deleted webhook is queued too. Its message then cancels it.
+  // The delivery of a deleted webhook is queued too, because the handling of its message cancels the delivery.
   const isPaused = item !== undefined && StoredWebhook.parse(item).status === "paused";
-  if (!isPaused) await resumeDelivery(context, delivery, context.clock.now());
+  if (!isPaused) await resumeDelivery(context, { ...delivery, dueShard: set.dueShard }, context.clock.now());
 }
 
 /**
@@ -77,12 +78,12 @@ export async function addToPausedBacklog(context: EventContext, delivery: Stored
  * more.
  */
 async function resumeDelivery(context: EventContext, delivery: StoredDelivery, dueMs: number): Promise<void> {
-  const { companyId, webhookId, id } = delivery;
+  const { companyId, webhookId, id, dueShard } = delivery;
   const dueAtMs = Math.max(dueMs, Date.parse(delivery.dueAt));
   const resumed = await updateIf(context, {
     update: keys.delivery(companyId, webhookId, id),
     change: { set: { dueShard: keys.dueShard(id), dueAt: iso(dueAtMs) }, remove: ["sweptAt"] },
-    when: all(equals("state", "waiting"), equals("dueShard", keys.pausedBacklogShard(companyId, webhookId))),
+    when: all(equals("state", "waiting"), equals("dueShard", dueShard)),
   });
   if (resumed === undefined) return;
   const delaySeconds = delaySecondsUntil(dueAtMs, context.clock.now());
@@ -100,7 +101,8 @@ export function drainPausedBacklog(context: EventContext, { companyId, webhookId
   } as const;
   return drain(context, backlog, async (row, startMs) => {
     const { updatedAt } = StoredWebhook.parse(row);
-    const page = await oldestIn(context.table, [keys.pausedBacklogShard(companyId, webhookId)]);
+    const [ordinary, bulk] = keys.pausedBacklogShards(companyId, webhookId);
+    const page = (await oldestIn(context.table, [ordinary])) ?? (await oldestIn(context.table, [bulk]));
     if (page === undefined && startMs - Date.parse(updatedAt) > INDEX_LAG_MS) {
       return { end: { remove: ["dueShard", "dueAt"] }, when: isActive };
     }

@@ -13,8 +13,8 @@ import { slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 
 /**
- * Makes a delivery due at once. If its queue message is lost, the sweeper (a function that runs every minute) sends it again. Throws
- * `conflict` if the registration is deleted or an attempt is running. Throws `not_found` if the webhook is deleted.
+ * Makes a delivery due at once, and queues a message for it. If the message is lost, the sweeper (a function that runs every minute) sends
+ * another one. Throws `conflict` if the registration is deleted or an attempt is running. Throws `not_found` if the webhook is deleted.
  */
 export function redeliver(
   context: ApiContext,

@@ -23,8 +23,8 @@ import { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /**
- * `undelivered` selects the deliveries that wait for a retry, and the exhausted ones, which have no attempt left. `all` also selects the
- * delivered ones.
+ * `undelivered` selects the deliveries that wait for a retry and those that have failed in all attempts (exhausted). `all` selects the
+ * delivered ones in addition.
  */
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 
@@ -111,8 +111,8 @@ const Candidate = z.pick(StoredDelivery, {
 const candidateFields = ["type", ...Object.keys(Candidate.shape)];
 
 /**
- * Returns true if the replay sends this delivery again. It skips deliveries that are sent anyway: those before their first attempt, and
- * those in a backlog. It also skips cancelled deliveries and deliveries of a deleted registration.
+ * Returns true if the replay sends this delivery again. The replay skips deliveries that will be sent without it: those that wait for their
+ * first attempt, and those in a backlog. It also skips cancelled deliveries and deliveries of a deleted registration.
  */
 function isTaken(
   { id, registrationId, state, attempt, planFrom, dueShard }: z.infer<typeof Candidate>,
@@ -132,8 +132,9 @@ function rangeOf({ from, to, createdAt, cursor }: Pick<StoredReplay, "from" | "t
 }
 
 /**
- * Counts the deliveries of the time range and starts the replay. A webhook has only one replay at a time. An equal request changes
- * nothing, and another one is a `conflict`. If the queue message is lost, the sweeper (a function that runs every minute) sends it again.
+ * Counts the deliveries of the time range and starts the replay. A webhook has only one replay at a time. While one is running, an equal
+ * request changes nothing, and a different request throws `conflict`. If the queue message is lost, the sweeper (a function that runs every
+ * minute) sends another one.
  */
 export async function startReplay(
   context: ApiContext,
@@ -214,14 +215,14 @@ function tooMany(): ApiError {
   return new ApiError("validation_failed", "The range is too long for one replay.", { faults });
 }
 
-/** Maximum number of deliveries that one step of the replay reads. It limits a step that has to skip most deliveries. */
+/** Maximum number of deliveries that one step of the replay reads. It limits the duration of a step that skips most deliveries. */
 const READ_PER_STEP = 500;
 /** Number of rows that a Query reads at a time. It is small, so that a step reads only few rows more than it needs. */
 const PAGE_ITEMS = 16;
 
 /**
- * Runs one step of a replay. It first makes deliveries due and then stores the position. If a step is repeated after a crash, it skips
- * the deliveries that already have this replay's id.
+ * Runs one step of a replay. It first makes deliveries due, and then stores the position up to which it has read. If a step is repeated
+ * after a crash, it skips the deliveries that already have this replay's id.
  */
 export function drainReplay(context: EventContext, { companyId, webhookId }: ReplayMessage): Promise<void> {
   const backlog = {

@@ -31,16 +31,16 @@ export function requestOf(
   };
 }
 
-/** The current secret of a webhook. For a day after a rotation, also the previous secret and the time until which it signs. */
+/** The current secret of a webhook. For a day after a rotation, it also contains the previous secret with the end of this day. */
 export interface SigningSecrets {
   readonly secretKey: string;
   readonly previousSecret?: { readonly secretKey: string; readonly until: string } | undefined;
 }
 
-/** The signature header of this service, and the three headers of Standard Webhooks. */
+/** The service's own signature headers, and the three headers of the Standard Webhooks specification. */
 export interface SignatureHeaders {
   readonly "X-Service-Signature": string;
-  /** The signature with the previous secret. It is sent for a day after a rotation. */
+  /** The signature with the previous secret. Requests have it for a day after a rotation of the secret. */
   readonly "X-Service-Signature-Previous"?: string;
   readonly "webhook-id": string;
   readonly "webhook-timestamp": string;
@@ -74,7 +74,7 @@ export function signatureHeaders(
 
 const own = (secret: string, body: string): string => createHmac("sha256", secret).update(body).digest("hex");
 
-/** The key is passed to Node as text. Node would take five times as long with a key in bytes. */
+/** The key is passed to Node.js as text, because `createHmac` takes five times as long with a key in bytes. */
 const standardHmac = (secretKey: string): Hmac =>
   secretKey.startsWith("whsec_")
     ? createHmac("sha256", secretKey.slice("whsec_".length), { encoding: "base64" })

@@ -30,7 +30,7 @@ import { guarded, type Outcome, settled, updateIf, whilePending } from "#shared/
 import type { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 
-/** Exchanges (requests with their answers) that end within this time after the first one are recorded with one write. */
+/** If exchanges (requests with their answers) end within this time after the first one, one write records them together. */
 const TOGETHER_MS = 100;
 
 interface Made {
@@ -48,7 +48,7 @@ export async function sendWithSlot(
 ): Promise<void> {
   const { companyId, id: webhookId } = webhook;
   const claim = { companyId, webhookId, ids: deliveries.map(({ id }) => id) };
-  // The rows are read again after the slot was taken. Another sender may have made the attempt in the meantime.
+  // The rows are read again, because another sender may have made the attempts before this sender took the slot.
   const due = await pendingOf(context, deliveries);
   const exchanges: Exchange[] = [];
   const unsent: StoredDelivery[] = [];
@@ -69,8 +69,8 @@ export async function sendWithSlot(
 }
 
 /**
- * Makes all exchanges (requests with their answers) concurrently. Records the ended ones while others are still running, so that a
- * request that hangs does not delay the records of others.
+ * Makes all exchanges (requests with their answers) concurrently. Records ended exchanges while others are still running, so that a request
+ * without an answer does not delay the other records.
  */
 async function exchangeAll(
   context: EventContext,
@@ -93,7 +93,7 @@ async function exchangeAll(
   });
   do {
     await Promise.race([all, hasEnded.promise]);
-    // A quick receiver answers all requests at almost the same time, so a short wait saves writes.
+    // A quick receiver answers all requests at almost the same time. After a short wait, one write therefore records most of them.
     if (deliveries.length > 1) await Promise.race([all, context.wait(TOGETHER_MS)]);
     hasEnded = Promise.withResolvers();
     await record(ended.splice(0));
@@ -125,7 +125,7 @@ async function exchangeOf(context: EventContext, webhook: StoredWebhook, deliver
 
 /**
  * Records the attempts before it changes the states of their deliveries. A delivered or exhausted delivery therefore always has its
- * attempts. A success with a short answer needs only one write, because it is stored in the delivery's row.
+ * attempts. A success with a short answer is stored in the delivery's row and needs no other write.
  */
 async function recordAll(context: EventContext, webhook: StoredWebhook, made: readonly Made[]): Promise<void> {
   if (made.length === 0) return;
@@ -140,8 +140,8 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   const concluded = made.map((one) => ({ one, ...conclude(context, one) }));
   const updates = concluded.map(({ one, change }) => ({ ...whilePending(one.delivery, change), one }));
   const refused = await updateEach(context.table, updates);
-  // If the condition of an update fails, the delivery has changed meanwhile. Only this update would store a short success, so store it in a
-  // separate row. The rows of all other attempts are written already.
+  // If the condition of an update fails, the delivery has changed meanwhile. A short success would then be lost, because it is stored only
+  // with this update. It is therefore stored in a separate row. All other attempts already have separate rows.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   await enqueue(
     context,
@@ -198,9 +198,9 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 }
 
 /**
- * Moves deliveries whose request could not be sent (for example because no name server answered) into the throttled backlog. This does
- * not count as an attempt, and the receiver does not count as failing. If no request of the slot could be sent, pass `slot`: the slot is
- * then freed, and nothing is sent to the webhook for a while.
+ * Moves deliveries whose requests could not be sent into the throttled backlog, for example because no name server answered. This does not
+ * count as an attempt, and the receiver does not count as failing. Pass `slot` only if no request of the slot could be sent: the function
+ * then frees the slot, and nothing is sent to the webhook for a while.
  */
 async function backOff(
   context: EventContext,
@@ -215,24 +215,32 @@ async function backOff(
   await addToThrottledBacklog(context, deliveries, { kind: "open", until }, limiter);
 }
 
-/** Returns true if the request could not be sent for as long as a whole retry plan takes. The delivery is then given up. */
+/**
+ * Returns true if the service has been unable to send the request for as long as a whole retry plan takes. The delivery then ends as
+ * exhausted.
+ */
 const isGivenUp = ({ clock, timeScale }: EventContext, { dueAt }: StoredDelivery): boolean =>
   (clock.now() - Date.parse(dueAt)) * timeScale >= UNSENT_MS;
 
 const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
 
-/** Returns the attempt's result for the metric: the class of the HTTP status, or the reason why there is no answer. */
-function resultOf({ status, error, isUnsent }: Exchange): string {
+/**
+ * Returns the attempt's result for the metric. Each value makes a metric that costs money, so they are few. The status and the
+ * milliseconds in the same line tell more.
+ */
+function resultOf({ status, isUnsent }: Exchange): string {
   if (isUnsent === true) return "unsent";
-  if (status !== null) return `${Math.floor(status / 100)}xx`;
-  return error?.startsWith("no answer within") ? "timeout" : "no answer";
+  if (status === null) return "no answer";
+  if (status >= 300 && status < 500) return "refused";
+  return `${Math.floor(status / 100)}xx`;
 }
 
 const GONE = 410;
 
 /**
- * Pauses a webhook whose receiver has answered 410 Gone, or has had no success for five days. Its deliveries are kept. Only one of
- * several exchanges counts: a 410 if there is one, else a success, else the first exchange.
+ * Updates the health of a webhook. A webhook is paused if its receiver has answered 410 Gone, or has had no success for five days. Its
+ * deliveries are kept. If there are several exchanges, only one counts: the first 410, otherwise the first success, otherwise the first
+ * exchange.
  */
 async function noteHealth(
   context: EventContext,

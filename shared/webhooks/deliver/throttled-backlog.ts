@@ -1,6 +1,6 @@
 /**
- * Sends a webhook's throttled backlog: the deliveries that had to wait because the webhook's concurrency limiter had no free slot. Only
- * one function does this at a time. It uses all slots that are free.
+ * Sends a webhook's throttled backlog: the deliveries that had to wait because the webhook's concurrency limiter had no free slot. Only one
+ * function does this at a time, and it may use all free slots of the webhook.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
@@ -19,7 +19,7 @@ import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 /** Maximum number of deliveries that are sent together with one slot if the receiver answers quickly. */
 const TOGETHER = 10;
-/** A step sends no request later than this after its start. All its requests therefore end before the function's time-out. */
+/** A step begins no request later than this after its start. All its requests therefore end before the function's time-out. */
 const BEGIN_WITHIN_MS = 3_000;
 
 /** Runs the next step of sending the webhook's throttled backlog. */
@@ -47,17 +47,35 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   if (status === "active" && openUntil !== undefined && openUntil > iso(startMs)) {
     return { nextMs: Date.parse(openUntil) };
   }
-  const shards = [keys.throttledBacklogShard(companyId, webhookId)];
-  if (status === "deleted") shards.push(keys.pausedBacklogShard(companyId, webhookId));
-  const page = await oldestIn(context.table, shards);
+  const page = await nextPage(context, limiter, status === "deleted");
   if (page === undefined) return closeAfterLag(context, limiter);
-  // The page is empty because the due index (an index of rows by due time) is updated later than the rows. The backlog may contain more
-  // deliveries, so the next step looks again.
+  // The page is empty, but the index has entries. The due index (an index of rows by due time) lags behind the rows, so these entries may
+  // be of deliveries that have left the backlog. The next step reads the index again.
   if (page.length === 0) return { nextMs: startMs + FULL_MS };
   if (status === "active") return { nextMs: await sendPage(context, limiter, page) };
   if (status === "deleted") await cancel(context, page);
   else for (const delivery of page) await addToPausedBacklog(context, delivery);
   return { nextMs: context.clock.now() };
+}
+
+/**
+ * Maximum number of deliveries of bulk jobs that are added to a page of other deliveries. If none were added, deliveries of bulk jobs might
+ * wait for ever.
+ */
+const BULK_BESIDE_OTHERS = 10;
+
+/** Returns the next deliveries of the throttled backlog, those of bulk jobs last. Returns undefined if the due index has no entry. */
+async function nextPage(
+  { table }: EventContext,
+  { companyId, webhookId }: StoredLimiter,
+  isDeleted: boolean,
+): Promise<StoredDelivery[] | undefined> {
+  const [others, bulk] = keys.throttledBacklogShards(companyId, webhookId);
+  if (isDeleted) return oldestIn(table, [others, bulk, ...keys.pausedBacklogShards(companyId, webhookId)]);
+  const page = await oldestIn(table, [others]);
+  const ofBulk = await oldestIn(table, [bulk]);
+  if (page === undefined || ofBulk === undefined) return page ?? ofBulk;
+  return [...page, ...ofBulk.slice(0, page.length === 0 ? undefined : BULK_BESIDE_OTHERS)];
 }
 
 /** Sends deliveries until the page ends or the limiter refuses one. Returns the time of the next step. */
@@ -74,7 +92,7 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
       for (const reason of failed.values()) throw reason;
     }
   }
-  // After the circuit breaker was open (which stops sending after failures), only one delivery is sent to test the receiver.
+  // After the circuit breaker (which stops sending after failures) was open, the step sends one delivery at a time, to test the receiver.
   await allEnded(Array.from({ length: probed === undefined ? slotLimit(context.senders, slow) : 1 }, work));
   const now = context.clock.now();
   if (!isFull) return now;
@@ -83,8 +101,8 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
 }
 
 /**
- * Ends the sending after the backlog has been empty for as long as the due index may lag behind the table. A delivery that joins the
- * backlog meanwhile removes `emptySince`, and the sending continues.
+ * Ends the sending when the index has shown an empty backlog for `INDEX_LAG_MS`. Before that, the index may lack a delivery that has just
+ * joined the backlog. Such a delivery removes `emptySince`, and the sending continues.
  */
 function closeAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): Step {
   const now = clock.now();

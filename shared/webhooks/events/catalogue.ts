@@ -3,6 +3,7 @@
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
+import { Job } from "#shared/jobs/bulk/schema.ts";
 import { ImportResult } from "#shared/jobs/import/schema.ts";
 import { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import { StatusSummary } from "#shared/reference/schema.ts";
@@ -28,16 +29,19 @@ export type ChangedField = z.infer<typeof ChangedField>;
 
 const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect });
 
+/** The field of events that a bulk job has caused. It is absent in all other events. */
+const bulk = z.optional(z.object({ jobId: Id }));
+
 /** Adds a description to an event. Users see it in the catalogue. */
 const describe = <S extends z.ZodMiniType>(data: S, description: string): S => data.check(z.describe(description));
 
 export const catalogue = {
   "prospect.created": describe(
-    z.object({ prospect: Prospect }),
-    "A prospect was created, with or without a status. Prospects of an import have one `prospect.import_completed` instead.",
+    z.object({ prospect: Prospect, bulk }),
+    "A prospect was created, with or without a status, or a deleted one was restored. Prospects of an import have one `prospect.import_completed` instead.",
   ),
   "prospect.updated": describe(
-    z.object({ prospect: Prospect, changedFields: z.array(ChangedField) }),
+    z.object({ prospect: Prospect, changedFields: z.array(ChangedField), bulk }),
     "A prospect changed: `changedFields` names the changed fields.",
   ),
   "prospect.status_changed": describe(
@@ -47,6 +51,7 @@ export const catalogue = {
       newStatus: z.nullable(StatusSummary),
       statusHistoryId: z.nullable(Id),
       changedBy: z.nullable(UserSummary),
+      bulk,
     }),
     "A prospect's status changed or was cleared.",
   ),
@@ -55,13 +60,18 @@ export const catalogue = {
       prospect: Prospect,
       previousAssignee: z.nullable(UserSummary),
       newAssignee: z.nullable(UserSummary),
+      bulk,
     }),
     "A prospect was assigned to another user, or unassigned.",
   ),
-  "prospect.deleted": describe(z.object({ prospect: Prospect }), "A prospect was deleted."),
+  "prospect.deleted": describe(z.object({ prospect: Prospect, bulk }), "A prospect was deleted."),
   "prospect.import_completed": describe(
     ImportResult,
     "A file was imported. `errors` holds the first 100 errors; the import itself has all of them.",
+  ),
+  "prospect.bulk_completed": describe(
+    z.object({ job: Job }),
+    "A job that changes many prospects has ended: a bulk change, an undo, or the undo of an import. `job.state` is `completed`, `cancelled` or `failed`.",
   ),
   "territory.created": describe(z.object({ territory: Territory }), "A territory was created."),
   "territory.updated": describe(z.object({ territory: Territory }), "A territory changed."),
@@ -78,11 +88,21 @@ export const catalogue = {
 
 export type EventName = keyof typeof catalogue;
 
-/** An event that was made from a record of the table's stream. If the stream repeats the record, the event has the same id again. */
+/** The events of single prospects, which bulk jobs can cause too. */
+export type ProspectEvent =
+  | "prospect.created"
+  | "prospect.updated"
+  | "prospect.status_changed"
+  | "prospect.assigned"
+  | "prospect.deleted";
+
+/** An event that was made from a record of the table's stream. If the stream sends the record again, the event gets the same id. */
 export interface DomainEvent {
   readonly id: string;
   readonly event: EventName;
   readonly companyId: number;
+  /** True if a bulk job has caused the event by changing a single record. */
+  readonly isBulk?: true | undefined;
   /** The id of the changed row, and the version number that this change gave it. */
   readonly recordId: number;
   readonly version: number;
@@ -105,10 +125,13 @@ export const eventOf = <Name extends EventName>(
   data: catalogue[event].parse(data),
 });
 
-/** Returns the data of a manual delivery: the prospect, and null in every other field of the event's data. */
+/**
+ * Returns the data of a manual delivery: the prospect, and null in every other field of the event's data. It has no field `bulk`, because no
+ * bulk job has caused it.
+ */
 export function manualData(event: string, prospect: Prospect): Record<string, unknown> {
   const data = Object.entries(catalogue).find(([name]) => name === event)?.[1];
-  const others = Object.keys(data?.shape ?? {}).map((field) => [field, null]);
+  const others = Object.keys(data?.shape ?? {}).flatMap((field) => (field === "bulk" ? [] : [[field, null]]));
   return { ...Object.fromEntries(others), prospect: Prospect.parse(prospect) };
 }
 

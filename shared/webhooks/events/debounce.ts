@@ -1,12 +1,12 @@
 /**
- * Collects the events of a registration with a delay (debounce). The first event of a record opens a window: one delivery that becomes
- * due after the delay. Later events of the record join this delivery until it is due. The time of the event decides which window it
- * joins, so that a late or repeated publication has the same result.
+ * Collects the events of a registration with a delay (debounce). The first event of a record opens a window: one delivery that becomes due
+ * after the delay. Later events of the record join this delivery until it is due. The event's own time decides which window the event
+ * joins. A late or repeated publication therefore has the same result.
  */
 import { iso } from "#shared/clock.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
-import { absent } from "#shared/db/expression.ts";
+import { absent, present } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -29,13 +29,12 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 const ENVELOPE_BYTES = 1_000;
 /** Upper bound for the difference between the clocks of two functions. */
 const CLOCK_SKEW_MS = 60_000;
-/** Debounce windows and their events expire this much later than their delivery. */
+/** Seconds by which the rows of debounce windows and of their events outlive the delivery. */
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
- * Adds the event to the open window or opens the next window, in one transaction. If a sender closes the window at the same time, its
- * body either includes the event, or the event opens the next window. Returns a delivery if the event has opened one whose first queue
- * message may not have been sent yet.
+ * Adds the event to the open window, or opens a new window, in one transaction. A sender may close the window at the same time. Then either
+ * its body includes the event, or the event opens a new window. Returns the delivery if the caller must queue a message for it.
  */
 export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
   const { event, subscriber } = match;
@@ -56,8 +55,9 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 }
 
 /**
- * Returns true if the event was already published while the registration had another delay. If the stream repeats such an event, it would
- * be delivered a second time. The table is read only for events that are older than the last change of the delay.
+ * Returns true if the event was already published while the registration had another delay. Without this check, such an event would be
+ * delivered a second time if the stream repeats it. The check reads the table only for events that are older than the last change of the
+ * delay.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;
@@ -81,24 +81,42 @@ function stepOf(windowKey: Key, match: Match, timeScale: number, open: StoredWin
   const bytes = eventBytes(row, event.data.bytes);
   const isInTime = open !== undefined && event.createdAt < open.dueAt;
   if (isInTime && open.bytes + bytes + event.data.bytes + ENVELOPE_BYTES <= limits.windowBodyBytes) {
-    return joining(windowKey, open, row, bytes);
+    return joining(windowKey, open, row, bytes, match);
   }
-  // A full window does not accept the event. The event then opens another delivery with the same due time.
+  // If the window is full, the event opens another window with the same due time.
   const dueAt = isInTime ? open.dueAt : iso(Date.parse(event.createdAt) + delayMs(subscriber.delayMinutes, timeScale));
   return opening(windowKey, open, row, bytes, windowDelivery(match, dueAt));
 }
 
-function joining(windowKey: Key, open: StoredWindow, row: StoredWindowEvent, bytes: number): Step {
-  const { deliveryId, expiresAt } = open;
+function joining(
+  windowKey: Key,
+  { isBulk, ...open }: StoredWindow,
+  row: StoredWindowEvent,
+  bytes: number,
+  match: Match,
+): Step {
+  const { deliveryId, expiresAt, dueAt } = open;
+  const { event, subscriber } = match;
   const next: StoredWindow = {
     ...open,
+    ...(isBulk && event.isBulk && { isBulk }),
     eventCount: open.eventCount + 1,
     bytes: open.bytes + bytes,
     fromVersion: Math.min(open.fromVersion, row.version),
     toVersion: Math.max(open.toVersion, row.version),
   };
-  const writes = [{ put: { ...windowKey, ...next }, when: unchanged(open) }];
-  return { row: { ...row, deliveryId, expiresAt }, writes, opened: undefined };
+  const writes: Write[] = [{ put: { ...windowKey, ...next }, when: unchanged(open) }];
+  const joined = { ...row, deliveryId, expiresAt };
+  if (!isBulk || event.isBulk) return { row: joined, writes, opened: undefined };
+  // Until now, all events of the delivery came from bulk jobs, so it waits in the queue for bulk jobs. This event must not wait there. The
+  // delivery therefore loses its mark `isBulk`, and gets another message in the usual queue.
+  const { companyId, webhookId } = subscriber;
+  writes.push({
+    update: keys.delivery(companyId, webhookId, deliveryId),
+    change: { remove: ["isBulk"] },
+    when: present,
+  });
+  return { row: joined, writes, opened: { ...windowDelivery(match, dueAt), id: deliveryId } };
 }
 
 /** Returns the writes that open a window with this event and close the previous window. */
@@ -112,12 +130,22 @@ function opening(
   const { id, dueAt } = opened;
   const expiresAt = opened.expiresAt + KEPT_LONGER_SECONDS;
   const versions = { fromVersion: row.version, toVersion: row.version };
-  const next: StoredWindow = { type: "window", deliveryId: id, dueAt, eventCount: 1, bytes, ...versions, expiresAt };
+  const bulk = opened.isBulk && { isBulk: opened.isBulk };
+  const next: StoredWindow = {
+    type: "window",
+    deliveryId: id,
+    ...bulk,
+    dueAt,
+    eventCount: 1,
+    bytes,
+    ...versions,
+    expiresAt,
+  };
   const writes: Write[] = [
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // The entry in the ledger of expected deliveries has the event's own delivery id as its key. With the event's id as the key,
-    // concurrent writes would conflict, because one event may open windows of several registrations.
+    // The ledger entry has the event's own delivery id as its key. The event's id would not be unique: one event may open windows of
+    // several registrations, and their writes would conflict.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];
@@ -126,15 +154,16 @@ function opening(
 
 function windowDelivery(match: Match, dueAt: string): StoredDelivery {
   const { companyId, webhookId, id: registrationId } = match.subscriber;
-  const { id: eventId, event, createdAt, recordId } = match.event;
-  const about = { id: ownId(match), companyId, webhookId, registrationId, event, eventId, createdAt };
+  const { id: eventId, event, createdAt, recordId, isBulk } = match.event;
+  const bulk = isBulk && { isBulk };
+  const about = { id: ownId(match), companyId, webhookId, registrationId, event, eventId, ...bulk, createdAt };
   return {
     ...deliveryWithoutBody({ ...about, dueMs: Date.parse(dueAt), trigger: "automatic", triggeredBy: null }),
     recordId,
   };
 }
 
-/** The pair of registration and record. Each pair has separate windows. */
+/** Returns the pair of registration and record. Each pair has separate debounce windows. */
 const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id } }: Match): RegisteredRecord => ({
   companyId,
   webhookId,
@@ -170,7 +199,10 @@ const isRepeated = (error: unknown): boolean =>
   error instanceof ConditionFailed &&
   error.failed.some(({ item }) => item?.type === "windowEvent" || item?.type === "delivery");
 
-/** Returns the existing delivery if its first attempt has not begun. Its queue message may never have been sent, so the caller sends it. */
+/**
+ * Returns the existing delivery if its first attempt has not begun. The function that created it may have been killed before it sent the
+ * queue message, so the caller sends the message.
+ */
 function needingMessage(item: unknown): StoredDelivery | undefined {
   const delivery = item === undefined ? undefined : StoredDelivery.parse(item);
   return delivery?.state === "waiting" && delivery.attempt === 1 ? delivery : undefined;

@@ -21,8 +21,8 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 const PARALLEL = 12;
 
 /**
- * Publishes the matches, and adds their deliveries to the ledger of expected deliveries. `entry` is the key of the ledger entry and is
- * the event's id by default. Pass another key if the matches are only a part of the event's matches.
+ * Publishes the matches, and adds their deliveries to the ledger of expected deliveries. `entry` is the key of the ledger entry; by default
+ * it is the event's id. Pass another key if `matches` contains only some of the event's matches.
  */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>
@@ -39,24 +39,24 @@ export async function emit(context: EventContext, matches: readonly Match[], ent
 }
 
 /**
- * Writes the deliveries. Returns those that may still need their first queue message. A delivery that already exists may need it too, if
- * an earlier call was killed before it had sent the message.
+ * Writes the deliveries. Returns those whose first queue message may still be missing. This can also be a delivery that already existed:
+ * the call that created it may have been killed before it sent the message.
  */
 async function createDeliveries(
-  { table, timeScale }: EventContext,
+  { table, timeScale, clock }: EventContext,
   matches: readonly Match[],
   entry: string | undefined,
 ): Promise<StoredDelivery[]> {
   const byId = new Map(
     matches.map((match) => {
-      const delivery = deliveryFor(match, timeScale);
+      const delivery = deliveryFor(match, timeScale, clock.now());
       return [delivery.id, delivery] as const;
     }),
   );
   const deliveries = [...byId.values()];
   const expected = deliveries.map((delivery) => ({ ...delivery, eventId: entry ?? delivery.eventId }));
-  // The ledger of expected deliveries is written first. If a delivery is then never written, reconciliation notices it. The ledger entry
-  // of a delivery with a debounce window is written when the window opens.
+  // The ledger of expected deliveries is written first, so that reconciliation notices a delivery that is never written. If a delivery has
+  // a debounce window, its ledger entry is written when the window opens.
   await allEnded(expectedWrites(expected).map((write) => table.write(write)));
   const existing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
   if (existing.length === 0) return deliveries;
@@ -65,12 +65,16 @@ async function createDeliveries(
   return [...byId.values(), ...rows.filter(({ state, attempt }) => state === "waiting" && attempt === 1)];
 }
 
-function deliveryFor({ event, subscriber }: Match, timeScale: number): StoredDelivery {
+function deliveryFor({ event, subscriber }: Match, timeScale: number, nowMs: number): StoredDelivery {
   const { companyId, webhookId, id: registrationId, delayMinutes } = subscriber;
-  const { id: eventId, createdAt, data } = event;
+  const { id: eventId, createdAt, data, isBulk } = event;
   const id = deliveryId(eventId, registrationId, createdAt);
-  const about = { id, companyId, webhookId, registrationId, event: event.event, eventId, createdAt };
-  const dueMs = Date.parse(createdAt) + delayMs(delayMinutes, timeScale);
+  const bulk = isBulk && { isBulk };
+  const about = { id, companyId, webhookId, registrationId, event: event.event, eventId, ...bulk, createdAt };
+  const planned = Date.parse(createdAt) + delayMs(delayMinutes, timeScale);
+  // The deliveries of a bulk job are created at a limited rate, many of them long after the event. They are due at their creation and not
+  // at the time of the event, so that they do not count as overdue.
+  const dueMs = isBulk ? Math.max(planned, nowMs) : planned;
   const input = { ...about, dueMs, trigger: "automatic", triggeredBy: null } as const;
   return data.text === undefined ? deliveryWithSharedData(input) : newDelivery(input, data.text);
 }

@@ -1,9 +1,9 @@
 /**
- * Handles events that match many subscriptions (fan-outs). The publisher stores the matches of such an event in one row. Later, consumers
- * of the delivery queue create the deliveries in parts and at a limited rate. For each company, a lease ensures that only one function
- * does this at a time.
+ * Handles fan-outs: events that match many subscriptions, and the events of bulk jobs. The publisher stores the matches of a fan-out in one
+ * row. Later, consumers of the delivery queue create the deliveries in parts and at a limited rate. A lease for each company ensures that
+ * only one function creates its deliveries at a time. A second lease of the company does the same for the events of its bulk jobs.
  */
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { bothEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
@@ -14,43 +14,63 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
-import { expectedKeys, fanOutKeys } from "#shared/db/webhook-keys.ts";
+import { expectedKeys, type FanOutLane, fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 import { eventDataExpiry, keepEventData } from "#shared/webhooks/event-data.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
 import { emit } from "#shared/webhooks/events/emit.ts";
-import type { PublishedEvent, Subscriber } from "#shared/webhooks/events/matching.ts";
+import type { Match, PublishedEvent, Subscriber } from "#shared/webhooks/events/matching.ts";
 import { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type FanOutMessage, fanOutMessage } from "#shared/webhooks/messages.ts";
 
 /**
- * The matches at the time of publication. Each consists of the webhook id, the registration id, the delay in minutes, and the time at
- * which the delay was last changed.
+ * The matches at the time of publication. Each match is a list of four values: the webhook id, the registration id, the delay in minutes,
+ * and the time at which the delay was last changed.
  */
 const Matches = z.array(z.tuple([Id, Id, z.int(), z.nullable(Timestamp)]));
+
+/** Events of a bulk job that are stored together, each with its matches. `data` is JSON text, or null if it has a separate row. */
+const BulkEvents = z.array(
+  z.object({
+    id: z.string(),
+    event: z.string(),
+    recordId: Id,
+    version: z.int(),
+    createdAt: Timestamp,
+    bytes: z.int(),
+    data: z.nullable(z.string()),
+    matches: Matches,
+  }),
+);
 
 /** The row of a fan-out. It is deleted when all deliveries are created, so it needs no expiry. */
 export const StoredFanOut = z.object({
   type: z.literal("fanOut"),
   companyId: Id,
+  /** True if the fan-out has events of a bulk job. */
+  isBulk: z.optional(z.literal(true)),
+  /** The id of the event, or of the first one of several events. */
   eventId: z.string(),
   event: z.string(),
   recordId: Id,
   version: z.int(),
   createdAt: Timestamp,
-  /** Bytes of the event's data, which is in a separate row. */
+  /** Bytes of the event's data, which is in a separate row. If there are several events, it is the maximum of their bytes. */
   bytes: z.int(),
   count: z.int(),
-  matches: Bytes,
+  /** The compressed matches of the event. Absent if the row has several events. */
+  matches: z.optional(Bytes),
+  /** The compressed events of a bulk job with their matches. Absent if the row has a single event. */
+  bulkEvents: z.optional(Bytes),
   dueShard: z.string(),
   dueAt: Timestamp,
 });
 export type StoredFanOut = z.infer<typeof StoredFanOut>;
 
 /**
- * A company's lease for creating the deliveries of its fan-outs, and the progress of this work. The names `of` and `told` are in stored
- * rows, so they must not change.
+ * A company's lease for creating the deliveries of its fan-outs, and the progress of this work. Stored rows contain the field names `of`
+ * and `told`, so do not rename these fields.
  */
 export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
@@ -75,28 +95,20 @@ export async function startFanOut(
   event: DomainEvent,
   subscribers: readonly Subscriber[],
 ): Promise<boolean> {
-  const { id: eventId, companyId, createdAt, recordId, version, data } = event;
+  const { id: eventId, companyId, isBulk, createdAt, recordId, version, data } = event;
   const now = clock.now();
   const count = subscribers.length;
-  const expiresAt = eventDataExpiry(createdAt, now);
-  const entry = { type: "fanOut", companyId, eventId, createdAt, count, expiresAt };
-  const writeEntry = putIfAbsent(table, {
-    ...expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId),
-    ...entry,
-  });
-  // The entry in the ledger of expected deliveries is written first, and the row of the fan-out last. If this row is lost, reconciliation
-  // notices it.
-  const [bytes, existing] = await bothEnded(keepEventData(table, event, JSON.stringify(data), now), writeEntry);
-  if (existing !== undefined && ExpectedFanOut.parse(existing).doneAt !== undefined) return false;
-  const matches = subscribers.map(({ webhookId, id, delayMinutes, delayChangedAt }) => [
-    webhookId,
-    id,
-    delayMinutes,
-    delayChangedAt ?? null,
-  ]);
+  // The entry in the ledger of expected deliveries is written before the row of the fan-out. If a crash prevents the second write,
+  // reconciliation finds an entry without its row.
+  const [bytes, isDone] = await bothEnded(
+    keepEventData(table, event, JSON.stringify(data), now),
+    expectFanOut(table, { companyId, eventId, createdAt, count }, now),
+  );
+  if (isDone) return false;
   const row: StoredFanOut = {
     type: "fanOut",
     companyId,
+    ...(isBulk && { isBulk }),
     eventId,
     event: event.event,
     recordId,
@@ -104,13 +116,113 @@ export async function startFanOut(
     createdAt,
     bytes,
     count,
-    matches: packed(matches),
+    matches: packed(subscribers.map(matchOf)),
     dueShard: keys.dueShard(`fan-out-${eventId}`),
     dueAt: iso(now),
   };
-  await putIfAbsent(table, { ...fanOutKeys.fanOut(companyId, createdAt, eventId), ...row });
+  await putIfAbsent(table, { ...keyOf(row), ...row });
   return true;
 }
+
+/** Writes the entry in the ledger of expected deliveries. Returns true if all deliveries of the fan-out were already created. */
+async function expectFanOut(
+  table: Table,
+  fanOut: Pick<StoredFanOut, "companyId" | "eventId" | "createdAt" | "count">,
+  now: number,
+): Promise<boolean> {
+  const { companyId, eventId, createdAt } = fanOut;
+  const key = expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId);
+  const expiresAt = eventDataExpiry(createdAt, now);
+  const existing = await putIfAbsent(table, { ...key, type: "fanOut", ...fanOut, expiresAt });
+  return existing !== undefined && ExpectedFanOut.parse(existing).doneAt !== undefined;
+}
+
+type StoredMatch = z.infer<typeof Matches>[number];
+
+const matchOf = ({ webhookId, id, delayMinutes, delayChangedAt }: Subscriber): StoredMatch => [
+  webhookId,
+  id,
+  delayMinutes,
+  delayChangedAt ?? null,
+];
+
+/** An event of a bulk job with its matches. */
+export interface BulkEvent {
+  readonly event: PublishedEvent;
+  readonly subscribers: readonly Subscriber[];
+}
+
+/** Maximum bytes of the events in one row, before compression. A row may have 400 KB. */
+const BULK_BYTES = 250_000;
+/** Upper bounds, in bytes, for a stored match and for an event without its data and matches. */
+const MATCH_BYTES = 60;
+const EVENT_BYTES = 300;
+
+/**
+ * Stores events of one company's bulk jobs with their matches in few rows. Returns true if deliveries are left to create. The id of a row
+ * is made from the ids of its events. If the stream repeats the events in different groups, several rows may contain the same event. Its
+ * deliveries are still created only once, because their ids are made from the event's id.
+ */
+export async function startBulkFanOuts(
+  { table, clock }: EventContext,
+  companyId: number,
+  events: readonly BulkEvent[],
+): Promise<boolean> {
+  let isLeft = false;
+  for (const group of groupsOf(events)) {
+    const now = clock.now();
+    const row = bulkRow(companyId, group, iso(now));
+    const { eventId, createdAt, count } = row;
+    if (await expectFanOut(table, { companyId, eventId, createdAt, count }, now)) continue;
+    await putIfAbsent(table, { ...keyOf(row), ...row });
+    isLeft = true;
+  }
+  return isLeft;
+}
+
+function groupsOf(events: readonly BulkEvent[]): BulkEvent[][] {
+  const groups: BulkEvent[][] = [];
+  let room = 0;
+  for (const one of events) {
+    const bytes = EVENT_BYTES + (one.event.data.text?.length ?? 0) * 3 + one.subscribers.length * MATCH_BYTES;
+    if (bytes > room || groups.length === 0) {
+      groups.push([]);
+      room = BULK_BYTES;
+    }
+    groups.at(-1)?.push(one);
+    room -= bytes;
+  }
+  return groups;
+}
+
+function bulkRow(companyId: number, group: readonly BulkEvent[], now: string): StoredFanOut {
+  const [first] = group;
+  if (first === undefined) throw new Error("a fan-out needs an event");
+  const { event, recordId, version, createdAt } = first.event;
+  const ids = group.map(({ event: { id } }) => id).join("\n");
+  const eventId = `bulk-${createHash("sha256").update(ids).digest("hex").slice(0, 32)}`;
+  return {
+    type: "fanOut",
+    companyId,
+    isBulk: true,
+    eventId,
+    event,
+    recordId,
+    version,
+    createdAt,
+    bytes: Math.max(...group.map((one) => one.event.data.bytes)),
+    count: group.reduce((sum, { subscribers }) => sum + subscribers.length, 0),
+    bulkEvents: packed(group.map(storedEvent)),
+    dueShard: keys.dueShard(`fan-out-${eventId}`),
+    dueAt: now,
+  };
+}
+
+const storedEvent = ({ event, subscribers }: BulkEvent): z.infer<typeof BulkEvents>[number] => {
+  const { id, event: name, recordId, version, createdAt, data } = event;
+  const about = { id, event: name, recordId, version, createdAt };
+  return { ...about, bytes: data.bytes, data: data.text ?? null, matches: subscribers.map(matchOf) };
+};
 
 /** Writes the row if no row has its key. Otherwise returns the existing row. */
 async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefined> {
@@ -123,111 +235,107 @@ async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefi
   }
 }
 
-/** The progress is stored each time this many deliveries of an event were created. */
+/** Number of deliveries after which the progress is stored. */
 const PART = 100;
 /**
- * Limits for one queue message: the number of deliveries that it may create, the total bytes of their data, and the milliseconds after
- * which it begins no further part. They limit how long a large event occupies a sender.
+ * Limits for one queue message: the number of deliveries that it may create, the total bytes of their data, and the time in milliseconds
+ * after which it begins no further part of the event. They limit for how long a large event occupies a sender.
  */
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
 /**
- * Delay of the next message in seconds. One message creates at most `MATCHES_PER_MESSAGE` deliveries, and the senders need about a second
- * to send them.
+ * Seconds until the next message. A message creates at most `MATCHES_PER_MESSAGE` deliveries, and the senders need about a second to send
+ * them.
  */
 const PAUSE_SECONDS = 1;
 /** A message may be handled this many milliseconds before its planned time, because clocks differ. */
 const EARLY_MS = 100;
-/** Milliseconds of the lease. They are more than the function's time-out, so the owner of an expired lease has ended its work. */
+/** Milliseconds of the lease. A function times out earlier, so the owner of an expired lease has ended its work. */
 const LEASE_MS = 20_000;
 
 /** Creates the next deliveries of the company's fan-outs. Does nothing while another function holds the lease. */
-export async function expand(context: EventContext, { companyId }: FanOutMessage): Promise<void> {
-  const lease = await acquire(context, companyId);
+export async function expand(context: EventContext, { companyId, isBulk }: FanOutMessage): Promise<void> {
+  const lane: FanOutLane = { companyId, isBulk };
+  const lease = await acquire(context, lane);
   if (lease === undefined) return;
-  const release = (change: Change) => update(context.table, companyId, change, equals("owner", lease.owner));
+  const release = (change: Change) => update(context.table, lane, change, equals("owner", lease.owner));
   const free: Change = { remove: ["owner", "until"] };
   let isLeft: boolean;
   try {
     isLeft = await makeDeliveries(context, lease);
   } catch (error) {
-    // The lease is freed, because the failed message comes again soon and needs it.
+    // Free the lease: the queue delivers the failed message again soon, and needs the lease.
     await release(free).catch(() => undefined);
     throw error;
   }
   const until = iso(context.clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
   if ((await release(isLeft ? { set: { until }, remove: ["owner"] } : free)) === undefined) return;
-  // After the lease is free, this looks for fan-outs again. The message of a fan-out that was added meanwhile found the lease taken and
-  // did nothing.
-  if (!isLeft && (await oldestFanOut(context.table, companyId)) === undefined) return;
-  await context.queue.send([{ message: fanOutMessage(companyId), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
+  // While this function held the lease, a fan-out may have been added whose message found the lease taken and did nothing. Therefore look
+  // for fan-outs after the release.
+  if (!isLeft && (await oldestFanOut(context.table, lane)) === undefined) return;
+  await context.queue.send([{ message: fanOutMessage(lane), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
 }
 
 interface Lease {
-  readonly companyId: number;
+  readonly lane: FanOutLane;
   readonly owner: string;
   readonly progress: StoredProgress;
 }
 
 /** Acquires the lease. Returns undefined if another function holds it, or if the wait before the next message has not ended. */
-async function acquire(context: EventContext, companyId: number): Promise<Lease | undefined> {
+async function acquire(context: EventContext, lane: FanOutLane): Promise<Lease | undefined> {
+  const { companyId } = lane;
   const owner = randomUUID();
   const now = context.clock.now();
   const change = { set: { type: "fanOutProgress", companyId, owner, until: iso(now + LEASE_MS) } };
-  const item = await update(context.table, companyId, change, any(missing("until"), atMost("until", iso(now))));
-  return item === undefined ? undefined : { companyId, owner, progress: StoredProgress.parse(item) };
+  const item = await update(context.table, lane, change, any(missing("until"), atMost("until", iso(now))));
+  return item === undefined ? undefined : { lane, owner, progress: StoredProgress.parse(item) };
 }
 
 /** Creates deliveries within the limits of one message. Returns true if there are deliveries left to create. */
-async function makeDeliveries(context: EventContext, { companyId, owner, progress }: Lease): Promise<boolean> {
+async function makeDeliveries(context: EventContext, { lane, owner, progress }: Lease): Promise<boolean> {
   const { table, clock } = context;
   const startedAt = clock.now();
-  // The unused share of the message's limits `MATCHES_PER_MESSAGE` and `BYTES_PER_MESSAGE`, from 1 to 0.
+  // The unused share of the limits `MATCHES_PER_MESSAGE` and `BYTES_PER_MESSAGE`. It falls from 1 to 0.
   let budget = 1;
   let { of: current, told: done } = progress;
   for (;;) {
-    const fanOut = await oldestFanOut(table, companyId);
+    const fanOut = await oldestFanOut(table, lane);
     if (fanOut === undefined) return false;
     const { sk } = keyOf(fanOut);
-    const event = eventIn(fanOut);
-    const subscribers = subscribersIn(fanOut);
+    const matches = matchesIn(fanOut);
     const weight = Math.min(1, Math.max(1 / MATCHES_PER_MESSAGE, fanOut.bytes / BYTES_PER_MESSAGE));
     if (current !== sk) [current, done] = [sk, 0];
-    while (done < subscribers.length) {
+    while (done < matches.length) {
       const room = Math.floor(budget / weight);
       if (room < 1 || clock.now() - startedAt >= START_WITHIN_MS) return true;
-      const part = subscribers.slice(done, done + Math.min(PART, room));
-      // The key of the ledger entry contains the number of the part. A repeated part therefore writes the same entry again.
-      await emit(
-        context,
-        part.map((subscriber) => ({ event, subscriber })),
-        `${event.id}#${done}`,
-      );
+      const part = matches.slice(done, done + Math.min(PART, room));
+      // The key of the ledger entry contains the position of this part. If a crash repeats the part, the same entry is written again.
+      await emit(context, part, `${fanOut.eventId}#${done}`);
       budget -= part.length * weight;
       done += part.length;
       const now = clock.now();
       const moved = { set: { of: current, told: done, movedAt: iso(now), until: iso(now + LEASE_MS) } };
       // If the condition fails, another function has acquired the lease. That function continues from the stored progress.
-      if ((await update(table, companyId, moved, equals("owner", owner))) === undefined) return false;
+      if ((await update(table, lane, moved, equals("owner", owner))) === undefined) return false;
     }
     await finish(table, fanOut, iso(clock.now()));
   }
 }
 
-async function oldestFanOut(table: Table, companyId: number): Promise<StoredFanOut | undefined> {
-  for await (const item of table.query({ ...fanOutKeys.waiting(companyId), pageItems: 1 })) {
+async function oldestFanOut(table: Table, lane: FanOutLane): Promise<StoredFanOut | undefined> {
+  for await (const item of table.query({ ...fanOutKeys.waiting(lane), pageItems: 1 })) {
     return StoredFanOut.parse(item);
   }
   return undefined;
 }
 
-const keyOf = ({ companyId, createdAt, eventId }: StoredFanOut): Key =>
-  fanOutKeys.fanOut(companyId, createdAt, eventId);
+const keyOf = (fanOut: StoredFanOut): Key => fanOutKeys.fanOut(fanOut, fanOut.createdAt, fanOut.eventId);
 
 /**
- * Marks the event as done and deletes its fan-out. A failed condition is ignored, because an earlier owner of the lease may have done the
- * same.
+ * Marks the event as done and deletes its fan-out. It ignores a failed condition, because an earlier owner of the lease may have made the
+ * same change.
  */
 async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promise<void> {
   const { companyId, createdAt, eventId } = fanOut;
@@ -242,30 +350,36 @@ async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promi
   }
 }
 
-async function update(table: Table, companyId: number, change: Change, when: Condition): Promise<Item | undefined> {
+async function update(table: Table, lane: FanOutLane, change: Change, when: Condition): Promise<Item | undefined> {
   try {
-    return await table.write({ update: fanOutKeys.progress(companyId), change, when });
+    return await table.write({ update: fanOutKeys.progress(lane), change, when });
   } catch (error) {
     if (error instanceof ConditionFailed) return undefined;
     throw error;
   }
 }
 
-const subscribersIn = ({ companyId, matches }: StoredFanOut): Subscriber[] =>
-  unpacked(Matches, matches).map(([webhookId, id, delayMinutes, delayChangedAt]) => ({
+const subscriberOf =
+  (companyId: number) =>
+  ([webhookId, id, delayMinutes, delayChangedAt]: StoredMatch): Subscriber => ({
     companyId,
     webhookId,
     id,
     delayMinutes,
     ...(delayChangedAt !== null && { delayChangedAt }),
-  }));
+  });
 
-const eventIn = ({ eventId, event, companyId, recordId, version, createdAt, bytes }: StoredFanOut): PublishedEvent => ({
-  id: eventId,
-  event,
-  companyId,
-  recordId,
-  version,
-  createdAt,
-  data: { bytes, text: undefined },
-});
+function matchesIn(fanOut: StoredFanOut): Match[] {
+  const { companyId, isBulk, bulkEvents, matches } = fanOut;
+  const of = { companyId, ...(isBulk && { isBulk }) };
+  if (bulkEvents !== undefined) {
+    return unpacked(BulkEvents, bulkEvents).flatMap(({ matches: own, bytes, data, ...event }) => {
+      const published: PublishedEvent = { ...event, ...of, data: { bytes, text: data ?? undefined } };
+      return own.map(subscriberOf(companyId)).map((subscriber) => ({ event: published, subscriber }));
+    });
+  }
+  const { eventId: id, event: name, recordId, version, createdAt, bytes } = fanOut;
+  const event = { id, event: name, ...of, recordId, version, createdAt, data: { bytes, text: undefined } };
+  const subscribers = matches === undefined ? [] : unpacked(Matches, matches);
+  return subscribers.map(subscriberOf(companyId)).map((subscriber) => ({ event, subscriber }));
+}

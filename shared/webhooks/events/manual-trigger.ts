@@ -1,6 +1,6 @@
 /**
- * Makes the deliveries that a user triggers: with an action (a button in the client, which a manual registration defines), and with the
- * test of a webhook.
+ * Makes the deliveries that a user triggers. There are two ways: an action (a button in the client, which a manual registration defines),
+ * and the test of a webhook.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
@@ -32,8 +32,8 @@ import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/
 import { filterOf, getWebhook, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /**
- * Lists the actions whose filter the prospect meets, the oldest first. The actions of a paused webhook are included. Their deliveries
- * wait until the webhook is resumed.
+ * Lists the actions whose filter the prospect meets, the oldest first. The list includes the actions of a paused webhook, because their
+ * deliveries only wait until the webhook is resumed.
  */
 export async function listActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Action[]> {
   const { prospect, registrations } = await readActions(context, caller, prospectId);
@@ -54,9 +54,9 @@ export interface TriggerContext {
 }
 
 /**
- * Makes one delivery with a complete retry plan. If the same action was triggered for the prospect within the last ten seconds, it
- * returns that earlier delivery. Throws `not_found`. Throws `conflict` if the registration is not manual or the prospect does not meet
- * its filter.
+ * Makes one delivery with a complete retry plan. If the same action was triggered for the prospect within the last ten seconds, it makes
+ * none and returns the earlier delivery. Throws `not_found` if the caller may not see the prospect or the action does not exist. Throws
+ * `conflict` if the registration is not manual or the prospect does not meet its filter.
  */
 export async function triggerAction(
   context: ApiContext,
@@ -112,7 +112,7 @@ async function readActions(context: ApiContext, caller: Caller, prospectId: numb
 const isMet = (registration: StoredRegistration, prospect: Prospect): boolean =>
   matchesFilter(filterOf(registration), manualData(registration.event, prospect));
 
-/** The row with the time at which an action was last triggered for a prospect. The service uses it to ignore a double click. */
+/** Stores when an action was last triggered for a prospect. The service uses it to ignore a double click. */
 export const StoredTrigger = z.object({
   type: z.literal("press"),
   deliveryId: z.string(),
@@ -157,8 +157,8 @@ async function commitTrigger(
 }
 
 /**
- * Makes a `webhook.test` delivery for one webhook. If its queue message is lost, the sweeper (a function that runs every minute) sends it
- * again. Throws `not_found`.
+ * Makes a `webhook.test` delivery for one webhook. If its queue message is lost, the sweeper (a function that runs every minute) sends
+ * another one. Throws `not_found`.
  */
 export async function sendTestDelivery(
   context: ApiContext,

@@ -26,7 +26,7 @@ export type Subscription = Subscriber & Pick<StoredRegistration, "filter">;
 /** The subscriptions by event name. Each webhook has a separate list. */
 export type Subscriptions = ReadonlyMap<string, readonly (readonly Subscription[])[]>;
 
-/** An event whose data is either in memory (as text) or in a separate row. */
+/** An event whose data is either text in memory or in a separate row. */
 export interface PublishedEvent extends Omit<DomainEvent, "data" | "event"> {
   readonly event: string;
   readonly data: EventData;
@@ -38,8 +38,8 @@ export interface Match {
 }
 
 /**
- * Returns the subscriptions whose filter the event meets. Subscriptions of different webhooks alternate. Senders that process the list in
- * order therefore do not reach the concurrency limit of one webhook.
+ * Returns the subscriptions whose filter the event meets. Neighbours in the list belong to different webhooks where possible. Senders that
+ * process the list in order therefore do not reach the concurrency limit of one webhook.
  */
 export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
   const byWebhook = (subscriptions.get(event.event) ?? []).map((own) =>
@@ -75,8 +75,8 @@ const CACHED_BYTES = 128 * 2 ** 20;
 const caches = new WeakMap<Table, SubscriptionsCache>();
 
 /**
- * Returns the current subscriptions of a company. One small read shows whether the cached ones are current. Call this function after the
- * event has arrived, so that the result contains every registration that is older than the event.
+ * Returns the current subscriptions of a company. It reads their version number and uses the cache if the number is unchanged. Call it
+ * after the event has arrived. The result then contains every registration that is older than the event.
  */
 export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,
@@ -92,8 +92,8 @@ export async function currentSubscriptions(
   }
   const { version, webhooks } = await readWebhooksAtVersion(table, companyId);
   const subscriptions = subscriptionsOf(webhooks);
-  // Shortly after a change, the result is not cached. DynamoDB isolates only single rows. A Query during a transaction may therefore
-  // return one row before its change and another row after it, and the cache would keep this mixture.
+  // Shortly after a change, the result is not cached. A Query may run during a transaction and then return one row before its change and
+  // another row after it. The cache would keep this mixture.
   const isSettled = readAt - version.changedAt >= limits.subscriptionsSettleMs;
   if (isSettled) cache.set(companyId, { version: version.number, readAt, subscriptions });
   else cache.delete(companyId);
@@ -101,7 +101,7 @@ export async function currentSubscriptions(
 }
 
 export interface CachedSubscriptions {
-  /** The version number of the subscriptions. It was read before them, so the subscriptions are at least as new. */
+  /** The version number of the subscriptions. It was read before the subscriptions, so they are at least as new as this version. */
   readonly version: number;
   readonly readAt: number;
   readonly subscriptions: Subscriptions;
@@ -153,8 +153,8 @@ export class SubscriptionsCache {
 const ENTRY_BYTES = 400;
 const SUBSCRIPTION_BYTES = 300;
 /**
- * A cached filter takes 7 bytes for each character of its text (1 for the text, and up to 6 for the parsed lists), and `FILTER_KEY_BYTES`
- * for each key.
+ * Bytes that a cached filter takes in memory: `FILTER_BYTES` for each character of its text (1 for the text, and up to 6 for the parsed
+ * lists), and `FILTER_KEY_BYTES` for each key.
  */
 const FILTER_BYTES = 7;
 const FILTER_KEY_BYTES = 150;

@@ -1,12 +1,14 @@
 /**
- * Publishes records of the table's stream: makes events from them, finds the matching subscriptions, and creates deliveries. Publishing a
- * record twice changes nothing, because all ids are derived from the record and a row is written only if it does not exist.
+ * Publishes records of the table's stream: makes events from them, finds the matching subscriptions, and creates deliveries. A record can
+ * be published twice without effect, because all ids are derived from the record and existing rows are never overwritten.
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
 import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
+import { messageGroup } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";
 import { itemOfImage } from "#shared/db/stream-image.ts";
+import type { FanOutLane } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed, isTransient, NewerShape } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
@@ -15,7 +17,7 @@ import { Id } from "#shared/schema.ts";
 import { keepEventData } from "#shared/webhooks/event-data.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
 import { emit } from "#shared/webhooks/events/emit.ts";
-import { startFanOut } from "#shared/webhooks/events/fan-out.ts";
+import { startBulkFanOuts, startFanOut } from "#shared/webhooks/events/fan-out.ts";
 import {
   currentSubscriptions,
   matchingSubscriptions,
@@ -30,8 +32,8 @@ import { fanOutMessage } from "#shared/webhooks/messages.ts";
 const TOGETHER = 25;
 
 /**
- * Handles a batch of stream records in order. If a fault is transient, Lambda repeats the batch from the failed record. A record that can
- * never be published is sent to a queue for operators, so that it does not block the stream.
+ * Handles a batch of stream records in order. After a transient fault, Lambda repeats the batch from the failed record. If a record can
+ * never be published, it is sent to a queue for operators, so that it does not block the stream.
  */
 export function publishStream(
   context: () => EventContext,
@@ -47,8 +49,8 @@ export function publishStream(
 }
 
 /**
- * Publishes the records together. If this fails, it publishes them one by one to find the faulty record. Publishing a record twice
- * changes nothing.
+ * Publishes the records together. If this fails, it publishes them one by one to find the faulty record. The repetition is harmless,
+ * because publishing a record twice changes nothing.
  */
 async function publishTogether(
   context: EventContext,
@@ -77,7 +79,8 @@ async function publishOne(context: EventContext, reads: BatchReads, record: Dyna
   try {
     await publishChanges(context, reads, [changeOf(record)]);
   } catch (error) {
-    // A row of a later release would block the stream. The record is stored until that release runs again.
+    // A row that a newer release has written would block the stream. Its record is sent to the queue for operators, who can publish it
+    // after the newer release runs again.
     const isNewer = error instanceof NewerShape;
     if (!isNewer && (isTransient(error) || error instanceof ConditionFailed)) throw error;
     log.error("poison record stored", errorFields(error));
@@ -91,8 +94,8 @@ const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
 });
 
 /**
- * Data that is read once for each batch and company. It is read after the batch has arrived, so it contains every registration that is
- * older than the events.
+ * Data that is read once for each batch and company. It is read after the batch has arrived. It therefore contains every registration that
+ * is older than the events.
  */
 interface BatchReads {
   readonly dictionary: (companyId: number) => Promise<Dictionary>;
@@ -129,8 +132,8 @@ interface MatchedEvent {
 const PARALLEL = 8;
 
 /**
- * Publishes the events of changed rows. The number of writes for an event is limited. Its data is written once. Its matches become either
- * a few deliveries, or one row from which a consumer of the queue creates the deliveries later.
+ * Publishes the events of changed rows. The number of writes for an event is limited, even if it has thousands of matches: its data is
+ * written once, and many matches become one row. A consumer of the queue later creates the deliveries from this row.
  */
 export async function publishChanges(
   context: EventContext,
@@ -138,32 +141,53 @@ export async function publishChanges(
   changes: readonly RowChange[],
 ): Promise<void> {
   const matched = (await allEnded(changes.map((change) => matchedEvents(context, reads, change)))).flat();
-  const { direct, fannedOut } = divide(matched);
+  const { direct, fannedOut, bulk } = divide(matched);
   const matches = await mapConcurrently(direct, PARALLEL, async ({ event, subscriptions }) => {
     const published = await withStoredData(context, event);
     return subscriptions.map((subscriber) => ({ event: published, subscriber }));
   });
   await emit(context, matches.flat());
+  const bulkStarted = await startBulk(context, bulk);
   const started = await mapConcurrently(fannedOut, PARALLEL, async ({ event, subscriptions }) =>
-    (await startFanOut(context, event, subscriptions)) ? [event.companyId] : [],
+    (await startFanOut(context, event, subscriptions)) ? [event] : [],
   );
-  const messages = [...new Set(started.flat())].map((companyId) => fanOutMessage(companyId));
+  const messages = [
+    ...new Map([...started.flat(), ...bulkStarted].map((lane) => [messageGroup(lane), lane])).values(),
+  ].map(fanOutMessage);
   if (messages.length > 0) await context.queue.send(messages.map((message) => ({ message, delaySeconds: 0 })));
 }
 
 /**
- * Separates the events whose deliveries the publisher creates itself from the events with many matches (fan-outs). The publisher creates
- * only a limited number of deliveries for each company, so that one company cannot delay the stream.
+ * Divides events into three groups: those whose deliveries the publisher creates itself, those with many matches (fan-outs), and those of
+ * bulk jobs. The publisher creates only a limited number of deliveries for each company, so that one company cannot delay the stream.
  */
-function divide(matched: readonly MatchedEvent[]): { direct: MatchedEvent[]; fannedOut: MatchedEvent[] } {
+function divide(matched: readonly MatchedEvent[]): Record<"direct" | "fannedOut" | "bulk", MatchedEvent[]> {
   const room = new Map<number, number>();
-  const { direct = [], fannedOut = [] } = Object.groupBy(matched, ({ event: { companyId }, subscriptions }) => {
+  const {
+    direct = [],
+    fannedOut = [],
+    bulk = [],
+  } = Object.groupBy(matched, ({ event: { companyId, isBulk }, subscriptions }) => {
+    if (isBulk && subscriptions.length <= limits.directMatches) return "bulk";
     const left = room.get(companyId) ?? limits.directMatchesTogether;
-    if (subscriptions.length > Math.min(limits.directMatches, left)) return "fannedOut";
+    if (isBulk || subscriptions.length > Math.min(limits.directMatches, left)) return "fannedOut";
     room.set(companyId, left - subscriptions.length);
     return "direct";
   });
-  return { direct, fannedOut };
+  return { direct, fannedOut, bulk };
+}
+
+/** Stores the events of bulk jobs, many events in one row. Returns the companies for which deliveries are left to create. */
+async function startBulk(context: EventContext, matched: readonly MatchedEvent[]): Promise<FanOutLane[]> {
+  const companies = [...Map.groupBy(matched, ({ event }) => event.companyId)];
+  const started = await mapConcurrently(companies, PARALLEL, async ([companyId, own]) => {
+    const events = await mapConcurrently(own, PARALLEL, async ({ event, subscriptions }) => ({
+      event: await withStoredData(context, event),
+      subscribers: subscriptions,
+    }));
+    return (await startBulkFanOuts(context, companyId, events)) ? [{ companyId, isBulk: true as const }] : [];
+  });
+  return started.flat();
 }
 
 async function withStoredData({ table, clock }: EventContext, event: DomainEvent): Promise<PublishedEvent> {

@@ -6,11 +6,19 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
+import { presentJob } from "#shared/jobs/bulk/present.ts";
+import { hasEnded, StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { RowFault, StoredImport } from "#shared/jobs/import/stored.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { presentAppointment, presentNote, presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
-import { StoredAppointment, StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
+import {
+  bulkJobOf,
+  StoredAppointment,
+  StoredNote,
+  type StoredProspect,
+  storedProspect,
+} from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { userSummary } from "#shared/reference/users.ts";
 import { presentTerritory, StoredTerritory } from "#shared/territories/territories.ts";
@@ -18,13 +26,13 @@ import {
   type ChangedField,
   type catalogue,
   type DomainEvent,
-  type EventName,
   eventOf,
+  type ProspectEvent,
 } from "#shared/webhooks/events/catalogue.ts";
 
 /**
- * The attribute of a row that an operator has restored, with the time of the restore. Such a write makes no event, because no user has
- * changed the record.
+ * The attribute that the restore command sets in a row, with the time of the restore. A write that sets it makes no event, because no user
+ * has changed the record.
  */
 export const RESTORED_AT = "restoredAt";
 
@@ -35,10 +43,10 @@ export interface RowChange {
 }
 
 /**
- * The types of rows whose changes are events. The stream's filter drops all other types. Deleting a row makes no event, because the
- * record was marked as deleted before, and this made the event.
+ * The types of rows whose changes make events. The stream's filter drops all other types. The physical deletion of a row makes no event,
+ * because the earlier write that marked the record as deleted made it.
  */
-export const publishedTypes = ["prospect", "note", "appointment", "territory", "import"] as const;
+export const publishedTypes = ["prospect", "note", "appointment", "territory", "import", "bulkJob"] as const;
 export type PublishedType = (typeof publishedTypes)[number];
 
 type Derive = (table: Table, change: RowChange, dictionary: () => Promise<Dictionary>) => Promise<DomainEvent[]>;
@@ -51,6 +59,7 @@ export const eventsOf: Record<PublishedType, Derive> = {
   territory: async (_, { before, after }) =>
     territoryEvents(before === undefined ? undefined : StoredTerritory.parse(before), StoredTerritory.parse(after)),
   import: async (_, { before, after }) => importEvents(before, after),
+  bulkJob: (_, { before, after }, dictionary) => jobEvents(before, after, dictionary),
 };
 
 /** Makes the events of a prospect. The table is read only if the prospect has more upcoming appointments than its row can contain. */
@@ -61,6 +70,10 @@ async function prospectEvents(
 ): Promise<DomainEvent[]> {
   const before = change.before === undefined ? undefined : storedProspect(change.before);
   const after = storedProspect(change.after);
+  const job = bulkJobOf(after);
+  // If the job sends no events for single records, its write makes none. A later write, such as that of an appointment, may still show the
+  // job, but changes no field that an event shows.
+  if (job !== undefined && job.events !== "each") return [];
   const upcoming = await nextAppointment(table, after, Date.parse(after.updatedAt));
   return prospectEventsBetween(before, after, upcoming, await dictionary());
 }
@@ -76,13 +89,18 @@ function prospectEventsBetween(
   dictionary: Dictionary,
 ): DomainEvent[] {
   const prospect = presentProspect(after, upcoming, dictionary);
-  const event = <Name extends EventName>(name: Name, data: z.input<(typeof catalogue)[Name]>): DomainEvent =>
-    eventOf(after, name, data);
+  const job = bulkJobOf(after);
+  const event = <Name extends ProspectEvent>(name: Name, data: z.input<(typeof catalogue)[Name]>): DomainEvent =>
+    job === undefined
+      ? eventOf(after, name, data)
+      : { ...eventOf(after, name, { ...data, bulk: { jobId: job.jobId } }), isBulk: true };
 
   if (before === undefined) return after.importId === undefined ? [event("prospect.created", { prospect })] : [];
   if (after.deletedAt !== undefined) {
     return before.deletedAt === undefined ? [event("prospect.deleted", { prospect })] : [];
   }
+  // Only the undo of a bulk job restores a deleted prospect. To subscribers, the prospect is new.
+  if (before.deletedAt !== undefined) return [event("prospect.created", { prospect })];
   const changedFields = prospectFields
     .filter(([, field]) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
     .map(([name]) => name);
@@ -115,7 +133,7 @@ function prospectEventsBetween(
   return events;
 }
 
-/** The names in the event's list `changedFields`, each with the field of the row. */
+/** The names that `changedFields` of an event may contain, each with its attribute in the row. */
 const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect]> = [
   ["name", "name"],
   ["phoneNumber", "phoneNumber"],
@@ -174,7 +192,10 @@ interface Attached {
   readonly updatedAt: string;
 }
 
-/** Reads the prospect of a note or appointment at the time of publication, even if the prospect is deleted. */
+/**
+ * Reads the prospect of a note or appointment, even if the prospect is deleted. The event contains the prospect as it is at the time of
+ * publication.
+ */
 async function prospectOf(
   table: Table,
   { companyId, prospectId, updatedAt }: Attached,
@@ -186,7 +207,10 @@ async function prospectOf(
   return presentProspect(prospect, await nextAppointment(table, prospect, Date.parse(updatedAt)), dictionary);
 }
 
-/** Returns at most one event. Each write that raises the row's version number creates, changes or deletes the territory. */
+/**
+ * Returns at most one event. Only writes that create, change or delete the territory raise the row's version number, so other writes make
+ * no event.
+ */
 function territoryEvents(before: StoredTerritory | undefined, after: StoredTerritory): DomainEvent[] {
   if (before !== undefined && (before.deletedAt !== undefined || before.version === after.version)) return [];
   return [eventOf(after, territoryEvent(before, after), { territory: presentTerritory(after) })];
@@ -220,4 +244,20 @@ function importEvents(before: unknown, after: unknown): DomainEvent[] {
   const { id, imported, updated, skipped } = row;
   const errors = unpacked(z.array(RowFault), row.errors).slice(0, IMPORT_ERRORS);
   return [eventOf(row, "prospect.import_completed", { id, imported, updated, skipped, errors })];
+}
+
+/**
+ * Makes one event when a bulk job has ended. The event has the time of the first end and always the same version. If the end is written
+ * again, the event therefore has the same id, and makes no second delivery.
+ */
+async function jobEvents(
+  before: unknown,
+  after: unknown,
+  dictionary: () => Promise<Dictionary>,
+): Promise<DomainEvent[]> {
+  const job = StoredBulk.parse(after);
+  const wasOpen = before === undefined || !hasEnded(StoredBulk.parse(before));
+  if (!hasEnded(job) || !wasOpen || job.events === "none") return [];
+  const row = { ...job, version: 1, updatedAt: job.endedAt ?? job.updatedAt };
+  return [eventOf(row, "prospect.bulk_completed", { job: presentJob(job, await dictionary()) })];
 }

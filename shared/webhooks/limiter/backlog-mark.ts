@@ -1,6 +1,6 @@
 /**
- * The mark in a limiter's row that throttled deliveries are waiting. It is in a separate file, because functions that change webhooks
- * need only the mark in their bundles.
+ * Defines the mark in a limiter's row which says that throttled deliveries are waiting. This file is separate from limiter.ts, because the
+ * functions that change webhooks need only the mark in their bundles.
  */
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";

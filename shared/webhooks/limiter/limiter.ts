@@ -1,7 +1,8 @@
 /**
- * The concurrency limiter of a webhook, stored in one row. A sender may send to the webhook only while it has one of the webhook's few
- * slots. After successive failures, the limiter's circuit breaker stops all senders for a while. The row has an attribute for each
- * delivery in flight, with its slot and the end of the slot's lease. The slot of a killed sender therefore becomes free.
+ * The concurrency limiter of a webhook, stored in one row. A sender may send to the webhook only while it holds one of the webhook's few
+ * slots. After successive failures, the limiter's circuit breaker stops all senders for a while. The row has one attribute for each
+ * delivery in flight. It contains the slot and the end of its lease. The slot of a killed sender therefore becomes free when the lease
+ * ends.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -24,7 +25,7 @@ import { throttledDrainMessage } from "#shared/webhooks/messages.ts";
 import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
 
 export const StoredLimiter = z.object({
-  /** An older name of the limiter. Stored rows contain it, so it must not change. */
+  /** The old name of the limiter. Stored rows contain it, so do not change it. */
   type: z.literal("gate"),
   companyId: Id,
   webhookId: Id,
@@ -34,7 +35,7 @@ export const StoredLimiter = z.object({
   fails: z._default(z.int(), 0),
   /** True if the last exchange took too long for a quick receiver. */
   slow: z._default(z.boolean(), true),
-  /** The circuit breaker is open until this time. Afterwards, one delivery at a time is sent as a probe. */
+  /** The circuit breaker is open until this time. Afterwards, senders send one delivery at a time to test the receiver. */
   openUntil: z.optional(Timestamp),
   /** Number of times that the circuit breaker has opened since the last success. */
   openings: z._default(z.int(), 0),
@@ -44,7 +45,7 @@ export const StoredLimiter = z.object({
    */
   unsent: z._default(z.int(), 0),
   /**
-   * The mark that throttled deliveries are waiting. It puts the row into the due index (an index of rows by due time), in which the
+   * The mark that throttled deliveries are waiting. Because of it, the row is in the due index (an index of rows by due time), where the
    * sweeper (a function that runs every minute) finds the row.
    */
   dueShard: z.optional(z.string()),
@@ -65,17 +66,22 @@ export const readLimiter = async ({ table }: EventContext, companyId: number, we
   (await table.get(limiterKeys.limiter(companyId, webhookId))) ?? newLimiter(companyId, webhookId);
 
 /**
- * The shares of all senders that one webhook may occupy. A receiver that is slow, failing or not known yet gets the smaller share, so
- * that it cannot block other receivers.
+ * The maximum shares of all senders that may be busy with one webhook. A receiver that is slow, failing or unknown gets the smaller share,
+ * so that it cannot block other receivers.
  */
 const QUICK_SHARE = 0.8;
 const SLOW_SHARE = 0.2;
-export const slotLimit = (senders: number, slow: boolean): number =>
-  Math.max(1, Math.floor(senders * (slow ? SLOW_SHARE : QUICK_SHARE)));
+/**
+ * Deliveries that send events of single records in bulk jobs may use at most this share of a webhook's slots. Other deliveries therefore
+ * find a free slot even while a job sends thousands of changes. A webhook with a single slot is an exception.
+ */
+const BULK_SHARE = 0.5;
+export const slotLimit = (senders: number, slow: boolean, isBulk?: true): number =>
+  Math.max(1, Math.floor(senders * (slow ? SLOW_SHARE : QUICK_SHARE) * (isBulk ? BULK_SHARE : 1)));
 
 /** A receiver that answers within this many milliseconds is quick. */
 const QUICK_MS = 1_000;
-/** If all slots were taken within the last five seconds, one of them will probably be free soon. */
+/** If all slots were taken within this time, a quick receiver will probably free one soon. */
 const YOUNG_MS = 5_000;
 
 /** Number of successive failures that opens the circuit breaker. */
@@ -89,6 +95,8 @@ const openMs = (openings: number): number => Math.min(OPEN_MAX_MS, OPEN_MS * 2 *
 export interface SlotClaim {
   readonly companyId: number;
   readonly webhookId: number;
+  /** True if the deliveries send events of single records in bulk jobs. */
+  readonly isBulk?: true | undefined;
   readonly ids: readonly string[];
 }
 
@@ -97,16 +105,19 @@ export type Acquisition =
   | { readonly kind: "acquired"; readonly slot: string }
   /** Another sender is sending the deliveries `ids`. It holds their slot until `until` at the latest. */
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
-  /** All slots are in use, but a quick receiver will probably free one soon. */
+  /** All slots are in use, but the receiver will probably free one soon. */
   | { readonly kind: "soon" }
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly until: string };
 
 export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
-/** Takes a slot. Several deliveries may share a slot only while the receiver is quick. A refusal costs one write too. */
+/**
+ * Tries to take a slot. Several deliveries may share a slot only while the receiver is quick. A refusal costs a write unit too, because the
+ * condition of the write fails.
+ */
 export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
-  const { companyId, webhookId, ids } = claim;
+  const { companyId, webhookId, isBulk, ids } = claim;
   for (;;) {
     const now = context.clock.now();
     // The text of a slot is short, so that writing a row with ten deliveries in flight costs only one write unit.
@@ -116,7 +127,7 @@ export async function acquireSlot(context: EventContext, claim: SlotClaim): Prom
     const update = {
       update: limiterKeys.limiter(companyId, webhookId),
       change,
-      when: isFree(ids, now, context.senders),
+      when: isFree(ids, now, (slow) => slotLimit(context.senders, slow, isBulk)),
     };
     const refusing = await refusingRow(context, update);
     if (refusing === undefined || slotsIn(refusing).some((held) => held.slot === slot))
@@ -127,13 +138,13 @@ export async function acquireSlot(context: EventContext, claim: SlotClaim): Prom
   }
 }
 
-function isFree(ids: readonly string[], now: number, senders: number): Condition {
+function isFree(ids: readonly string[], now: number, limitIf: (slow: boolean) => number): Condition {
   const areIdle = ids.map(missing);
-  const hasQuickSlot = all(equals("slow", false), below("used", slotLimit(senders, false)));
+  const hasQuickSlot = all(equals("slow", false), below("used", limitIf(false)));
   if (ids.length > 1) return all(...areIdle, missing("openUntil"), equals("fails", 0), hasQuickSlot);
   const isUnused = any(missing("used"), equals("used", 0));
   const isClosed = any(missing("openUntil"), all(atMost("openUntil", iso(now)), isUnused));
-  const hasSlowSlot = any(missing("used"), below("used", slotLimit(senders, true)));
+  const hasSlowSlot = any(missing("used"), below("used", limitIf(true)));
   return all(...areIdle, isClosed, any(hasSlowSlot, hasQuickSlot));
 }
 
@@ -154,11 +165,11 @@ interface Capacity {
  * Estimates how many slots are free and why the limiter would refuse a further delivery. The row may have changed since it was read, so
  * only `acquireSlot` decides.
  */
-export function capacityOf(row: Item, now: number, senders: number): Capacity {
+export function capacityOf(row: Item, now: number, senders: number, isBulk?: true): Capacity {
   const limiter = StoredLimiter.parse(row);
   const { openUntil, slow } = limiter;
   const used = slotsIn(row).filter(({ until }) => until > iso(now)).length;
-  const slots = openUntil === undefined ? slotLimit(senders, slow) : openUntil > iso(now) ? 0 : 1;
+  const slots = openUntil === undefined ? slotLimit(senders, slow, isBulk) : openUntil > iso(now) ? 0 : 1;
   return { free: Math.max(0, slots - used), takesBatches: takesBatches(limiter), refusal: refusalOf(row, now) };
 }
 
@@ -201,8 +212,8 @@ export interface Observation {
 }
 
 /**
- * Frees the slot, and counts successes and failures in the order in which the exchanges ended. Successive failures open the circuit
- * breaker, and a success closes it.
+ * Frees the slot, and counts successes and failures in the order in which the exchanges (requests with their answers) ended. Successive
+ * failures open the circuit breaker, and a success closes it.
  */
 export async function releaseSlot(
   context: EventContext,
@@ -235,8 +246,8 @@ export async function releaseSlot(
 }
 
 /**
- * Frees the slot after requests that could not be sent, and stops sending for a while. The time grows like the open times of the circuit
- * breaker. Afterwards, one delivery at a time tests whether requests can be sent. Returns the end of the time.
+ * Frees the slot after requests that could not be sent, and stops sending for a while. This time doubles with each repetition, like the
+ * open time of the circuit breaker. Afterwards, one delivery at a time tests whether requests can be sent. Returns the end of the time.
  */
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
@@ -271,7 +282,7 @@ export function freeSlot(
   });
 }
 
-/** Makes the write. If its condition fails, it returns the current row. */
+/** Makes the write and returns undefined. If the write's condition fails, returns the current row. */
 async function refusingRow(
   { table }: EventContext,
   write: Parameters<EventContext["table"]["write"]>[0],
@@ -289,9 +300,9 @@ async function refusingRow(
 export const FULL_MS = 2_000;
 
 /**
- * Moves refused deliveries of one webhook into its throttled backlog. They lose no attempt and keep their due time. The limiter's mark is
- * written first, so that the deliveries are found even if this sender is killed. The mark is checked again at the end, because the
- * sending of the backlog may have removed it in between.
+ * Moves refused deliveries of one webhook into its throttled backlog. They keep their due time and lose no attempt. The limiter's mark is
+ * set first, so that the deliveries are found even if this sender is killed. The mark is checked again at the end, because a step that
+ * found the backlog empty may have removed it in between.
  */
 export async function addToThrottledBacklog(
   context: EventContext,
@@ -303,13 +314,13 @@ export async function addToThrottledBacklog(
   if (first === undefined) return;
   const { companyId, webhookId } = first;
   const isMarked = await mark(context, limiter);
-  const backlog = keys.throttledBacklogShard(companyId, webhookId);
-  const change = { set: { dueShard: backlog, updatedAt: iso(context.clock.now()) }, remove: ["sweptAt"] };
-  const added = deliveries.filter(({ dueShard }) => dueShard !== backlog);
-  await updateEach(
-    context.table,
-    added.map((delivery) => whilePending(delivery, change)),
-  );
+  const updatedAt = iso(context.clock.now());
+  const added = deliveries.flatMap((delivery) => {
+    const dueShard = keys.throttledBacklogShard(companyId, webhookId, delivery.isBulk);
+    if (delivery.dueShard === dueShard) return [];
+    return [whilePending(delivery, { set: { dueShard, updatedAt }, remove: ["sweptAt"] })];
+  });
+  await updateEach(context.table, added);
   const isMarkedAgain = await mark(context, await readLimiter(context, companyId, webhookId));
   if (!isMarked && !isMarkedAgain) return;
   const { clock, queue } = context;
@@ -319,8 +330,8 @@ export async function addToThrottledBacklog(
 }
 
 /**
- * Sets the limiter's mark that throttled deliveries are waiting. Returns false if nothing needs to change: the mark is set, and nobody
- * has found the backlog empty.
+ * Sets the limiter's mark that throttled deliveries are waiting. Returns false if the mark is already set and no step has found the backlog
+ * empty, so that no write is needed.
  */
 async function mark(context: EventContext, limiter: Item): Promise<boolean> {
   const { companyId, webhookId, dueShard, emptySince } = StoredLimiter.parse(limiter);

@@ -1,7 +1,7 @@
 /**
- * Counts the waiting deliveries and logs once a minute how late they are. The due index lists rows by due time. Deliveries that wait
- * because their webhook is paused or throttled are in separate partitions of this index (backlogs). Only sums are kept, so the memory
- * does not grow with the number of deliveries.
+ * Counts the waiting deliveries, and logs once a minute how late they are. The due index lists rows by due time. The deliveries of a paused
+ * or throttled webhook (its backlog) have separate partitions of this index. Only sums are kept, so the memory does not grow with the
+ * number of deliveries.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -42,12 +42,12 @@ function addTo(waiting: Waiting, { pk, dueAt }: DueEntry): void {
 /** Maximum number of index entries that are kept in memory for a second pass. */
 const CACHED_ENTRIES = 2_000;
 
-/** The overdue entries of the due index. The backlogs of paused webhooks and of limiters are not included. */
+/** The overdue entries of the due index. They do not include the backlogs of paused or throttled webhooks. */
 export interface Overdue {
   readonly deliveries: Waiting;
   readonly fanOuts: number;
   readonly throttled: readonly { readonly companyId: number; readonly id: number }[];
-  /** Yields the entries of a partition a second time. They come from memory if they are few. */
+  /** Yields the entries of a partition again. If there are few entries, they come from memory. */
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
 }
 
@@ -66,7 +66,7 @@ export async function countOverdue(table: Table, upTo: string | undefined): Prom
       const entry = DueEntry.parse(item);
       const limiter = limiterKeys.limiterAt(entry);
       if (limiter !== undefined) throttled.push(limiter);
-      if (fanOutKeys.companyAt(entry) !== undefined) fanOuts++;
+      if (fanOutKeys.laneAt(entry) !== undefined) fanOuts++;
       if (isDelivery(entry)) addTo(deliveries, entry);
     }
   });
@@ -74,13 +74,13 @@ export async function countOverdue(table: Table, upTo: string | undefined): Prom
   return { deliveries, fanOuts, throttled, again: (shard) => cache?.get(shard) ?? read(shard) };
 }
 
-/** Maximum number of deliveries that are counted in a backlog. Reading one page of the index is then enough. */
+/** Maximum number of deliveries that are counted in a backlog. One page of the index contains this many entries. */
 const COUNTED = 5_000;
 const PARALLEL = 8;
 
 /**
- * Logs one line for the service, and one for each company with waiting deliveries. After `endMs` it counts no further backlog, and it
- * logs how many backlogs it has left out.
+ * Logs one line for the whole service, and one line for each company with waiting deliveries. Backlogs that are not counted before `endMs`
+ * are left out, and the log says how many these are.
  */
 export async function reportLag(
   context: EventContext,
@@ -121,10 +121,10 @@ async function* backlogShards(
   { table }: EventContext,
   throttled: Overdue["throttled"],
 ): AsyncGenerator<string, void, undefined> {
-  for (const { companyId, id } of throttled) yield keys.throttledBacklogShard(companyId, id);
+  for (const { companyId, id } of throttled) yield* keys.throttledBacklogShards(companyId, id);
   for await (const item of table.query({ pk: keys.pausedWebhooksShard(), index: "due" })) {
     const webhook = keys.webhookAt(DueEntry.parse(item));
-    if (webhook !== undefined) yield keys.pausedBacklogShard(webhook.companyId, webhook.id);
+    if (webhook !== undefined) yield* keys.pausedBacklogShards(webhook.companyId, webhook.id);
   }
 }
 

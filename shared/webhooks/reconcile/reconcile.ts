@@ -29,8 +29,8 @@ import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/w
 
 const noCounts = {
   /**
-   * Number of expected deliveries, which the ledger of expected deliveries names. A delivery that the ledger does not name is a fault and
-   * counts too.
+   * Number of expected deliveries (those in the ledger of expected deliveries). A delivery that the ledger lacks is a fault, but is counted
+   * here too.
    */
   matched: 0,
   delivered: 0,
@@ -48,10 +48,7 @@ const noCounts = {
 type Counts = typeof noCounts;
 
 export interface Reconciliation extends Counts {
-  /**
-   * Number of matching subscriptions of fan-outs (events with many matches) for which the delivery has not been created yet. They are not
-   * part of `matched`.
-   */
+  /** Number of deliveries that fan-outs (events with many matches) have not created yet. They are not included in `matched`. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }
@@ -59,8 +56,8 @@ export interface Reconciliation extends Counts {
 type ReadContext = Pick<AppContext, "table" | "clock">;
 
 /**
- * Reconciles a company. A row that changes during the check may look wrong. Faults are therefore checked `again` times after a wait, and
- * only those that every check finds are reported.
+ * Reconciles a company. A row that changes during the check may look wrong. If the check finds faults, it is therefore repeated `again`
+ * times after a wait. Only the faults that every check has found are reported.
  */
 export async function reconcile(
   context: ReadContext,
@@ -79,8 +76,8 @@ export async function reconcile(
 
 async function reconcileOnce({ table, clock }: ReadContext, companyId: number): Promise<Reconciliation> {
   const now = clock.now();
-  // The ledger of expected deliveries is read before the deliveries. In the opposite order, a delivery that is added in between would
-  // look lost.
+  // The ledger of expected deliveries is read before the deliveries. In the opposite order, a delivery might be created between the two
+  // reads, and would look lost.
   const expected = await readExpected(table, companyId, now);
   const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, expected.fanOuts, now);
   const webhooks = new Map((await readWebhooks(table, companyId)).map((rows) => [rows.webhook.id, rows]));
@@ -95,7 +92,7 @@ async function reconcileOnce({ table, clock }: ReadContext, companyId: number): 
     const state = await readWebhookState(table, { companyId, webhookId }, rows, entries, now);
     const found = await reconcileWebhook(table, state, expected.deliveries.get(webhookId) ?? new Set(), known);
     for (const name of countNames) sums[name] += found[name];
-    // The faults are not spread into one call of `push`, because a call accepts only about 120 000 arguments.
+    // Do not write `faults.push(...found.faults)`: a call accepts only about 120 000 arguments.
     for (const fault of found.faults) faults.push(fault);
   }
   const sum = sums.delivered + sums.waiting + sums.exhausted + sums.cancelled;
@@ -134,8 +131,8 @@ async function reconcileWebhook(
     counts[shown]++;
     counts.attempts += made.length;
     if (!expected.has(id)) counts.matched++;
-    if (shown === "waiting" && dueShard === keys.pausedBacklogShard(companyId, webhookId)) counts.paused++;
-    if (shown === "waiting" && dueShard === keys.throttledBacklogShard(companyId, webhookId)) counts.throttled++;
+    if (shown === "waiting" && keys.isPausedBacklog(companyId, webhookId, dueShard)) counts.paused++;
+    if (shown === "waiting" && keys.isThrottledBacklog(companyId, webhookId, dueShard)) counts.throttled++;
     faults.push(...deliveryFaults(delivery, made, entries.get(id) ?? [], expected.has(id), state));
   }
   for (const fault of await windowFaults(table, state)) faults.push(fault);

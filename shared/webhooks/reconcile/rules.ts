@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { debounceKeys, fanOutKeys } from "#shared/db/webhook-keys.ts";
+import { debounceKeys, type FanOutLane, fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { StoredWindow } from "#shared/webhooks/debounce-window.ts";
 import type { Attempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { LEASE_MS } from "#shared/webhooks/drain.ts";
@@ -15,19 +15,19 @@ import type { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type DueEntry, isExpired, type WebhookState } from "#shared/webhooks/reconcile/webhook-state.ts";
 import { MAX_ATTEMPTS } from "#shared/webhooks/retry-plan.ts";
 
-/** After this time the sweeper (a function that runs every minute) has certainly sent a lost message again. */
+/** A lost queue message is replaced within this time by the sweeper (a function that runs every minute). */
 const SWEPT_MS = 15 * 60_000;
 /** Upper bound for the difference between the clocks of two functions. */
 const CLOCKS_DIFFER_MS = 60_000;
 
 /**
- * Returns true if all given times are more than a quarter of an hour ago. The sweeper, which runs every minute, must then have acted.
- * Undefined times are ignored.
+ * Returns true if all given times are more than `SWEPT_MS` ago. The sweeper, which runs every minute, must then have acted. Undefined times
+ * are ignored.
  */
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
   times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
 
-/** Returns the faults in the rows of a webhook, its limiter, its replay and its backlogs. `deliveryFaults` checks single deliveries. */
+/** Returns the faults in the rows of a webhook, its limiter, its replay and its backlogs. Use `deliveryFaults` for single deliveries. */
 export function webhookFaults({ limiter, slots, replay, webhook, webhookId, now, ...rows }: WebhookState): string[] {
   const { deliveries, attempts, entries, unreadable } = rows;
   const faults = unreadable.map((id) => `${id}: has a row that cannot be read`);
@@ -90,8 +90,8 @@ function jsonOf(body: string): unknown {
 const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
 
 /**
- * Returns the faults of a delivery's attempts. They must be numbered from 1 without a gap. One attempt more than the delivery's row
- * counts is allowed: a sender may have been killed after it had recorded the attempt, and the attempt is then made again.
+ * Returns the faults of a delivery's attempts, which must be numbered from 1 without a gap. There may be one attempt more than the
+ * delivery's row counts: a sender was then killed after it had recorded the attempt, and the attempt will be made again.
  */
 function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: readonly Attempt[]): string[] {
   const faults: string[] = [];
@@ -133,6 +133,8 @@ function waitingFaults(
   { companyId, webhookId, registrationId, id, dueShard, dueAt }: StoredDelivery,
   { webhook, registered, limiter, now }: WebhookState,
 ): string[] {
+  const [pausedShard, pausedBulkShard] = keys.pausedBacklogShards(companyId, webhookId);
+  const [throttledShard, throttledBulkShard] = keys.throttledBacklogShards(companyId, webhookId);
   switch (dueShard) {
     case keys.dueShard(id):
       if (!isLate(now, [dueAt])) return [];
@@ -140,26 +142,29 @@ function waitingFaults(
       return registrationId === null || registered.has(registrationId)
         ? ["has been due for a quarter of an hour"]
         : ["waits for a deleted registration"];
-    case keys.pausedBacklogShard(companyId, webhookId):
-      // When the throttled backlog of a deleted webhook is processed, all its other waiting deliveries are cancelled too.
+    case pausedShard:
+    case pausedBulkShard:
+      // While a deleted webhook has a throttled backlog, this is no fault: the handling of that backlog also cancels the deliveries of the
+      // paused backlog.
       if (webhook === undefined) return limiter?.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
         : ["is paused for a webhook that is not paused"];
-    case keys.throttledBacklogShard(companyId, webhookId):
+    case throttledShard:
+    case throttledBulkShard:
       return limiter?.dueShard === undefined ? ["is throttled, and its limiter is not marked"] : [];
     default:
       return ["is in an unknown partition of the due index"];
   }
 }
 
-/** The fields of an event in a debounce window that this check needs. The event's data is not read. */
+/** The fields of an event in a debounce window that this check needs. The check does not read the event's data. */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 
 /**
- * Returns a fault for each delivery with a debounce window whose number of events differs from the number in its row or in its open
- * window.
+ * Compares the number of stored events of each delivery that has a debounce window with the number in the delivery's row or in its open
+ * window. Returns a fault for each difference.
  */
 export async function windowFaults(table: Table, state: WebhookState): Promise<string[]> {
   const debounced = [...state.deliveries.values()].filter(
@@ -175,7 +180,7 @@ export async function windowFaults(table: Table, state: WebhookState): Promise<s
   });
 }
 
-/** Counts by delivery id the events that joined the delivery, and the events that its open window lists. */
+/** Returns two counts by delivery id: the stored events of the delivery, and the number of events in the row of its open window. */
 async function readWindows(table: Table, { companyId, webhookId }: WebhookState) {
   const joined = new Map<string, number>();
   const open = new Map<string, number>();
@@ -197,7 +202,7 @@ async function readWindows(table: Table, { companyId, webhookId }: WebhookState)
   return { joined, open };
 }
 
-/** For each event id, whether the data of the event exists. */
+/** Says for each event id whether the event's data exists. */
 export type KnownData = Map<string, boolean>;
 
 const TOGETHER = 25;
@@ -222,7 +227,7 @@ export async function dataFaults(
 }
 
 export interface FanOuts {
-  /** Number of matching subscriptions for which no delivery is created yet. They are not part of `matched`. */
+  /** Number of deliveries that fan-outs (events with many matches) have not created yet. They are not included in `matched`. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }
@@ -234,19 +239,22 @@ export async function readFanOuts(
   now: number,
 ): Promise<FanOuts> {
   const faults: string[] = [];
-  const item = await table.get(fanOutKeys.progress(companyId));
-  const progress = item === undefined ? undefined : StoredProgress.parse(item);
   const waiting = new Set<string>();
   let expanding = 0;
-  for await (const row of table.query(fanOutKeys.waiting(companyId))) {
-    const { eventId, createdAt, count, dueAt } = StoredFanOut.parse(row);
-    const made = progress?.of === fanOutKeys.fanOut(companyId, createdAt, eventId).sk ? progress.told : 0;
-    if (isLate(now, [dueAt, progress?.movedAt])) {
-      faults.push(`event ${eventId}: its fan-out has not moved for a quarter of an hour`);
+  const lanes: FanOutLane[] = [{ companyId }, { companyId, isBulk: true }];
+  for (const lane of lanes) {
+    const item = await table.get(fanOutKeys.progress(lane));
+    const progress = item === undefined ? undefined : StoredProgress.parse(item);
+    for await (const row of table.query(fanOutKeys.waiting(lane))) {
+      const { eventId, createdAt, count, dueAt } = StoredFanOut.parse(row);
+      const made = progress?.of === fanOutKeys.fanOut(lane, createdAt, eventId).sk ? progress.told : 0;
+      if (isLate(now, [dueAt, progress?.movedAt])) {
+        faults.push(`event ${eventId}: its fan-out has not moved for a quarter of an hour`);
+      }
+      if (!expected.has(eventId)) faults.push(`event ${eventId}: its fan-out is not among the expected deliveries`);
+      waiting.add(eventId);
+      expanding += count - made;
     }
-    if (!expected.has(eventId)) faults.push(`event ${eventId}: its fan-out is not among the expected deliveries`);
-    waiting.add(eventId);
-    expanding += count - made;
   }
   for (const { eventId, doneAt, expiresAt } of expected.values()) {
     if (doneAt !== undefined || waiting.has(eventId) || isExpired(expiresAt, now)) continue;

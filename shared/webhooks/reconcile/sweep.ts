@@ -4,7 +4,7 @@
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
-import { delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
+import { delaySecondsUntil, messageGroup, type Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { all, any, below, equals, missing } from "#shared/db/expression.ts";
@@ -31,30 +31,30 @@ import { updateIf } from "#shared/webhooks/settle.ts";
 export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
 export type SweepInput = z.infer<typeof SweepInput>;
 
-/** A delivery that became due within this time probably still has its message. */
+/** If a delivery became due within this time, its queue message probably still exists. */
 const GRACE_MS = 30_000;
 /** A delivery is queued again at most once within this time. Otherwise the number of messages for a backlog would double every minute. */
 const SWEEP_AGAIN_MS = 10 * 60_000;
-/** Number of entries that are written concurrently and then queued with one call, in each partition of the due index. */
+/** Number of entries of a partition that are written concurrently and then queued with one call. */
 const TOGETHER = 10;
 /**
- * Maximum number of entries that one run handles. An entry takes two milliseconds of processor time, so together they take less than half
- * of the function's 50 s.
+ * Maximum number of entries that one run handles. An entry takes two milliseconds of processor time, so all of them take less than half of
+ * the function's time-out of 50 s.
  */
 export const CAPACITY = 10_000;
-/** The function times out after 50 s. After `WORK_MS` no entry is begun, and after `METRICS_MS` no backlog is counted. */
+/** The function times out after 50 s. The run begins no entry after `WORK_MS`, and counts no backlog after `METRICS_MS`. */
 const WORK_MS = 35_000;
 const METRICS_MS = 42_000;
 
 /**
- * Returns a company's stride. With a stride of 3, one run handles every third due delivery of the company. The next run begins at another
- * delivery.
+ * Returns a company's stride. With a stride of 3, a run handles every third due delivery of the company. The next run handles other
+ * deliveries.
  */
 export type Strides = (companyId: number) => number;
 
 /**
- * Divides the capacity of one run fairly between companies. `counts` contains the number of due deliveries of each company. A company
- * with fewer than an equal share is handled completely, and the others divide the rest.
+ * Divides the capacity of one run fairly between companies. `counts` contains the number of due deliveries of each company. If a company
+ * has fewer than an equal share, all its deliveries are handled, and the other companies divide the rest.
  */
 export function fairStrides(counts: ReadonlyMap<number, number>, capacity: number): Strides {
   const equal = capacity / Math.max(1, counts.size);
@@ -76,7 +76,7 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
   const run: Run = { context, assume, queued: 0, fannedOut: new Set(), failed: [] };
   const work = keys.dueShards().map((shard) => sweepShard(run, overdue.again(shard), strides, endMs));
   const ends = await Promise.allSettled(work);
-  // The metrics come last and their errors are ignored, because sending lost messages again is more important.
+  // The lag is reported last and errors of the report are ignored, because replacing lost messages is more important.
   await reportLag(context, overdue, begun + METRICS_MS).catch((error: unknown) =>
     log.error("lag not reported", errorFields(error)),
   );
@@ -90,15 +90,15 @@ interface Run {
   readonly context: EventContext;
   readonly assume: SweepInput["assume"];
   queued: number;
-  /** Companies whose fan-outs have already got a message in this run. */
-  readonly fannedOut: Set<number>;
+  /** The fan-outs that have already got a message in this run. */
+  readonly fannedOut: Set<string>;
   /** The errors of this run. Only the first one is thrown. */
   readonly failed: unknown[];
 }
 
 /**
- * Handles the entries of a partition in small groups while it is being read. The stride, by which a run skips entries, applies only to
- * deliveries, because there are few other entries.
+ * Handles the entries of a partition in small groups while the partition is being read. Only deliveries are skipped according to the
+ * stride, because entries of other kinds are few.
  */
 async function sweepShard(
   run: Run,
@@ -151,15 +151,16 @@ async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> 
 }
 
 /**
- * Returns the message that replaces a lost one. Returns undefined if none is needed. The row decides, because the index lags behind the
+ * Returns a message that replaces the lost one, or undefined if the row needs none. It reads the row, because the index lags behind the
  * rows.
  */
 async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): Promise<Queued | undefined> {
   const step = stepMessage(key);
   if (step !== undefined && "fanOut" in step) {
-    // One message continues all fan-outs of a company.
-    if (fannedOut.has(step.companyId)) return undefined;
-    fannedOut.add(step.companyId);
+    // One message is enough for all fan-outs of a company's lane (its usual events, or those of its bulk jobs).
+    const lane = messageGroup(step);
+    if (fannedOut.has(lane)) return undefined;
+    fannedOut.add(lane);
   }
   if (step !== undefined) return { message: step, delaySeconds: 0 };
   const now = context.clock.now();
@@ -182,8 +183,8 @@ async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): 
 function stepMessage(key: Key): QueueMessage | undefined {
   const webhook = keys.webhookAt(key);
   if (webhook !== undefined) return pausedDrainMessage(webhook.companyId, webhook.id);
-  const fannedOut = fanOutKeys.companyAt(key);
-  if (fannedOut !== undefined) return fanOutMessage(fannedOut);
+  const lane = fanOutKeys.laneAt(key);
+  if (lane !== undefined) return fanOutMessage(lane);
   const replayed = replayKeys.replayAt(key);
   if (replayed !== undefined) return replayMessage(replayed.companyId, replayed.webhookId);
   const limiter = limiterKeys.limiterAt(key);

@@ -40,7 +40,8 @@ export async function readDue(table: Table, companyId: number): Promise<Map<numb
 }
 
 async function addBacklogs(table: Table, companyId: number, webhookId: number, entries: DueEntries): Promise<void> {
-  for (const pk of [keys.pausedBacklogShard(companyId, webhookId), keys.throttledBacklogShard(companyId, webhookId)]) {
+  const paused = keys.pausedBacklogShards(companyId, webhookId);
+  for (const pk of [...paused, ...keys.throttledBacklogShards(companyId, webhookId)]) {
     for await (const item of table.query({ pk, index: "due" })) addEntry(entries, item);
   }
 }

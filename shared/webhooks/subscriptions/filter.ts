@@ -1,6 +1,6 @@
 /**
- * The filter of a registration: criteria that the `data` of an event must meet. A filter comes from users and is only data. Never
- * evaluate a part of it as code.
+ * The filter of a registration: criteria that the `data` of an event must meet. Users write filters, so a filter must never be executed as
+ * code.
  */
 
 import * as z from "zod/mini";
@@ -10,8 +10,8 @@ import * as limits from "#shared/limits.ts";
 type Json = z.infer<ReturnType<typeof z.json>>;
 
 /**
- * A filter matches if every one of its keys matches. A key is a name or a path with dots. Its value may be another filter. A list in the
- * data matches if it contains the value. Null matches only null.
+ * A filter matches if each of its keys matches. A key is a name or a path with dots. The value of a key may be another filter. A list in
+ * the data matches a value that it contains. Null matches only null.
  */
 export const EventFilter = z
   .custom<Record<string, Json>>(isObject, { error: "must be a JSON object", abort: true })
@@ -34,8 +34,8 @@ export const EventFilter = z
 export type EventFilter = z.infer<typeof EventFilter>;
 
 /**
- * Returns the depth and the number of keys of a filter. It stops one level below the limit, so that a hostile filter of great depth takes
- * little time.
+ * Measures the depth and the number of keys of a filter. It stops one level below the permitted depth, so that a hostile filter of great
+ * depth takes little time.
  */
 function measure(filter: Record<string, unknown>): { depth: number; keys: number } {
   let keys = 0;

@@ -28,8 +28,8 @@ export async function listRegistrations(
 }
 
 /**
- * Creates a registration. The same transaction increments a counter in the webhook's row. This enforces the maximum number, and proves
- * that the webhook exists.
+ * Creates a registration. The same transaction increments a counter in the webhook's row. The condition on this row enforces the maximum
+ * number of registrations, and proves that the webhook exists.
  */
 export async function createRegistration(
   context: ApiContext,

@@ -6,7 +6,7 @@ import * as limits from "#shared/limits.ts";
 import { atMost, Bytes, Id, malformed, named, Timestamp, text } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
-/** The prefix of a secret in the format of Standard Webhooks. Base64 follows it. */
+/** The prefix of a secret in the Standard Webhooks format. The rest of the secret is base64. */
 export const STANDARD_PREFIX = "whsec_";
 
 /** Returns true if a `whsec_` secret is valid. The part after the prefix must be base64, because receivers decode it. */
@@ -100,7 +100,7 @@ export const Webhook = named(
     id: Id,
     name: z.string(),
     url: z.string(),
-    /** The secret. Every answer shows only a mask of it, except the answer that creates the secret. */
+    /** The secret. Only the answer that creates the secret shows it completely. All other answers show a mask. */
     secretKey: z.string(),
     status: z.enum(["active", "paused"]),
     companyId: Id,
@@ -125,8 +125,8 @@ const WithSecret = named(
 );
 
 /**
- * The answer that creates a secret. `standardWebhooksSecret` is computed when the answer is sent. The stored copy of the answer, from
- * which a repeated request is answered, does not contain it.
+ * The answer that creates a secret. `standardWebhooksSecret` is computed each time the answer is sent. It is therefore not in the stored
+ * answer that a repeated request with the same `Idempotency-Key` gets.
  */
 export const WebhookWithSecret = z.pipe(
   z.pipe(
@@ -202,16 +202,16 @@ export const StoredWebhook = z.object({
   secretMask: z.optional(z.string()),
   /** The unencrypted secret in a row of an old version of the service. `npm run webhooks -- encrypt-secrets` replaces it. */
   secretKey: z.optional(z.string()),
-  /** The secret before the last rotation. Until the given time, deliveries are signed with both secrets. */
+  /** The secret before the last rotation. Until the time `until`, requests are signed with both secrets. */
   previousSecret: z.optional(
     z.object({ sealed: z.optional(Bytes), secretKey: z.optional(z.string()), until: Timestamp }),
   ),
   status: z.enum(["active", "paused"]),
-  /** The time since which no attempt has succeeded. */
+  /** The time of the first failure after the last success. Absent after a success. */
   failingSince: z.optional(Timestamp),
   /**
-   * The row's partition in the due index (rows by due time). A paused webhook is in a partition for paused webhooks. After a resume, it
-   * is in a partition that the sweeper (a function that runs every minute) reads, until its backlog is sent.
+   * The row's partition in the due index (rows by due time). The row of a paused webhook is in a partition for paused webhooks. After a
+   * resume, until its backlog is sent, the row is in a partition that the sweeper (a function that runs every minute) reads.
    */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
@@ -224,12 +224,14 @@ export type StoredWebhook = z.infer<typeof StoredWebhook>;
 export const StoredRegistration = z.object({
   ...registrationFields,
   type: z.literal("registration"),
-  /** The filter as JSON text. As a DynamoDB map, some of its keys and numbers would change. */
+  /** The filter as JSON text. If it were stored as a DynamoDB map, some of its keys and numbers would change. */
   filter: z.nullable(z.string()),
   companyId: Id,
   webhookId: Id,
   createdAt: Timestamp,
-  /** The time of the last change of the delay. Older events may have been published with another delay. */
+  /**
+   * The time at which the registration's delay was last changed. Events from before this time may have been published with another delay.
+   */
   delayChangedAt: z.optional(Timestamp),
 });
 export type StoredRegistration = z.infer<typeof StoredRegistration>;

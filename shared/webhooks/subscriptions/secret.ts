@@ -1,4 +1,4 @@
-/** The secrets in a webhook's row. Each is encrypted for this row, and has a mask (its last characters) that can be read without a key. */
+/** The secrets in a webhook's row. Each is encrypted for this row. A mask (the last characters of a secret) can be read without a key. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { type Condition, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -30,7 +30,7 @@ const STANDARD_BYTES = 24;
 export const newSecret = (form: "uuid" | "standard"): string =>
   form === "uuid" ? randomUUID() : `${STANDARD_PREFIX}${randomBytes(STANDARD_BYTES).toString("base64")}`;
 
-/** Returns a random secret in the same form as the webhook's current secret, because its receiver supports this form. */
+/** Returns a random secret in the format of the webhook's current secret, because its receiver may support only this format. */
 export async function newSecretLike(secrets: Pick<Secrets, "open">, webhook: StoredWebhook): Promise<string> {
   const current = await opened(secrets, webhook, webhook.sealedSecret, webhook.secretKey);
   return newSecret(current.startsWith(STANDARD_PREFIX) ? "standard" : "uuid");

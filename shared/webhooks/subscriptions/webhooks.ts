@@ -29,8 +29,8 @@ export const readWebhooks = async (table: Reads, companyId: number): Promise<Web
   (await readWebhooksAtVersion(table, companyId)).webhooks;
 
 /**
- * Reads the webhooks and the version number of their registrations. The Query reads the row with the version first, so the registrations
- * are at least as new as the version.
+ * Reads the webhooks with their registrations, and the version number of the registrations. The Query returns the row with the version
+ * first, so the registrations are at least as new as this version.
  */
 export async function readWebhooksAtVersion(
   table: Reads,
@@ -78,8 +78,8 @@ export async function readWebhook({ table }: ReadContext, companyId: number, id:
 }
 
 /**
- * Deletes the webhook with its registrations. A waiting delivery is cancelled when its queue message arrives. Throttled deliveries have
- * no message. The transaction therefore also marks the limiter's row, so that they are read and cancelled.
+ * Deletes the webhook with its registrations. A waiting delivery is cancelled when its queue message arrives. Throttled deliveries have no
+ * message. The transaction therefore also marks the limiter's row. The next step of the throttled backlog then cancels these deliveries.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
@@ -95,7 +95,10 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
   });
 }
 
-/** The version of a company's registrations. Functions that publish events notice changes by it. */
+/**
+ * The version of a company's registrations. It changes with each write of a registration, so functions that publish events know when their
+ * cache is out of date.
+ */
 export interface RegistrationsVersion {
   /** Number of changes so far. */
   readonly number: number;

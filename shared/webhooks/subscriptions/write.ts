@@ -1,6 +1,6 @@
 /**
- * Creates and changes webhooks. It is separate from webhooks.ts, because only these functions need the code for URLs and secrets in their
- * bundles.
+ * Creates and changes webhooks. This file is separate from webhooks.ts, because only functions that create or change webhooks need the code
+ * for URLs and secrets in their bundles.
  */
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
@@ -120,8 +120,8 @@ export function rotateSecret(
 }
 
 /**
- * Encrypts the secrets of a company that an old version stored in plain text. It may be interrupted and repeated. Returns the number of
- * the company's webhooks, and the number of webhooks whose secrets were encrypted now.
+ * Encrypts the secrets of a company that an old version stored in plain text. It may be interrupted and repeated. Returns the number of the
+ * company's webhooks, and the number of webhooks whose secrets this call has encrypted.
  */
 export async function encryptSecrets(
   table: Table,
@@ -137,7 +137,7 @@ export async function encryptSecrets(
 const isPlain = ({ secretKey, previousSecret }: StoredWebhook): boolean =>
   secretKey !== undefined || previousSecret?.secretKey !== undefined;
 
-/** Returns true if a secret was encrypted. If the secret is replaced concurrently, it is not changed again. */
+/** Returns true if this call has encrypted a secret. It leaves a secret that another request replaces at the same time unchanged. */
 function encryptOne(table: Table, secrets: Secrets, { companyId, id }: StoredWebhook): Promise<boolean> {
   const key = keys.webhook(companyId, id);
   return optimistic(async () => {

@@ -1,7 +1,7 @@
 /** The assumptions of the cost model and of the simulation: what reps do, and how Lambda and DynamoDB behave. */
 import type { Operation } from "./measured.ts";
 
-/** Requests of one rep in one hour of work. */
+/** Number of requests that one rep sends in one hour of work, by operation. */
 export const PER_HOUR: Readonly<Record<Exclude<Operation, "authorize">, number>> = {
   pins: 60,
   patch: 30,
@@ -16,31 +16,45 @@ export const HOURS_A_MONTH = 730;
 
 /**
  * The share of map views that show the same area as the rep's last view, because the rep returns to the map from a prospect. A client that
- * sends `If-None-Match` then gets 304, unless a prospect of the area has changed.
+ * sends `If-None-Match` then gets 304, unless a prospect in the area has changed.
  */
 export const SAME_VIEW = 0.5;
 
+/** Prospects on the page of a list. */
+export const PAGE_SIZE = 50;
 /**
- * How long Lambda keeps an idle environment. AWS does not document it. Measurements of others found 5 to 7 minutes
+ * The prospects that a rep lists: those of the rep's working area. Each list shows one of their pages, all with the same probability, and
+ * each write of the rep changes one of them. A rep who lists the first page most often would find more prospects in memory.
+ */
+export const LISTED_PROSPECTS = 500;
+
+/**
+ * Seconds for which Lambda keeps an idle environment. AWS does not document this time. Published measurements found 5 to 7 minutes
  * (https://mikhail.io/serverless/coldstarts/aws/intervals/).
  */
 export const IDLE_SECONDS = 6 * 60;
 /**
- * Lambda ends each environment after some hours, also a busy one
- * (https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html). AWS names no number.
+ * Assumed seconds after which Lambda ends an environment, even a busy one. AWS says that Lambda does this after some hours, but names no
+ * number (https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html).
  */
 export const LIFE_SECONDS = 2 * 3_600;
-/** The time in which Lambda makes an environment and starts Node.js with an empty function. */
+/** Milliseconds in which Lambda makes an environment and starts Node.js with an empty function. */
 export const ENVIRONMENT_MS = 180;
-/** Lambda gives one processor from this memory on, and a share of one below (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html). */
+/**
+ * Memory from which on a function gets a whole processor. A function with less memory gets a proportional share of one
+ * (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html).
+ */
 export const WHOLE_CPU_MB = 1_769;
-/** Latencies of one call to DynamoDB in the same region. DynamoDB promises single-digit milliseconds. */
+/** Latencies in milliseconds of one call to DynamoDB in the same region. DynamoDB promises single-digit milliseconds. */
 export const TABLE_MS = { read: { median: 4, p99: 14 }, write: { median: 9, p99: 28 } } as const;
-/** Bytes of index pieces that a function receives and decodes in a millisecond beside the measured processor time. */
+/** Bytes of index pieces that a function can receive and decode in a millisecond, in addition to the measured processor time. */
 export const LOADED_BYTES_A_MS = 60_000;
-/** The time that API Gateway adds to each request. */
+/** Milliseconds that API Gateway adds to each request. */
 export const GATEWAY_MS = 6;
-/** The stream starts a function at most this often in a second for each of its shards, as Lambda polls a shard four times a second. */
+/**
+ * Maximum number of times per second that the stream starts a function for each of its shards, because Lambda polls a shard four times a
+ * second.
+ */
 export const POLLS_A_SECOND = 4;
 
 /**

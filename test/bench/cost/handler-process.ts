@@ -1,4 +1,6 @@
-/** Runs as a process that loads one bundled function and calls it, and prints the processor time of the load and of the calls. */
+/**
+ * Runs as a separate process that loads one bundled function and calls it. It prints the processor time of the loading and of the calls.
+ */
 import { Writable } from "node:stream";
 import * as z from "zod/mini";
 import { lambdaContext } from "../../harness/proxy-event.ts";

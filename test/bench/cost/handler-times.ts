@@ -1,4 +1,7 @@
-/** Measures the processor time of bundled functions, each in new processes beside a handler that does nothing. */
+/**
+ * Measures the processor time of bundled functions. Each function runs in new processes. A handler that does nothing is measured too, so
+ * that its time can be subtracted.
+ */
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +11,7 @@ import * as z from "zod/mini";
 import type { HandlerTimes } from "./handler-process.ts";
 
 export interface HandlerJob {
-  /** The bundle's directory below `bundles`. */
+  /** The directory of the bundle, as a path below `bundles`. */
   readonly file: string;
   readonly events: readonly unknown[];
   readonly environment: Readonly<Record<string, string>>;
@@ -18,10 +21,13 @@ const Times = z.object({ loadCpuMs: z.number(), firstCallCpuMs: z.number(), warm
 
 const WARM_UP = 60;
 const CALLS = 60;
-/** New processes for each job. The least time counts, because other processes of the machine can only add to it. */
+/**
+ * Number of new processes for each job. The minimum of their times counts, because other processes on the machine can only make a process
+ * slower.
+ */
 const PROCESSES = 3;
 
-/** Returns the times of each job without those of a handler that does nothing. */
+/** Returns the times of each job minus the times of a handler that does nothing. */
 export async function handlerTimes<Name extends string>(
   bundles: string,
   jobs: ReadonlyMap<Name, HandlerJob>,

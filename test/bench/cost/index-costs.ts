@@ -1,4 +1,4 @@
-/** Measures what loading and flushing the index of a company of 100 000 prospects costs. */
+/** Measures the cost of loading and of flushing the index of a company with 100 000 prospects. */
 
 import { companyIndex } from "#shared/company-index/read/company-index.ts";
 import { contextOn } from "#shared/context.ts";
@@ -15,11 +15,11 @@ import { flushedUnits } from "../write-budgets.ts";
 import type { Load, Measured } from "./measured.ts";
 
 export const LOADED_PROSPECTS = 100_000;
-/** Creates whose flushes and merges are measured. */
+/** Number of creates whose flushes and merges are measured. */
 const CREATES = 16_384;
 const SAMPLES = 1_000;
 
-type IndexCosts = Pick<Measured, "loads" | "storedBytes"> & {
+type IndexCosts = Pick<Measured, "loads" | "storedBytes" | "rowTextBytes"> & {
   readonly background: Pick<Measured["background"], "readUnits" | "writeUnits">;
 };
 
@@ -36,7 +36,7 @@ export async function indexCosts(): Promise<IndexCosts> {
     return {
       loads,
       background: { readUnits: readUnits / CREATES, writeUnits: writeUnits / CREATES },
-      storedBytes: storedBytes(stage, loads.search),
+      ...rowBytes(stage, loads.search),
     };
   } finally {
     await table.stop();
@@ -73,13 +73,19 @@ async function loadOf(table: BenchTable, stage: Stage, what: Record<string, stri
   return { ...result, cpuMs, pieces };
 }
 
-/** The mean bytes of a prospect: its row, its note, and its part of the stored index. */
-function storedBytes({ company }: Stage, { readUnits }: Load): number {
+/** The mean bytes of a prospect: its row, its note, and its part of the stored index. Also the mean length of the text in its row. */
+function rowBytes({ company }: Stage, { readUnits }: Load): Pick<IndexCosts, "storedBytes" | "rowTextBytes"> {
   let bytes = 0;
+  let textBytes = 0;
   for (let i = 0; i < SAMPLES; i++) {
     const { prospect, note } = makeProspect(company, i * Math.floor(company.count / SAMPLES));
-    bytes += bytesOf(prospectItem(prospect)) + (note === undefined ? 0 : bytesOf(note));
+    const item = prospectItem(prospect);
+    bytes += bytesOf(item) + (note === undefined ? 0 : bytesOf(note));
+    textBytes += String(item.fields).length;
   }
   // One eventually consistent read unit reads 8 KB.
-  return bytes / SAMPLES + (readUnits * 8_192) / company.count;
+  return {
+    storedBytes: bytes / SAMPLES + (readUnits * 8_192) / company.count,
+    rowTextBytes: textBytes / SAMPLES,
+  };
 }

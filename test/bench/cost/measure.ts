@@ -1,41 +1,33 @@
 /** Measures the cost of each operation through the whole local service. `npm run cost -- --measure` runs it. */
 import { mkdtempSync, rmSync } from "node:fs";
-import { get, request as httpRequest, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { gunzipSync } from "node:zlib";
 import * as z from "zod/mini";
 import { FLUSH_ENTRIES } from "#shared/company-index/write/flush.ts";
 import { bundle } from "../../../infra/build/bundle.ts";
+import { lastNames } from "../../../infra/local/demo-data.ts";
 import type { LogLine } from "../../../infra/local/options.ts";
 import { type LocalService, startLocal } from "../../../infra/local/service.ts";
 import { accessLogLine } from "../../../infra/stack/access-log.ts";
 import { proxyEvent } from "../../harness/proxy-event.ts";
-import { synthesized } from "../../infra/template.ts";
+import { customMetrics } from "../../infra/custom-metrics.ts";
+import { ownIdentity, synthesized } from "../../infra/template.ts";
 import { type HandlerJob, handlerTimes } from "./handler-times.ts";
 import { indexCosts } from "./index-costs.ts";
 import { functionOf, type Measured, type Operation, operations, type Usage } from "./measured.ts";
+import { send, type TableUsage } from "./sending.ts";
 
-/** Prospects of the measured company. The table's units of a warm operation do not depend on this number (docs/benchmarks.md). */
+/** Number of prospects of the measured company. The table's units of a warm operation do not depend on this number (docs/benchmarks.md). */
 const PROSPECTS = 10_000;
 const CREATES = 3;
-/** Half of the writes that start a flush of the index, which is the mean number of unflushed writes that a read meets. */
+/** The mean number of unflushed writes that a read finds: half of the writes that start a flush of the index. */
 const PATCHES = FLUSH_ENTRIES / 2 - CREATES;
 const READS = 12;
-/** Pins of one view of the map. A phone shows about this many before it has to cluster them. */
+/** Number of pins in one view of the map. If there were more, a phone would have to combine pins. */
 export const PINS_IN_VIEW = 1_000;
 
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
-
-const RequestLine = z.object({
-  message: z.object({
-    event: z.literal("request"),
-    readUnits: z.optional(z.number()),
-    writeUnits: z.optional(z.number()),
-    rounds: z.optional(z.number()),
-  }),
-});
 
 export async function measure(): Promise<Measured> {
   progress("index of 100 000 prospects");
@@ -58,11 +50,12 @@ export async function measure(): Promise<Measured> {
     progress("requests");
     const used = await usages(company, lines);
     const background = backgroundLines(service, lines);
-    const unchanged = await unchangedView(company, lines);
+    const unchanged = await unchangedView(company);
     progress("processor time");
     await bundle([...new Set(Object.values(functionOf))], bundles);
-    const times = await handlerTimes<Operation | "unchanged">(bundles, jobsOf(service, company, unchanged.etag));
-    const cpuOf = (operation: Operation): number => times.get(operation)?.warmCpuMs ?? Number.NaN;
+    const times = await handlerTimes<Operation | Special>(bundles, jobsOf(service, company, unchanged.etag));
+    const cpuOf = (operation: Operation | Special): number => times.get(operation)?.warmCpuMs ?? Number.NaN;
+    const known = await inMemory(company);
     const usageOf = (operation: Operation): Usage => {
       const usage = used.get(operation);
       if (usage === undefined) throw new Error(`${operation} was not measured`);
@@ -79,6 +72,10 @@ export async function measure(): Promise<Measured> {
         create: usageOf("create"),
         authorize: usageOf("authorize"),
       },
+      inMemory: {
+        list: { ...known.list, cpuMs: cpuOf("listInMemory") },
+        search: { ...known.search, cpuMs: cpuOf("searchInMemory") },
+      },
       starts: Object.fromEntries(
         operations.map((operation) => {
           const { loadCpuMs = 0, firstCallCpuMs = 0, warmCpuMs = 0 } = times.get(operation) ?? {};
@@ -87,9 +84,10 @@ export async function measure(): Promise<Measured> {
       ),
       loads: index.loads,
       background: { ...index.background, ...background },
-      notModified: { ...unchanged.usage, cpuMs: times.get("unchanged")?.warmCpuMs ?? Number.NaN },
+      notModified: { ...unchanged.usage, cpuMs: cpuOf("unchanged") },
       resources: await monthlyResources(),
       pinsInView: company.pinsInView,
+      rowTextBytes: index.rowTextBytes,
       storedBytes: index.storedBytes,
     };
   } finally {
@@ -100,8 +98,14 @@ export async function measure(): Promise<Measured> {
 
 const SystemLine = z.object({ type: z.enum(["platform.start", "platform.report"]) });
 
-/** The local service also logs each invocation. A deployed function with the system log level WARN logs only failed ones. */
+/**
+ * Returns true for lines that a deployed function would write too. The local service logs each invocation, but a deployed function with the
+ * system log level WARN logs only failed invocations.
+ */
 const isDeployed = ({ text }: LogLine): boolean => !SystemLine.safeParse(JSON.parse(text)).success;
+
+/** Requests that differ from an operation: a view that is answered with 304, and lists whose prospects are in memory. */
+type Special = "unchanged" | "listInMemory" | "searchInMemory";
 
 interface Company {
   readonly url: string;
@@ -145,7 +149,7 @@ async function openCompany(service: LocalService): Promise<Company> {
 /** The middle of the city of the demo company. */
 const [LAT, LNG] = [39.739, -104.99];
 
-/** Finds a map view with about PINS_IN_VIEW pins by halving the interval of its size. */
+/** Finds a map view with about PINS_IN_VIEW pins. It varies the size of the view and halves the interval of possible sizes at each step. */
 async function viewOf(countOf: (bbox: string) => Promise<number>): Promise<{ bbox: string; pinsInView: number }> {
   let [small, large] = [0, 1];
   let found = { bbox: "", pinsInView: 0 };
@@ -159,67 +163,21 @@ async function viewOf(countOf: (bbox: string) => Promise<number>): Promise<{ bbo
   return found;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-  readonly bytes: number;
-  readonly etag: string | undefined;
-}
+/** Number of pages in turn that have more prospects than a function keeps in memory. */
+const PAGES = 25;
+/** Lists after which a function has none of the measured prospects in memory any more. */
+const FORGETTING = [19, 20].map((page) => `/api/prospects?pageSize=500&page=${page}`);
 
-/** Headers that only the local service sends. */
-const LOCAL_HEADERS = new Set(["server-timing", "keep-alive"]);
-
-interface Sending {
-  readonly body?: unknown;
-  readonly etag?: string;
-}
-
-function send(url: string, token: string, method: string, path: string, { body, etag }: Sending = {}): Promise<Answer> {
-  const headers = {
-    authorization: `Bearer ${token}`,
-    "accept-encoding": "gzip",
-    ...(body !== undefined && { "content-type": "application/json" }),
-    ...(etag !== undefined && { "if-none-match": etag }),
-  };
-  return new Promise((resolve, reject) => {
-    const sent = (method === "GET" ? get : httpRequest)(`${url}${path}`, { method, headers }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.once("end", () => {
-        const whole = Buffer.concat(chunks);
-        const text = (response.headers["content-encoding"] === "gzip" ? gunzipSync(whole) : whole).toString();
-        resolve({
-          status: response.statusCode ?? 0,
-          text,
-          bytes: headBytes(response) + whole.length,
-          etag: response.headers.etag,
-        });
-      });
-      response.once("error", reject);
-    });
-    sent.once("error", reject);
-    if (method !== "GET") sent.end(body === undefined ? undefined : JSON.stringify(body));
-  });
-}
-
-function headBytes({ rawHeaders, statusMessage = "" }: IncomingMessage): number {
-  let bytes = "HTTP/1.1 200 \r\n\r\n".length + statusMessage.length;
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const [name = "", value = ""] = rawHeaders.slice(i, i + 2);
-    if (!LOCAL_HEADERS.has(name.toLowerCase())) bytes += name.length + value.length + ": \r\n".length;
-  }
-  return bytes;
-}
-
-const reads = (company: Company): Record<"pins" | "list" | "search", string> => ({
+/** The paths of the measured reads. The lists have different prospects, which the function therefore must read. */
+const reads = (company: Company) => ({
   pins: `/api/prospects/pins?bbox=${company.bbox}`,
-  list: "/api/prospects",
-  search: "/api/prospects?search=garcia",
+  lists: Array.from({ length: PAGES }, (_, i) => `/api/prospects?page=${i + 1}`),
+  searches: lastNames.map((name) => `/api/prospects?search=${encodeURIComponent(name)}`),
 });
 
 type Request = readonly [method: string, path: string, body?: unknown];
 
-/** The measured requests of each operation, in the order in which they are sent: writes first, so that reads meet unflushed writes. */
+/** The requests of each operation, in the order in which they are sent. Writes come first, so that reads find unflushed writes. */
 function requestsOf(company: Company): Map<Operation, Request[]> {
   const { prospects, statusIds } = company;
   const path = reads(company);
@@ -234,11 +192,11 @@ function requestsOf(company: Company): Map<Operation, Request[]> {
   return new Map<Operation, Request[]>([
     ["patch", times(PATCHES, patch)],
     ["create", times(CREATES, (i) => ["POST", "/api/prospects", atTheDoor(statusAt(i))])],
-    ["pins", times(READS, () => ["GET", path.pins])],
-    ["detail", times(READS, (i) => ["GET", `/api/prospects/${prospectAt(i).id}`])],
-    ["list", times(READS, () => ["GET", path.list])],
-    ["search", times(READS, () => ["GET", path.search])],
-    ["authorize", times(READS, () => ["GET", "/api/prospects?pageSize=1"])],
+    ["pins", times(WARM_UP + READS, () => ["GET", path.pins])],
+    ["detail", times(WARM_UP + READS, (i) => ["GET", `/api/prospects/${prospectAt(i).id}`])],
+    ["list", times(WARM_UP + READS, (i) => ["GET", path.lists[i] ?? ""])],
+    ["search", times(WARM_UP + READS, (i) => ["GET", path.searches[i] ?? ""])],
+    ["authorize", times(WARM_UP + READS, () => ["GET", "/api/prospects?pageSize=1"])],
   ]);
 }
 
@@ -251,57 +209,70 @@ const atTheDoor = (currentStatusId: number) => ({
   currentStatusId,
 });
 
-/** Requests before the measured ones, so that functions are warm and have the index in memory. */
+/** Number of requests before the measured ones, so that functions are warm and have the index in memory. */
 const WARM_UP = 3;
 
 async function usages(company: Company, lines: LogLine[]): Promise<Map<Operation, Usage>> {
   const { url, token } = company;
   const found = new Map<Operation, Usage>();
   for (const [operation, requests] of requestsOf(company)) {
-    const isWrite = requests[0]?.[0] !== "GET";
-    for (const [method, path] of isWrite ? [] : requests.slice(0, WARM_UP)) await send(url, token, method, path);
+    const warmUps = requests[0]?.[0] === "GET" ? WARM_UP : 0;
+    for (const [method, path] of requests.slice(0, warmUps)) await send(url, token, method, path);
+    const measured = requests.slice(warmUps);
     await wait(500);
     const from = lines.length;
     let sentBytes = 0;
     let accessLogBytes = 0;
-    for (const [method, path, body] of requests) {
+    const tables: TableUsage[] = [];
+    for (const [method, path, body] of measured) {
       if (operation === "authorize") await fetch(`${url}/local/authorizers-cache`, { method: "DELETE" });
+      if (operation === "list" || operation === "search")
+        for (const other of FORGETTING) await send(url, token, "GET", other);
       const answer = await send(url, token, method, path, { body });
       if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
       sentBytes += answer.bytes;
       accessLogBytes += accessLogLine({ method, resource: resourceOf(path), bytes: answer.bytes }).length;
+      tables.push(operation === "authorize" ? SIGN_IN : answer.table);
     }
     await wait(500);
     const own = lines.slice(from).filter(({ file }) => file === functionOf[operation]);
-    found.set(operation, usageIn(own, requests.length, { sentBytes, accessLogBytes }));
+    const count = measured.length;
+    found.set(operation, {
+      ...meanUsage(tables),
+      sentBytes: sentBytes / count,
+      logLines: own.length / count,
+      logBytes: own.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0) / count,
+      accessLogBytes: accessLogBytes / count,
+      cpuMs: 0,
+    });
   }
   return found;
 }
 
-/** The authorizer logs no successful sign-in. It reads one row (test/auth/directory.test.ts). */
-const SIGN_IN = { event: "request", readUnits: 1, writeUnits: 0, rounds: 1 } as const;
+/** The authorizer reads one row (test/auth/directory.test.ts). */
+const SIGN_IN: TableUsage = { readUnits: 1, writeUnits: 0, rounds: 1 };
 
 const resourceOf = (path: string): string => path.replace(/\?.*/, "").replace(/\d+$/, "{id}");
 
-function usageIn(own: readonly LogLine[], count: number, sums: { sentBytes: number; accessLogBytes: number }): Usage {
-  const facts = own.flatMap(({ text }) => {
-    const parsed = RequestLine.safeParse(JSON.parse(text));
-    return parsed.success ? [parsed.data.message] : [];
-  });
-  if (facts.length === 0 && own.every(({ file }) => file === functionOf.authorize)) facts.push(SIGN_IN);
-  else if (facts.length < count) throw new Error(`${facts.length} of ${count} requests are in the log`);
-  const mean = (of: (fact: (typeof facts)[number]) => number | undefined): number =>
-    facts.reduce((sum, fact) => sum + (of(fact) ?? 0), 0) / facts.length;
+function meanUsage(all: readonly TableUsage[]): TableUsage {
+  const mean = (of: (one: TableUsage) => number): number => all.reduce((sum, one) => sum + of(one), 0) / all.length;
   return {
     readUnits: mean(({ readUnits }) => readUnits),
     writeUnits: mean(({ writeUnits }) => writeUnits),
     rounds: mean(({ rounds }) => rounds),
-    sentBytes: sums.sentBytes / count,
-    logLines: own.length / count,
-    logBytes: own.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0) / count,
-    accessLogBytes: sums.accessLogBytes / count,
-    cpuMs: 0,
   };
+}
+
+/** Sends a list and a search twice, so that the second time their prospects are in memory. */
+async function inMemory(company: Company): Promise<Record<"list" | "search", Omit<TableUsage, "writeUnits">>> {
+  const { url, token } = company;
+  const second = async (path = "") => {
+    await send(url, token, "GET", path);
+    const { readUnits, rounds } = (await send(url, token, "GET", path)).table;
+    return { readUnits, rounds };
+  };
+  const { lists, searches } = reads(company);
+  return { list: await second(lists[0]), search: await second(searches[0]) };
 }
 
 function backgroundLines(service: LocalService, lines: readonly LogLine[]) {
@@ -316,31 +287,27 @@ function backgroundLines(service: LocalService, lines: readonly LogLine[]) {
 }
 
 /** Sends a view of the map again with the ETag of its answer. */
-async function unchangedView(company: Company, lines: LogLine[]) {
+async function unchangedView(company: Company) {
   const { url, token } = company;
   const path = reads(company).pins;
   const { etag = "" } = await send(url, token, "GET", path);
-  const from = lines.length;
-  const answer = await send(url, token, "GET", path, { etag });
-  await wait(500);
-  const own = lines.slice(from).filter(({ file }) => file === functionOf.pins);
-  const { readUnits, rounds } = usageIn(own, 1, { sentBytes: 0, accessLogBytes: 0 });
-  return { etag, usage: { readUnits, rounds, sentBytes: answer.bytes } };
+  const { bytes, table } = await send(url, token, "GET", path, { etag });
+  return { etag, usage: { readUnits: table.readUnits, rounds: table.rounds, sentBytes: bytes } };
 }
 
-/** Counts what the production preset deploys and what costs dollars by the month. */
+/** Counts what the production preset without the canary deploys and what costs dollars by the month. */
 async function monthlyResources(): Promise<Measured["resources"]> {
-  const template = await synthesized();
+  const template = await synthesized({ ...ownIdentity, watch: { ...ownIdentity.watch, canary: false } });
   const count = (type: string): number => template.all(type).length;
   return {
     alarms: count("AWS::CloudWatch::Alarm"),
-    metrics: count("AWS::Logs::MetricFilter"),
+    metrics: customMetrics(template).size,
     dashboards: count("AWS::CloudWatch::Dashboard"),
     keys: count("AWS::KMS::Key"),
   };
 }
 
-function jobsOf(service: LocalService, company: Company, etag: string): Map<Operation | "unchanged", HandlerJob> {
+function jobsOf(service: LocalService, company: Company, etag: string): Map<Operation | Special, HandlerJob> {
   const { outputs } = service;
   const environment = {
     AWS_REGION: "us-east-1",
@@ -364,8 +331,8 @@ function jobsOf(service: LocalService, company: Company, etag: string): Map<Oper
     pins: [event("GET", path.pins)],
     patch: patches,
     detail: [event("GET", read ?? "")],
-    list: [event("GET", path.list)],
-    search: [event("GET", path.search)],
+    list: path.lists.map((path) => event("GET", path)),
+    search: path.searches.map((path) => event("GET", path)),
     create: [event("POST", "/api/prospects", atTheDoor(company.statusIds[0] ?? 0))],
     authorize: [
       {
@@ -375,9 +342,12 @@ function jobsOf(service: LocalService, company: Company, etag: string): Map<Oper
       },
     ],
   };
-  const jobs = new Map<Operation | "unchanged", HandlerJob>(
+  const jobs = new Map<Operation | Special, HandlerJob>(
     operations.map((operation) => [operation, { file: functionOf[operation], events: events[operation], environment }]),
   );
+  const [list, search] = [events.list, events.search].map((all) => all.slice(0, 1));
+  jobs.set("listInMemory", { file: functionOf.list, events: list ?? [], environment });
+  jobs.set("searchInMemory", { file: functionOf.search, events: search ?? [], environment });
   return jobs.set("unchanged", {
     file: functionOf.pins,
     events: [eventOf(company, "GET", path.pins, undefined, { "If-None-Match": [etag] })],

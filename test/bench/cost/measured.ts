@@ -1,4 +1,4 @@
-/** The measured cost of each operation, and the file that keeps the measurements, so that `npm run cost` is fast. */
+/** The measured cost of each operation. A file stores the measurements, so that `npm run cost` is fast. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 export const operations = ["pins", "patch", "detail", "list", "search", "create", "authorize"] as const;
 export type Operation = (typeof operations)[number];
 
-/** The function that serves each operation, by its file. */
+/** The file of the function that serves each operation. */
 export const functionOf: Record<Operation, string> = {
   pins: "prospects/pins",
   patch: "prospects/update",
@@ -18,61 +18,68 @@ export const functionOf: Record<Operation, string> = {
   authorize: "authorize",
 };
 
-/** What one operation uses in a warm function. The means of several requests through the whole local service. */
+/** What one operation uses in a warm function. Each number is the mean of several requests through the whole local service. */
 const Usage = z.object({
   readUnits: z.number(),
   writeUnits: z.number(),
   rounds: z.number(),
   /** Bytes of the answer on the wire: status line, headers and compressed body. */
   sentBytes: z.number(),
-  /** Lines and bytes of the function's log, with the lines of Lambda itself. */
+  /** Number and bytes of the function's log lines, including the lines that Lambda itself writes. */
   logLines: z.number(),
   logBytes: z.number(),
-  /** Bytes of the line in the access log of API Gateway. */
+  /** Bytes of the request's line in the access log of API Gateway. */
   accessLogBytes: z.number(),
-  /** Processor time of one warm call of the bundled handler, without that of a handler that does nothing. */
+  /** Processor milliseconds of one warm call of the bundled handler, minus those of a handler that does nothing. */
   cpuMs: z.number(),
 });
 export type Usage = z.infer<typeof Usage>;
 
 /** The start of a function in a new process. */
 const Start = z.object({
-  /** Processor time of loading the bundle, without that of loading an empty one. */
+  /** Processor milliseconds of loading the bundle, minus those of loading an empty bundle. */
   loadCpuMs: z.number(),
-  /** Processor time of the first call beyond that of a warm call. */
+  /** Processor milliseconds of the first call, minus those of a warm call. */
   firstCallCpuMs: z.number(),
 });
 
-/** The loading of a company's index of 100 000 prospects into the memory of a function. */
+/** The cost of loading the index of a company with 100 000 prospects into the memory of a function. */
 const Load = z.object({ readUnits: z.number(), cpuMs: z.number(), bytes: z.number(), pieces: z.number() });
 export type Load = z.infer<typeof Load>;
 
-/** The work that the table's stream starts after a write. */
+/** The cost of the work that the table's stream starts after a write. */
 const Background = z.object({
-  /** Units of the index flush for one write. */
+  /** Read and write units of the index flush, divided by the number of writes. */
   readUnits: z.number(),
   writeUnits: z.number(),
-  /** Lines and bytes of one invocation. */
+  /** Number and bytes of the log lines of one invocation of `events/publish`. */
   publishLines: z.number(),
   publishBytes: z.number(),
   flushLines: z.number(),
   flushBytes: z.number(),
 });
 
+/** A list whose prospects the function has in memory. */
+const InMemory = z.object({ readUnits: z.number(), rounds: z.number(), cpuMs: z.number() });
+
 export const Measured = z.object({
   date: z.string(),
+  /** `list` and `search` read all prospects of their page. */
   operations: z.record(z.enum(operations), Usage),
+  inMemory: z.object({ list: InMemory, search: InMemory }),
   /** By the file of the function. */
   starts: z.record(z.string(), Start),
-  /** `list` loads what lists need, `pins` also the coordinates, `search` everything. */
+  /** `list` loads the columns for lists, `pins` also loads the coordinates, and `search` loads everything. */
   loads: z.object({ list: Load, pins: Load, search: Load }),
   background: Background,
   /** A map view that is answered with 304. */
   notModified: z.object({ readUnits: z.number(), rounds: z.number(), sentBytes: z.number(), cpuMs: z.number() }),
-  /** What the production preset deploys beside functions, with a price by the month. */
+  /** Number of resources in the production preset with a fixed price per month, except functions. */
   resources: z.object({ alarms: z.number(), metrics: z.number(), dashboards: z.number(), keys: z.number() }),
-  /** Pins in the measured map view. */
+  /** Number of pins in the measured map view. */
   pinsInView: z.number(),
+  /** Mean length of the JSON text in the row of a prospect. */
+  rowTextBytes: z.number(),
   /** Mean bytes of the rows of one prospect in the table: its row, its history, its note and its share of the index. */
   storedBytes: z.number(),
 });

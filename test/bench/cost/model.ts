@@ -1,4 +1,4 @@
-/** Turns a simulated working day into dollars a month. */
+/** Converts a simulated working day to dollars per month. */
 import { prices } from "../../../infra/settings/prices.ts";
 import { DAYS_A_MONTH, HOURS_A_DAY, HOURS_A_MONTH, PER_HOUR, POLLS_A_SECOND, WHOLE_CPU_MB } from "./assumptions.ts";
 import type { Design } from "./design.ts";
@@ -26,13 +26,16 @@ export interface Cost {
 }
 
 const GB = 2 ** 30;
-/** CloudWatch adds this number of bytes to each line that it stores (https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html). */
+/**
+ * Bytes that CloudWatch adds to each line that it stores
+ * (https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html).
+ */
 const LINE_OVERHEAD = 26;
-/** Milliseconds of one run of a background function at its memory, table calls included. */
+/** Duration in milliseconds of one run of a background function, including its calls of the table. */
 const PUBLISH_MS = 4;
 const FLUSH_MS = 60;
 const IDLE_FLUSH_MS = 2;
-/** The sweeper runs each minute and reads the due rows. */
+/** Number of runs of the sweeper, which runs each minute and reads the due rows. */
 const SWEEPS_A_MONTH = HOURS_A_MONTH * 60;
 const SWEEP = { ms: 40, readUnits: 8, logBytes: 700 } as const;
 
@@ -51,11 +54,14 @@ export function costOf(scenario: Scenario, design: Design, measured: Measured): 
   const pins = measured.operations.pins;
   const stream = streamRuns(scenario, design, writes);
   const writeUnits = sum((operation) => measured.operations[operation].writeUnits) + writes * background.writeUnits;
+  const readUnitsOf = (operation: Operation): number => {
+    const all = measured.operations[operation].readUnits;
+    if (operation !== "list" && operation !== "search") return all;
+    const known = measured.inMemory[operation].readUnits;
+    return known + day.unread[operation] * (all - known);
+  };
   const readUnits =
-    sum((operation) => measured.operations[operation].readUnits) +
-    writes * background.readUnits +
-    day.loadUnits * DAYS_A_MONTH +
-    SWEEPS_A_MONTH * SWEEP.readUnits;
+    sum(readUnitsOf) + writes * background.readUnits + day.loadUnits * DAYS_A_MONTH + SWEEPS_A_MONTH * SWEEP.readUnits;
   const sentBytes =
     sum((operation) => (operation === "authorize" ? 0 : measured.operations[operation].sentBytes)) -
     unchanged * (pins.sentBytes - notModified.sentBytes);
@@ -87,23 +93,26 @@ export function costOf(scenario: Scenario, design: Design, measured: Measured): 
   return { scenario, lines, total, requests, day };
 }
 
-/** Logs are kept for three months, compressed to about a seventh. */
+/**
+ * Storage of logs, as a multiple of the bytes that are written in a month: logs are kept for three months, and are compressed to about a
+ * seventh.
+ */
 const KEPT_SHARE = 3 / 7;
 
 interface StreamRuns {
   readonly publishes: number;
-  /** All runs of `index/flush`, and those of them that flush an index. */
+  /** Number of all runs of `index/flush`, and number of those runs that flush an index. */
   readonly flushes: number;
   readonly flushed: number;
 }
 
 /**
- * The stream starts `publish` at once and `flush` after its batching window, so that many writes share one run. Both run at most
- * POLLS_A_SECOND times a second.
+ * Computes how often the stream starts functions. It starts `publish` at once, and `flush` after its batching window, so that many writes
+ * share one run. Each function runs at most POLLS_A_SECOND times a second.
  */
 function streamRuns({ reps }: Scenario, { flushEntries, flushWindowSeconds }: Design, writes: number): StreamRuns {
   const perSecond = (reps * (PER_HOUR.patch + PER_HOUR.create)) / 3_600;
-  // Writes arrive independently of each other, so a poll finds at least one with this probability.
+  // Writes arrive independently of each other. A poll finds at least one write with the probability `1 - exp(-perSecond * seconds)`.
   const runsIn = (seconds: number): number => (1 - Math.exp(-perSecond * seconds)) / (perSecond * seconds);
   return {
     publishes: writes * runsIn(1 / POLLS_A_SECOND),
@@ -135,7 +144,7 @@ function lambdaDollars({ functions }: Day, design: Design, { publishes, flushes,
   );
 }
 
-/** A 304 needs no text and no compression. */
+/** Returns the dollars that answers with 304 save, because such an answer needs no text and no compression. */
 function savedDollars(unchanged: number, design: Design, { operations, notModified }: Measured): number {
   const memoryMb = design.memoryMb(functionOf.pins);
   const savedMs = (operations.pins.cpuMs - notModified.cpuMs) / Math.min(1, memoryMb / WHOLE_CPU_MB);

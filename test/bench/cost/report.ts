@@ -1,17 +1,18 @@
-/** Writes docs/cost.md from the model. */
+/** Writes docs/cost.md from the results of the model. */
 import { PROVISIONED } from "../../../infra/settings/capacity.ts";
 import { PRICE_PAGES, PRICES_DATE, PRICES_REGION, prices } from "../../../infra/settings/prices.ts";
 import { sizeOf } from "../budget.ts";
-import { DAYS_A_MONTH, HOURS_A_DAY, HOURS_A_MONTH, PER_HOUR } from "./assumptions.ts";
+import { DAYS_A_MONTH, HOURS_A_DAY, HOURS_A_MONTH, LISTED_PROSPECTS, PER_HOUR } from "./assumptions.ts";
 import { designOf } from "./design.ts";
 import type { Measured } from "./measured.ts";
 import { type Cost, type CostLine, costLines, costOf } from "./model.ts";
+import { table } from "./tables.ts";
 import type { Scenario } from "./working-day.ts";
 
 const REPS = [1, 50, 1_000] as const;
 const PROSPECTS = [10_000, 100_000, 1_000_000] as const;
 
-/** The deployments of several companies. */
+/** The scenarios with several companies. */
 const SEVERAL: readonly Scenario[] = [
   { reps: 1_000, companies: 200, prospects: 100_000 },
   { reps: 1_000, companies: 20, prospects: 1_000_000 },
@@ -19,22 +20,25 @@ const SEVERAL: readonly Scenario[] = [
 
 const presetOf = ({ reps }: Scenario) => (reps > 50 ? ("production" as const) : ("small" as const));
 
-export function report(measured: Measured): string {
-  const costAt = (scenario: Scenario): Cost => costOf(scenario, designOf(presetOf(scenario)), measured);
-  const grid = REPS.flatMap((reps) => PROSPECTS.map((prospects) => costAt({ reps, companies: 1, prospects })));
-  const several = SEVERAL.map(costAt);
+/** Returns the costs of all deployments of the report. The simulations take seconds. */
+export function costsOf(measured: Measured): Cost[] {
+  const grid = REPS.flatMap((reps) => PROSPECTS.map((prospects) => ({ reps, companies: 1, prospects })));
+  return [...grid, ...SEVERAL].map((scenario) => costOf(scenario, designOf(presetOf(scenario)), measured));
+}
+
+export function report(measured: Measured, costs = costsOf(measured)): string {
   const text = [
     `# What a deployment costs`,
     `\`npm run cost -- --write\` writes this page. The model multiplies measured units and bytes of each operation
 (\`npm run cost -- --measure\`, measured on ${measured.date}) by the prices of ${PRICES_REGION} of ${PRICES_DATE}
 ([prices.ts](../infra/settings/prices.ts)). It contains no free tiers and no taxes.`,
     `## Dollars a month`,
-    table(["reps", "companies", "prospects of each", ...costLines, "total"], [...grid, ...several].map(row)),
-    dominant([...grid, ...several]),
+    table(["reps", "companies", "prospects of each", ...costLines, "total"], costs.map(row)),
+    dominant(costs),
     `## Beside other architectures`,
-    beside(several[0]),
+    beside(costs.find(({ scenario }) => scenario.companies > 1)),
     `## Assumptions`,
-    assumptions(measured),
+    assumptions(measured, costs),
     `## Measured operations`,
     operationTable(measured),
   ];
@@ -51,7 +55,7 @@ const row = ({ scenario: { reps, companies, prospects }, lines, total }: Cost): 
   `**${dollars(total)}**`,
 ];
 
-/** Says which lines make the largest part of the costs of a large deployment. */
+/** Returns a text that names the largest parts of the costs of a large deployment. */
 function dominant(costs: readonly Cost[]): string {
   const shares = (cost: Cost): string => {
     const largest = costLines.toSorted((a, b) => cost.lines[b] - cost.lines[a]).slice(0, 3);
@@ -88,11 +92,13 @@ function beside(ours: Cost | undefined): string {
   )}${total}`;
 }
 
-function assumptions({ pinsInView }: Measured): string {
+function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
   const mix = Object.entries(PER_HOUR).map(([name, count]) => `${count} ${names[name] ?? name}`);
   return [
     `- A rep works ${HOURS_A_DAY} hours on ${DAYS_A_MONTH} days a month, and sends in an hour: ${mix.join(", ")}.`,
     `- A map view shows ${pinsInView} pins.`,
+    `- A list shows one of the pages of the ${LISTED_PROSPECTS} prospects of the rep's working area. ${inMemory(costs)} The result of a search is never in
+  memory.`,
     `- 50 reps and fewer use the preset \`small\`, more reps the preset \`production\`.`,
     `- The costs of starts and of loading indexes come from the [simulation](../test/bench/cost/working-day.ts), whose parameters are in
   [assumptions.ts](../test/bench/cost/assumptions.ts).`,
@@ -104,6 +110,16 @@ function assumptions({ pinsInView }: Measured): string {
       .map((page) => `<${page}>`)
       .join(", ")}.`,
   ].join("\n");
+}
+
+/** Says for which lists the simulated functions have prospects in memory. */
+function inMemory(costs: readonly Cost[]): string {
+  const shown = costs.filter(({ scenario }) => scenario.companies > 1 || scenario.prospects === 100_000);
+  const parts = shown.map(
+    ({ scenario: { reps, companies }, day }) =>
+      `${(100 * (1 - day.unread.list)).toFixed(0)} % with ${reps} reps in ${companies} ${companies === 1 ? "company" : "companies"}`,
+  );
+  return `The function has these shares of them in memory: ${parts.join(", ")}.`;
 }
 
 /** The price of one provisioned environment of each function that can have them. */
@@ -124,7 +140,7 @@ const names: Readonly<Record<string, string>> = {
   create: "creates",
 };
 
-function operationTable({ operations, background, notModified }: Measured): string {
+function operationTable({ operations, background, notModified, inMemory }: Measured): string {
   const figure = (value: number): string => String(Number(value.toFixed(1)));
   const rows = Object.entries(operations).map(([name, usage]) => [
     names[name] ?? name,
@@ -150,6 +166,17 @@ function operationTable({ operations, background, notModified }: Measured): stri
     "access log bytes",
     "CPU ms",
   ];
+  const known = (["list", "search"] as const).map((name) => [
+    `${names[name] ?? name}, prospects in memory`,
+    figure(inMemory[name].readUnits),
+    "0",
+    figure(inMemory[name].rounds),
+    "",
+    "",
+    "",
+    "",
+    figure(inMemory[name].cpuMs),
+  ]);
   const unchanged = [
     "map view, answered with 304",
     figure(notModified.readUnits),
@@ -172,10 +199,5 @@ function operationTable({ operations, background, notModified }: Measured): stri
     "",
     "",
   ];
-  return table(head, [...rows, unchanged, flush]);
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+  return table(head, [...rows, ...known, unchanged, flush]);
 }

@@ -1,16 +1,20 @@
 /**
- * `npm run cost` prints what deployments of several sizes cost in a month. `--measure` measures the operations again and keeps the figures
- * in measured.json, `--write` writes docs/cost.md, and `--check` exits with 1 if docs/cost.md differs from the model.
+ * `npm run cost` prints the costs of deployments of several sizes per month. `--measure` measures the operations again and stores the
+ * results in measured.json. `--write` writes docs/cost.md. With `--check`, the exit code is 1 if docs/cost.md differs from the model.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { optionsOrExit } from "../../../infra/cli/options.ts";
 import { readMeasured, writeMeasured } from "./measured.ts";
 import { report } from "./report.ts";
 
-const { values: options } = parseArgs({
-  options: { measure: { type: "boolean" }, write: { type: "boolean" }, check: { type: "boolean" } },
-});
+const usage = `npm run cost -- [options]
+    --measure   measures the operations again, and keeps the figures in measured.json
+    --write     writes docs/cost.md
+    --check     compares docs/cost.md with the model
+exit code 0: success, 1: docs/cost.md differs from the model, 2: wrong usage`;
+const flag = { type: "boolean" } as const;
+const options = optionsOrExit({ measure: flag, write: flag, check: flag }, usage);
 if (options.measure === true) {
   const { measure } = await import("./measure.ts");
   writeMeasured(await measure());
@@ -24,5 +28,5 @@ if (options.check === true) {
   }
 } else console.log(text);
 if (options.write === true) writeFileSync(page, text);
-// The local service leaves no open handles, but the compression threads of a measurement may still be busy.
+// End the process explicitly, because the compression threads of a measurement may still be busy.
 process.exit();

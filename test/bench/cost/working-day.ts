@@ -1,6 +1,6 @@
 /**
  * Simulates a working day of reps: their requests, the environments of the functions, and the indexes that each environment has in memory.
- * The random numbers depend on a seed, so each run gives the same result.
+ * The random numbers depend on a seed, so each run with the same seed has the same result.
  */
 import { randomSequence } from "../../../infra/local/demo-data.ts";
 import {
@@ -9,7 +9,9 @@ import {
   HOURS_A_DAY,
   IDLE_SECONDS,
   LIFE_SECONDS,
+  LISTED_PROSPECTS,
   LOADED_BYTES_A_MS,
+  PAGE_SIZE,
   PER_HOUR,
   SAME_VIEW,
   TABLE_MS,
@@ -17,16 +19,17 @@ import {
   WHOLE_CPU_MB,
 } from "./assumptions.ts";
 import type { Design } from "./design.ts";
-import { functionOf, type Load, type Measured, type Operation } from "./measured.ts";
+import { functionOf, type Load, type Measured, type Operation, type Usage } from "./measured.ts";
+import { RowMemory } from "./row-memory.ts";
 
 export interface Scenario {
   readonly reps: number;
   readonly companies: number;
-  /** Prospects of each company. */
+  /** Number of prospects of each company. */
   readonly prospects: number;
 }
 
-/** What one function did in the day. */
+/** The use of one function on the simulated day. */
 export interface FunctionDay {
   requests: number;
   starts: number;
@@ -41,25 +44,29 @@ export interface Day {
   readonly latencies: ReadonlyMap<Operation, Float64Array>;
   /** Read units for loading indexes into memory. */
   readonly loadUnits: number;
-  /** Requests that loaded an index. */
+  /** Number of requests that loaded an index. */
   readonly loads: number;
-  /** Requests that were answered with 304. */
+  /** Number of requests that were answered with 304. */
   readonly notModified: number;
+  /** The mean share of the prospects of a list or search that had to be read, because they were not in memory. */
+  readonly unread: Readonly<Record<Listing, number>>;
 }
 
+type Listing = keyof Measured["inMemory"];
+
 const SEED = 20_261_122;
-/** The loads are measured with this number of prospects. Their costs grow with the number of prospects. */
+/** Number of prospects of the company whose loads were measured. The costs of loads grow with the number of prospects. */
 const MEASURED_PROSPECTS = 100_000;
-/** Bytes of a read unit of an eventually consistent read. */
+/** Bytes that one unit of an eventually consistent read can read. */
 const READ_UNIT_BYTES = 8_192;
 
 type Kind = keyof Measured["loads"];
 
 interface LoadedCompany {
   bytes: number;
-  /** The parts in memory: `list`, `search`, and one for each map area. */
+  /** The parts of the index that are in memory: `list`, `search`, and one part for each map area. */
   readonly parts: Set<string>;
-  /** The number of flushes of the index that the environment has followed. */
+  /** Number of flushes of the index whose changes the environment has already loaded. */
   flushes: number;
 }
 
@@ -70,7 +77,11 @@ interface LambdaEnvironment {
   readonly isProvisioned: boolean;
   readonly cache: Map<number, LoadedCompany>;
   cachedBytes: number;
+  readonly rows: RowMemory;
 }
+
+/** The operations of the scheduled smoke test. It has a company of its own, whose small index costs nothing to load. */
+const SMOKE_TEST: readonly Operation[] = ["authorize", "create", "list", "patch", "detail"];
 
 export function simulate(scenario: Scenario, design: Design, measured: Measured, seed = SEED): Day {
   return new WorkingDay(scenario, design, measured, seed).run();
@@ -85,13 +96,15 @@ class WorkingDay {
   readonly #functions = new Map<string, FunctionDay>();
   readonly #latencies = new Map<Operation, number[]>();
   readonly #authorizedUntil: Float64Array;
-  /** The time of each rep's last view of the map, and the writes to it since then. */
+  /** For each rep, the time of the last map view, and the number of the rep's writes since then. */
   readonly #viewedAt: Float64Array;
   readonly #writesOfRep: Float64Array;
   readonly #writesAtView: Float64Array;
   #loadUnits = 0;
   #loads = 0;
   #notModified = 0;
+  readonly #unread = { list: { sum: 0, count: 0 }, search: { sum: 0, count: 0 } };
+  #smokeTestAt = 0;
 
   constructor(scenario: Scenario, design: Design, measured: Measured, seed: number) {
     this.#scenario = scenario;
@@ -111,6 +124,7 @@ class WorkingDay {
     const secondsBetween = 3_600 / (reps * total);
     const end = HOURS_A_DAY * 3_600;
     for (let at = this.#pause(secondsBetween); at < end; at += this.#pause(secondsBetween)) {
+      this.#smokeTestUntil(at);
       const rep = Math.floor(this.#random() * reps);
       this.#request(at, rep, this.#operation(total));
     }
@@ -120,7 +134,23 @@ class WorkingDay {
       loadUnits: this.#loadUnits,
       loads: this.#loads,
       notModified: this.#notModified,
+      unread: { list: meanOf(this.#unread.list), search: meanOf(this.#unread.search) },
     };
+  }
+
+  /** Runs the smoke tests that are due, one after the other. Their requests are not counted. */
+  #smokeTestUntil(at: number): void {
+    const { smokeTestMinutes } = this.#design;
+    if (smokeTestMinutes === undefined) return;
+    for (; this.#smokeTestAt < at; this.#smokeTestAt += smokeTestMinutes * 60) {
+      for (const operation of SMOKE_TEST) {
+        const { environment, isNew } = this.#environmentFor(functionOf[operation], this.#smokeTestAt);
+        const { loadCpuMs = 0, firstCallCpuMs = 0 } = isNew ? (this.#measured.starts[functionOf[operation]] ?? {}) : {};
+        const ms = (isNew ? ENVIRONMENT_MS : 0) + loadCpuMs + firstCallCpuMs + SMOKE_TEST_MS;
+        environment.freeAt = this.#smokeTestAt + ms / 1_000;
+        environment.lastUsed = environment.freeAt;
+      }
+    }
   }
 
   /** Requests arrive independently of each other, so the pauses between them have an exponential distribution. */
@@ -152,15 +182,15 @@ class WorkingDay {
     this.#latencies.set(operation, list);
   }
 
-  /** Returns the milliseconds that the caller waits. */
+  /** Simulates one request. Returns the milliseconds that the caller waits for the answer. */
   #invoke(at: number, operation: Operation, kind: Kind | undefined, rep: number): number {
     const file = functionOf[operation];
     const memoryMb = this.#design.memoryMb(file);
     const cpuShare = Math.min(1, memoryMb / WHOLE_CPU_MB);
     const day = this.#functions.get(file) ?? { requests: 0, starts: 0, gbSeconds: 0, provisionedGbSeconds: 0 };
     this.#functions.set(file, day);
-    const usage = this.#measured.operations[operation];
     const { environment, isNew } = this.#environmentFor(file, at);
+    const usage = this.#usageOf(operation, environment, rep);
     const { loadCpuMs = 0, firstCallCpuMs = 0 } = isNew ? (this.#measured.starts[file] ?? {}) : {};
     let billedMs = (usage.cpuMs + loadCpuMs + firstCallCpuMs) / cpuShare;
     const rounds = Math.round(usage.rounds);
@@ -179,6 +209,30 @@ class WorkingDay {
     return waitedMs;
   }
 
+  /** A list reads only those prospects of its page that are not in memory. The result of a search is assumed to be different each time. */
+  #usageOf(
+    operation: Operation,
+    { rows }: LambdaEnvironment,
+    rep: number,
+  ): Pick<Usage, "cpuMs" | "rounds" | "writeUnits"> {
+    const all = this.#measured.operations[operation];
+    if (operation !== "list" && operation !== "search") return all;
+    const seen = this.#unread[operation];
+    seen.count++;
+    const pages = Math.ceil(Math.min(LISTED_PROSPECTS, this.#scenario.prospects) / PAGE_SIZE);
+    const page = operation === "list" ? `${rep} ${Math.floor(this.#random() * pages)}` : `search ${seen.count}`;
+    const share = this.#design.keepsRows
+      ? rows.read(rep % this.#scenario.companies, page, this.#writesOfRep[rep] ?? 0)
+      : 1;
+    seen.sum += share;
+    const known = this.#measured.inMemory[operation];
+    return {
+      cpuMs: known.cpuMs + share * (all.cpuMs - known.cpuMs),
+      rounds: share > 0 ? all.rounds : known.rounds,
+      writeUnits: 0,
+    };
+  }
+
   /** Lambda does not document which free environment it takes. The most recently used one is assumed, so that others end. */
   #environmentFor(file: string, at: number): { environment: LambdaEnvironment; isNew: boolean } {
     const known = this.#environments.get(file) ?? this.#provisioned(file);
@@ -195,14 +249,18 @@ class WorkingDay {
       this.#environments.set(file, alive);
       return { environment: found, isNew: false };
     }
-    const environment: LambdaEnvironment = { ...fresh, endsAt: at + LIFE_SECONDS, cache: new Map() };
+    const environment = this.#newEnvironment({ endsAt: at + LIFE_SECONDS });
     this.#environments.set(file, [...alive, environment]);
     return { environment, isNew: true };
   }
 
   #provisioned(file: string): LambdaEnvironment[] {
     const count = this.#design.provisioned[file] ?? 0;
-    return Array.from({ length: count }, () => ({ ...fresh, isProvisioned: true, cache: new Map() }));
+    return Array.from({ length: count }, () => this.#newEnvironment({ isProvisioned: true }));
+  }
+
+  #newEnvironment(given: Partial<LambdaEnvironment>): LambdaEnvironment {
+    return { ...fresh, cache: new Map(), rows: new RowMemory(this.#measured.rowTextBytes), ...given };
   }
 
   #tableMs(isWrite: boolean): number {
@@ -231,7 +289,7 @@ class WorkingDay {
     const load = this.#loadOf(kind);
     const known = found ?? { bytes: 0, parts: new Set<string>(), flushes };
     const wanted = kind === "search" && !known.parts.has("search") ? this.#beyondList(load, known) : load;
-    const isMissing = !known.parts.has(part);
+    const isMissing = !known.parts.has(part) && !(environment.isProvisioned && this.#design.loadsAtStart === true);
     let units = isMissing ? wanted.readUnits * share : 0;
     const cpuMs = isMissing ? wanted.cpuMs * share : 0;
     if (isMissing) {
@@ -263,7 +321,7 @@ class WorkingDay {
     return { readUnits: readUnits * scale, cpuMs: cpuMs * scale, bytes: bytes * scale, pieces: pieces * scale };
   }
 
-  /** A search in an environment that has the columns of lists loads only the texts. */
+  /** Returns the cost of a search in an environment that already has the columns of lists. Only the texts are then loaded. */
   #beyondList(search: Load, { parts }: LoadedCompany): Load {
     if (!parts.has("list")) return search;
     const list = this.#loadOf("list");
@@ -298,7 +356,7 @@ class WorkingDay {
     return ((reps / companies) * (PER_HOUR.patch + PER_HOUR.create)) / this.#design.flushEntries;
   }
 
-  /** Whether a map view gets 304: the rep has the same view already, and nobody has changed one of its prospects since. */
+  /** Returns true if a map view gets 304: the rep already has the same view, and nobody has changed one of its prospects since. */
   #isUnchanged(rep: number, at: number): boolean {
     const viewedAt = this.#viewedAt[rep] ?? Number.NEGATIVE_INFINITY;
     const ownWrites = (this.#writesOfRep[rep] ?? 0) - (this.#writesAtView[rep] ?? 0);
@@ -313,12 +371,17 @@ class WorkingDay {
   }
 }
 
+/** The milliseconds for which the smoke test occupies an environment. */
+const SMOKE_TEST_MS = 30;
+
+const meanOf = ({ sum, count }: { sum: number; count: number }): number => (count === 0 ? 0 : sum / count);
+
 const fresh = { freeAt: 0, lastUsed: 0, endsAt: 0, isProvisioned: false, cachedBytes: 0 };
 
-/** Environments with provisioned concurrency come first. */
+/** Environments with provisioned concurrency are chosen first. */
 const rank = ({ isProvisioned, lastUsed }: LambdaEnvironment): number =>
   lastUsed + (isProvisioned ? Number.MAX_SAFE_INTEGER / 2 : 0);
 
-/** @param part from 0 to 1 */
+/** @param part the quantile, from 0 to 1 */
 export const quantile = (sorted: Float64Array, part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;

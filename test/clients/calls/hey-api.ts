@@ -19,6 +19,7 @@ await tell(
     createNote: async (id, body) => (await api.notesCreate({ path: { id }, body: { body }, throwOnError })).data,
     detail: async (id) => (await api.prospectsGet({ path: { id }, throwOnError })).data,
     createTerritory: async (polygon) => (await api.territoriesCreate({ body: { polygon }, throwOnError })).data,
+    changes: async () => (await api.syncChanges({ query: { limit: 500 }, throwOnError })).data,
     remove: async (id) => (await api.prospectsDelete({ path: { id }, throwOnError })).data,
   },
   "hey-api",

@@ -18,6 +18,7 @@ await tell(
     createNote: (id, body) => ok(api.notesCreate(id, { body })),
     detail: (id) => ok(api.prospectsGet(id)),
     createTerritory: (polygon) => ok(api.territoriesCreate({ polygon })),
+    changes: () => ok(api.syncChanges({ limit: 500 })),
     remove: (id) => ok(api.prospectsDelete(id)),
   },
   "oazapfts",

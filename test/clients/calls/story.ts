@@ -10,18 +10,36 @@ export interface Calls {
   changeStatus(id: number, statusId: number): Promise<{ currentStatus: { value: string } | null }>;
   createNote(id: number, body: string): Promise<{ body: string }>;
   detail(id: number): Promise<{ notes: { body: string }[]; assignedTo: { email: string } | null }>;
-  /** A position is a tuple here, because some generators declare an array of two numbers as a tuple. */
+  /** A position is declared as a tuple, because some generators declare an array of two numbers as a tuple. */
   createTerritory(polygon: [number, number][]): Promise<{ polygon: number[][] }>;
   remove(id: number): Promise<{ id: number }>;
+  changes(): Promise<{ items: Change[] }>;
 }
 
-/** The calls need no other part of Node.js, so its type definitions are not installed. */
+/** A client compiles only if `data` of an item has the type that belongs to the item's `type`. */
+type Change =
+  | { type: "prospects"; data?: { name: string | null } }
+  | { type: "notes"; data?: { body: string; prospectId: number } }
+  | { type: "appointments"; data?: { title: string; prospectId: number } }
+  | { type: "territories"; data?: { polygon: number[][] } }
+  | { type: "statuses" | "tags"; data?: { value: string } }
+  | { type: "users"; data?: { email: string } };
+
+/** Returns the names that the items show. */
+const namesIn = (items: readonly Change[]): (string | null | undefined)[] =>
+  items.map((item) => {
+    if (item.type === "prospects") return item.data?.name;
+    if (item.type === "notes") return item.data?.body;
+    return item.type === "users" ? item.data?.email : undefined;
+  });
+
+/** The calls need only this part of Node.js, so its type definitions are not installed. */
 declare const process: { readonly env: Readonly<Record<string, string | undefined>> };
 
 export const baseUrl = process.env.BASE_URL ?? "";
 export const token = process.env.TOKEN ?? "";
 
-/** Sends the requests and prints a part of each answer as JSON. */
+/** Sends the requests, and prints some fields of each answer as JSON. */
 export async function tell(calls: Calls, name: string): Promise<void> {
   const { user } = await calls.me();
   const status = (await calls.statuses()).find(({ value }) => value === "Interested");
@@ -32,6 +50,7 @@ export async function tell(calls: Calls, name: string): Promise<void> {
   const { currentStatus } = await calls.changeStatus(id, status?.id ?? 0);
   await calls.createNote(id, "Wants a quote.");
   const { notes, assignedTo } = await calls.detail(id);
+  const { items: changes } = await calls.changes();
   const ring: [number, number][] = [
     [-104.987, 39.74],
     [-104.973, 39.74],
@@ -48,6 +67,7 @@ export async function tell(calls: Calls, name: string): Promise<void> {
     status: currentStatus?.value,
     notes: notes.map(({ body }) => body),
     assignedTo,
+    isInFeed: [name, "Wants a quote.", user.email].every((shown) => namesIn(changes).includes(shown)),
     isSamePolygon: JSON.stringify(polygon) === JSON.stringify(ring),
     isRemoved: removed.id === id,
   };

@@ -16,6 +16,7 @@ await tell(
     createNote: async (id, body) => (await api.notesCreate(id, { body })).data,
     detail: async (id) => (await api.prospectsGet(id)).data,
     createTerritory: async (polygon) => (await api.territoriesCreate({ polygon })).data,
+    changes: async () => (await api.syncChanges({ limit: 500 })).data,
     remove: async (id) => (await api.prospectsDelete(id)).data,
   },
   "swagger-typescript-api",

@@ -1,6 +1,6 @@
 /**
- * Simulates an AWS account in one region: the resources that exist. It refuses what AWS services refuse: a name that is in use, the
- * deletion of resources that are protected or in use, and settings that need another resource.
+ * Simulates an AWS account in one region: the resources that exist. It refuses what AWS refuses: a name that is in use, the deletion of a
+ * resource that is protected or in use, and a setting that needs another resource.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -33,7 +33,7 @@ export interface Account {
   readonly failing: Set<string>;
 }
 
-/** Returns an account in the state in which `cdk bootstrap` leaves it. */
+/** Returns an account as `cdk bootstrap` leaves it. */
 export function bootstrappedAccount(): Account {
   const role = (name: string): Made => ({
     type: "AWS::IAM::Role",
@@ -72,7 +72,7 @@ export function givenName(type: string, properties: Fields): string | undefined 
     : ownName(type, properties);
 }
 
-/** Returns the name of resources whose main identifier is an id or an ARN, but whose name must be unique too. */
+/** Returns the name of resources that have an id or an ARN as their main identifier, but whose name must be unique too. */
 function ownName(type: string, { QueueName, TopicName, StageName, RestApiId }: Fields): string | undefined {
   if (type === "AWS::SQS::Queue" && typeof QueueName === "string") return QueueName;
   if (type === "AWS::SNS::Topic" && typeof TopicName === "string") return TopicName;

@@ -12,11 +12,11 @@ import { createApp, functionFiles } from "../../../infra/synth.ts";
 const cdk = join(root, "node_modules/aws-cdk/bin/cdk");
 
 export interface Deployment {
-  /** Synthesizes the stacks. The following commands use them. */
+  /** Synthesizes the stacks for the following commands. */
   synthesize(context: Readonly<Record<string, unknown>>): void;
-  /** Changes the code of one function for the following synthesis. */
+  /** Changes the code of one function, so that the next synthesis makes a different template. */
   changeCode(file: string): void;
-  /** Runs a command of the document. `Canvassing` in it means the stack of the stage. */
+  /** Runs a command of the document, in which `Canvassing` is replaced by the name of the stage's stack. */
   run(command: string): Promise<{ readonly code: number | null; readonly output: string }>;
 }
 
@@ -32,7 +32,7 @@ export function deploymentOf(stage: string, directory: string, environment: Node
     mkdirSync(join(bundles, file), { recursive: true });
     writeFileSync(join(bundles, file, "index.mjs"), code);
   };
-  // A deployment does not run the code, so any text will do.
+  // A deployment does not run the code, so the code may be any text.
   for (const file of functionFiles()) write(file, `// ${file}`);
   const env = {
     PATH: process.env.PATH,
@@ -73,7 +73,7 @@ export function deploymentOf(stage: string, directory: string, environment: Node
   };
 }
 
-/** Does what `aws cloudformation update-termination-protection` does, because the AWS CLI is no npm package. */
+/** Does the work of `aws cloudformation update-termination-protection`, because npm has no package of the AWS CLI. */
 async function updateProtection(
   words: readonly string[],
   { AWS_ENDPOINT_URL: endpoint }: NodeJS.ProcessEnv,

@@ -181,7 +181,10 @@ function createChangeSet(cloud: CloudFormation, query: Query): XmlValue {
   return { Id: changeSet.id, StackId: stack.id };
 }
 
-/** Returns the resources whose definition differs. If anything else in the template differs, one more entry is returned. */
+/**
+ * Returns the resources whose definition differs from the stack. If the template differs in anything else, the result contains one more
+ * entry.
+ */
 function changesOf(cloud: CloudFormation, stack: Stack, plan: Plan): XmlValue[] {
   const before: Template["Resources"] = stack.template?.Resources ?? {};
   const after = plan.template.Resources;

@@ -30,7 +30,7 @@ export function change(account: Account, made: Made, properties: Fields): void {
   made.properties = named(made.type, made.id, properties);
 }
 
-/** Adds the name that AWS gave to the resource, which is a setting of the resource like one of the template. */
+/** Adds the name that AWS has chosen for the resource to its settings, as if the template contained the name. */
 function named(type: string, id: string, properties: Fields): Fields {
   const { primaryIdentifier, properties: known } = specOf(type);
   const [name, ...more] = primaryIdentifier;

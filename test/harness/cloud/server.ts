@@ -1,12 +1,12 @@
 /**
- * A local endpoint for `AWS_ENDPOINT_URL` with the services that a deployment uses: CloudFormation, STS, Parameter Store, and the part of
- * S3 that stores assets. It answers immediately, so the command `cdk` never waits for it.
+ * A local endpoint for `AWS_ENDPOINT_URL` with the services that a deployment uses: CloudFormation, STS, Parameter Store, the part of S3
+ * that stores assets, and the event source mappings of Lambda. It answers immediately, so the command `cdk` never waits for it.
  */
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { type LocalServer, serveOnLoopback } from "../../../infra/local/listener.ts";
-import { at, listed } from "../../infra/template.ts";
-import { ACCOUNT, type Account, bootstrappedAccount, find, nameOfArn, REGION } from "./account.ts";
+import { at, type Fields, listed } from "../../infra/template.ts";
+import { ACCOUNT, type Account, bootstrappedAccount, find, type Made, nameOfArn, REGION } from "./account.ts";
 import { actions, type CloudFormation, openCloudFormation, type Query } from "./cloudformation.ts";
 import { ValidationError } from "./template.ts";
 import { type XmlValue, xml } from "./xml.ts";
@@ -28,7 +28,7 @@ export async function serveCloud(): Promise<LocalCloud> {
         ? answerJson(account, target, body)
         : isQuery
           ? answerQuery(cloudFormation, new Map(new URLSearchParams(body.toString("utf8"))))
-          : answerS3(account, request, body);
+          : (answerLambda(account, request, body) ?? answerS3(account, request, body));
     const type = typeof target === "string" ? "application/x-amz-json-1.1" : "text/xml";
     response.writeHead(status, { "content-type": type, "x-amzn-requestid": "local" }).end(answer.body);
   });
@@ -80,6 +80,29 @@ function answerJson(account: Account, target: string, body: Buffer): Answer {
   return { status: 400, body: JSON.stringify({ __type: "ParameterNotFound", message: `${target} ${name}` }) };
 }
 
+const MAPPINGS = /^\/2015-03-31\/event-source-mappings\/?([^?]*)/;
+
+/** Answers requests that read event source mappings or switch them on or off. Returns undefined for other requests. */
+function answerLambda(account: Account, { method, url = "/" }: IncomingMessage, body: Buffer): Answer | undefined {
+  const [, id] = MAPPINGS.exec(url) ?? [];
+  if (id === undefined) return undefined;
+  const mappings = account.resources.filter(({ type }) => type === "AWS::Lambda::EventSourceMapping");
+  const found = mappings.find((made) => made.id === id);
+  if (id === "") return { status: 200, body: JSON.stringify({ EventSourceMappings: mappings.map(described) }) };
+  if (found === undefined) return { status: 404, body: JSON.stringify({ Type: "User", Message: `no mapping ${id}` }) };
+  if (method === "PUT") {
+    const { Enabled }: { Enabled?: boolean } = JSON.parse(body.toString("utf8"));
+    found.properties = { ...found.properties, Enabled };
+  }
+  return { status: 200, body: JSON.stringify(described(found)) };
+}
+
+function described({ id, properties: { FunctionName, Enabled = true } }: Made): Fields {
+  const name = String(FunctionName);
+  const FunctionArn = name.startsWith("arn:") ? name : `arn:aws:lambda:${REGION}:${ACCOUNT}:function:${name}`;
+  return { UUID: id, FunctionArn, State: Enabled === true ? "Enabled" : "Disabled" };
+}
+
 function answerS3(account: Account, { method, url = "/" }: IncomingMessage, body: Buffer): Answer {
   const { pathname, searchParams } = new URL(url, "http://localhost");
   const [bucket = "", ...rest] = decodeURIComponent(pathname.slice(1)).split("/");
@@ -99,7 +122,7 @@ function answerS3(account: Account, { method, url = "/" }: IncomingMessage, body
   return stored === undefined ? refusal(404, "NoSuchKey") : { status: 200, body: method === "HEAD" ? "" : stored };
 }
 
-/** Answers questions about a bucket: where it is, how it encrypts, where it sends notifications, and what it contains. */
+/** Answers requests about a bucket: its region, its encryption, its notifications, and its objects. */
 function bucketAnswer(
   account: Account,
   bucket: string,

@@ -28,7 +28,7 @@ const of = (account: Account, type: string): Made[] => account.resources.filter(
 const mappingsOf = (account: Account, test: (properties: Fields) => boolean): Made[] =>
   of(account, "AWS::ApiGateway::BasePathMapping").filter(({ properties }) => test(properties));
 
-/** Number of executions that must not be reserved. Lambda refuses a reservation that leaves fewer of them in the account. */
+/** Number of concurrent executions that must stay unreserved. Lambda refuses a reservation that leaves fewer of them in the account. */
 const UNRESERVED = 100;
 
 export const serviceRules: Readonly<Record<string, Rules>> = {

@@ -1,5 +1,6 @@
 /**
- * Deploys synthesized templates to a simulated account without the command `cdk`. Tests use it to see what CloudFormation does with them.
+ * Deploys synthesized templates to a simulated account without the command `cdk`. Tests use it to see how CloudFormation executes these
+ * templates.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

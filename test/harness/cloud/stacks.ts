@@ -69,7 +69,7 @@ export interface Plan {
 }
 
 let ticks = Date.now();
-/** Returns the current time. Each event gets another time, so that clients see the events in order. */
+/** Returns the current time. No two events get the same time, so that clients can sort them. */
 export const now = (): string => {
   ticks = Math.max(ticks + 1, Date.now());
   return new Date(ticks).toISOString();
@@ -115,7 +115,7 @@ function setStatus(stack: Stack, status: string, reason?: string): void {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Returns the existing resource that the plan would import. Returns undefined if there is none. */
+/** Returns the existing resource that the plan would import. Returns undefined if the resource does not exist. */
 export function importable({ account }: Cloud, plan: Plan, id: string): Made | undefined {
   const resource = plan.template.Resources[id];
   if (!plan.importsExisting || resource === undefined) return undefined;
@@ -127,7 +127,7 @@ export function importable({ account }: Cloud, plan: Plan, id: string): Made | u
   return found;
 }
 
-/** Executes a plan. After a fault everything is undone, as CloudFormation does. The stack's status shows the result. */
+/** Executes a plan. After a fault, it undoes everything, as CloudFormation does. The stack's status shows the result. */
 export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
   const isNew = stack.template === undefined;
   const verb = isNew ? "CREATE" : "UPDATE";
@@ -150,7 +150,7 @@ export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
     const failed = isNew ? "ROLLBACK" : "UPDATE_ROLLBACK";
     setStatus(stack, `${failed}_IN_PROGRESS`, messageOf(error));
     const left = undo.toReversed().filter((step) => !isDone(step));
-    // After a failed update, a new resource that cannot be deleted remains without further consequences.
+    // After a failed update, a new resource that cannot be deleted remains in the account. This does not change the status of the update.
     setStatus(stack, isNew && left.length > 0 ? `${failed}_FAILED` : `${failed}_COMPLETE`);
     if (isNew) stack.text = plan.text;
     return;
@@ -188,7 +188,7 @@ function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, un
   const current = stack.resources.get(id);
   const existing = current === undefined ? importable(cloud, plan, id) : undefined;
   if (existing !== undefined) {
-    // An import leaves the settings of the resource unchanged.
+    // An import leaves the resource's settings unchanged.
     existing.owner = { stackId: stack.id, logicalId: id };
     undo.push(() => {
       existing.owner = undefined;
@@ -233,7 +233,7 @@ function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, un
   }
 }
 
-/** A setting has drifted if the template names it and the resource has another value. */
+/** Returns the settings that have drifted. A setting has drifted if the template names it and the resource has another value. */
 function changedSettings({ revertsDrift }: Plan, current: Deployed | undefined, properties: Fields): string[] {
   const actual = current?.made.properties ?? {};
   const drifted = differences(actual, properties).filter((name) => revertsDrift && name in properties);

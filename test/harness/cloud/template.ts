@@ -1,4 +1,7 @@
-/** Checks CloudFormation templates as CloudFormation does before a deployment. Also orders their resources and resolves their functions. */
+/**
+ * Checks CloudFormation templates as CloudFormation does before a deployment. Also finds the order of their resources, and resolves their
+ * intrinsic functions.
+ */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { type Fields, isFields, listed } from "../../infra/template.ts";
@@ -144,7 +147,7 @@ function checkReferences({ Resources, Parameters, Conditions, Outputs, Rules }: 
   if (missing !== undefined) throw new ValidationError(`Template format error: Unresolved condition ${missing}`);
 }
 
-/** Returns the other resources that a resource needs. CloudFormation creates them before it. */
+/** Returns the resources on which a resource depends. CloudFormation creates them first. */
 export function neededBy(Resources: Template["Resources"], id: string): Set<string> {
   const { Properties, DependsOn, UpdatePolicy } = Resources[id] ?? { Properties: {}, DependsOn: [] };
   const needed = [...references([Properties, UpdatePolicy]).map(({ to }) => to), ...listed(DependsOn).map(String)];
@@ -180,7 +183,7 @@ export interface Scope {
 
 const NOTHING = Symbol("AWS::NoValue");
 
-/** Resolves all functions within a value. */
+/** Resolves all intrinsic functions within a value. */
 export function evaluate(value: unknown, scope: Scope): unknown {
   const resolved = resolve(value, scope);
   return resolved === NOTHING ? undefined : resolved;
@@ -196,7 +199,7 @@ function resolve(value: unknown, scope: Scope): unknown {
     name !== undefined &&
     (name === "Ref" || name === "Condition" || name.startsWith("Fn::"))
   ) {
-    // A property may also have the name `Condition`, for example in a policy's statement.
+    // `Condition` may also be the name of a property, for example in a policy's statement.
     if (name !== "Condition") return call(name, argument, scope);
     if (typeof argument === "string") return condition(argument, scope);
   }

@@ -1,7 +1,7 @@
 /** Tests that packed polygons are unpacked exactly and need few bytes. Polygons are the borders of territories. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";
+import { packPolygon, unpackPolygon } from "#shared/reference/polygon.ts";
 
 const degrees = (most: number) => ({ min: -most, max: most, noNaN: true });
 const rounded = (most: number) =>

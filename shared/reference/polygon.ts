@@ -1,6 +1,17 @@
-/** Packs polygons for the table without loss. A packed point has 4 to 13 bytes, and its JSON text about 40. */
+/** The schema of polygons. Packs them for the table without loss. A packed point has 4 to 13 bytes, and its JSON text about 40. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import * as z from "zod/mini";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
+import * as limits from "#shared/limits.ts";
+
+/** `[lng, lat]` in degrees. Do not round the numbers, because the API returns a polygon exactly as it was sent. */
+const Point = z.tuple([
+  z.number().check(z.minimum(-180), z.maximum(180)),
+  z.number().check(z.minimum(-90), z.maximum(90)),
+]);
+
+export const Ring = z.array(Point);
+export const RingInput = Ring.check(z.minLength(limits.polygonPointsMin), z.maxLength(limits.polygonPointsMax));
 
 export type Polygon = readonly (readonly [number, number])[];
 

@@ -1,0 +1,25 @@
+/** The counts of a report as a table. */
+import type { ActivityGroup } from "canvassing-client/api";
+import { useMemo } from "react";
+import { type Column, DataTable } from "../ui/data-table.tsx";
+import { numberText } from "../ui/text.ts";
+
+interface TableProps {
+  readonly label: string;
+  readonly head: string;
+  readonly groups: readonly ActivityGroup[];
+  readonly nameOf: (group: ActivityGroup) => string;
+}
+
+const counts: readonly Column<ActivityGroup>[] = [
+  { id: "status", header: "Status changes", align: "right", cell: (group) => numberText(group.statusChanges) },
+  { id: "notes", header: "Notes", align: "right", cell: (group) => numberText(group.notes) },
+  { id: "appointments", header: "Appointments", align: "right", cell: (group) => numberText(group.appointments) },
+  { id: "new", header: "New prospects", align: "right", minor: true, cell: (group) => numberText(group.creations) },
+];
+
+export function ActivityTable({ label, head, groups, nameOf }: TableProps) {
+  const columns = useMemo(() => [{ id: "name", header: head, cell: nameOf }, ...counts], [head, nameOf]);
+  if (groups.length === 0) return <p>Nothing has been done in this time span.</p>;
+  return <DataTable label={label} columns={columns} rows={groups} rowKey={nameOf} />;
+}

@@ -1,0 +1,44 @@
+/** The pages of the console and their addresses. Each page is loaded when it is opened first. */
+import { type ComponentType, lazy, Suspense } from "react";
+import { Route, Switch } from "wouter";
+import { isAdmin, useMe } from "./api/reference.ts";
+import { Shell } from "./shell/shell.tsx";
+import { Answer, Empty, Loading } from "./ui/states.tsx";
+
+const page = (load: () => Promise<ComponentType>) => lazy(async () => ({ default: await load() }));
+
+const MapPage = page(async () => (await import("./map/page.tsx")).MapPage);
+const ProspectsPage = page(async () => (await import("./prospects/page.tsx")).ProspectsPage);
+const TerritoriesPage = page(async () => (await import("./territories/page.tsx")).TerritoriesPage);
+const ActivityPage = page(async () => (await import("./activity/page.tsx")).ActivityPage);
+const FilesPage = page(async () => (await import("./files/page.tsx")).FilesPage);
+const UsersPage = page(async () => (await import("./users/page.tsx")).UsersPage);
+const WebhooksPage = page(async () => (await import("./webhooks/page.tsx")).WebhooksPage);
+const WebhookPage = page(async () => (await import("./webhooks/detail.tsx")).WebhookPage);
+
+export function App() {
+  const me = useMe();
+  return (
+    <Answer query={me} what="your account">
+      {(user) => (
+        <Shell me={user}>
+          <Suspense fallback={<Loading what="the page" />}>
+            <Switch>
+              <Route path="/" component={MapPage} />
+              <Route path="/prospects" component={ProspectsPage} />
+              <Route path="/territories" component={TerritoriesPage} />
+              <Route path="/activity" component={ActivityPage} />
+              <Route path="/files" component={FilesPage} />
+              <Route path="/users" component={UsersPage} />
+              {isAdmin(user) && <Route path="/webhooks" component={WebhooksPage} />}
+              {isAdmin(user) && <Route path="/webhooks/:id" component={WebhookPage} />}
+              <Route>
+                <Empty title="This page does not exist">Choose a page from the navigation.</Empty>
+              </Route>
+            </Switch>
+          </Suspense>
+        </Shell>
+      )}
+    </Answer>
+  );
+}

@@ -1,0 +1,79 @@
+/** The last imports of the company. */
+import type { ImportSummary } from "canvassing-client/api";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { DataTable } from "../ui/data-table.tsx";
+import { Panel } from "../ui/page.tsx";
+import { Answer } from "../ui/states.tsx";
+import { numberText, timeText } from "../ui/text.ts";
+import { useImports, useUndoImport } from "./queries.ts";
+
+const kinds = {
+  awaiting_upload: "warn",
+  running: "plain",
+  completed: "good",
+  failed: "bad",
+  cancelled: "warn",
+} as const;
+
+function UndoButton({ id }: { id: number }) {
+  const undo = useUndoImport();
+  return (
+    <Button kind="quiet" disabled={undo.isPending || undo.isSuccess} onClick={() => undo.mutate(id)}>
+      Undo
+    </Button>
+  );
+}
+
+const columns = [
+  { id: "created", header: "Started", cell: ({ createdAt }: ImportSummary) => timeText(createdAt) },
+  {
+    id: "state",
+    header: "State",
+    cell: ({ state, dryRun }: ImportSummary) => (
+      <Badge kind={kinds[state]}>{dryRun ? `${state}, a trial` : state.replace("_", " ")}</Badge>
+    ),
+  },
+  {
+    id: "imported",
+    header: "Created",
+    align: "right" as const,
+    cell: ({ imported }: ImportSummary) => numberText(imported),
+  },
+  {
+    id: "updated",
+    header: "Updated",
+    align: "right" as const,
+    cell: ({ updated }: ImportSummary) => numberText(updated),
+  },
+  {
+    id: "skipped",
+    header: "Skipped",
+    align: "right" as const,
+    cell: ({ skipped }: ImportSummary) => numberText(skipped),
+  },
+  {
+    id: "undo",
+    header: "Actions",
+    isQuiet: true,
+    cell: ({ id, state, dryRun, imported }: ImportSummary) =>
+      state === "completed" && !dryRun && imported > 0 && <UndoButton id={id} />,
+  },
+];
+
+export function ImportTable() {
+  const query = useImports();
+  return (
+    <Panel title="Last imports">
+      <Answer query={query} what="the imports">
+        {({ items }) =>
+          items.length === 0 ? (
+            <p>Nothing has been imported yet.</p>
+          ) : (
+            <DataTable label="Last imports" columns={columns} rows={items} rowKey={({ id }) => id} />
+          )
+        }
+      </Answer>
+    </Panel>
+  );
+}

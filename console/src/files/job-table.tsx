@@ -1,0 +1,45 @@
+/** The last jobs that changed many prospects, so that one can be undone later. */
+import type { Job } from "canvassing-client/api";
+import { nameOf } from "../api/reference.ts";
+import { JobProgress } from "../jobs/watch.tsx";
+import { DataTable } from "../ui/data-table.tsx";
+import { Panel } from "../ui/page.tsx";
+import { Answer } from "../ui/states.tsx";
+import { timeText } from "../ui/text.ts";
+import { useJobs } from "./queries.ts";
+
+const labels = {
+  prospect_bulk: "Bulk change",
+  territory_run: "Assignment of a territory",
+  undo: "Undo",
+  import_undo: "Undo of an import",
+} as const;
+
+const columns = [
+  { id: "created", header: "Started", cell: ({ createdAt }: Job) => timeText(createdAt) },
+  { id: "kind", header: "Job", cell: ({ kind }: Job) => labels[kind] },
+  {
+    id: "by",
+    header: "By",
+    minor: true,
+    cell: ({ createdBy }: Job) => (createdBy === null ? "" : nameOf(createdBy)),
+  },
+  { id: "result", header: "Result", cell: ({ id }: Job) => <JobProgress id={id} /> },
+];
+
+export function JobTable() {
+  const query = useJobs();
+  return (
+    <Panel title="Jobs">
+      <Answer query={query} what="the jobs">
+        {({ items }) =>
+          items.length === 0 ? (
+            <p>No job has changed prospects yet.</p>
+          ) : (
+            <DataTable label="Jobs" columns={columns} rows={items} rowKey={({ id }) => id} />
+          )
+        }
+      </Answer>
+    </Panel>
+  );
+}

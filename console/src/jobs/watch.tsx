@@ -1,0 +1,75 @@
+/** Shows the progress of a job as a message, and offers to undo it. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { Job } from "canvassing-client/api";
+import { useEffect } from "react";
+import { answer, api } from "../api/client.ts";
+import { Button } from "../ui/button.tsx";
+import { notifyFailed, notifyTask } from "../ui/notices.tsx";
+import { messageOf } from "../ui/states.tsx";
+import { amount, numberText } from "../ui/text.ts";
+import style from "./watch.module.css";
+
+const POLL_MS = 1_000;
+
+const isRunning = ({ state }: Job): boolean => state === "queued" || state === "running";
+
+export const useJob = (id: number) =>
+  useQuery({
+    queryKey: ["jobs", id],
+    queryFn: () => answer(api.GET("/api/jobs/{id}", { params: { path: { id } } })),
+    refetchInterval: ({ state: { data } }) => (data === undefined || isRunning(data) ? POLL_MS : false),
+  });
+
+/** Opens a message with the progress of the job. It stays until the user closes it. */
+export const watchJob = (id: number): void => notifyTask(<JobProgress id={id} />);
+
+export function JobProgress({ id }: { id: number }) {
+  const query = useJob(id);
+  const queries = useQueryClient();
+  const job = query.data;
+  const done = job !== undefined && !isRunning(job);
+  // A finished job has changed prospects, so that lists and maps are loaded again.
+  useEffect(() => {
+    if (done) void queries.invalidateQueries({ predicate: ({ queryKey: [first] }) => first !== "jobs" });
+  }, [done, queries]);
+  if (query.error !== null) return <p>{messageOf(query.error)}</p>;
+  if (job === undefined) return <p>The job begins …</p>;
+  return (
+    <div className={style.job}>
+      <p>{textOf(job)}</p>
+      {isRunning(job) && (
+        <progress max={job.total} value={job.total - job.unprocessed} aria-label="Progress of the job" />
+      )}
+      {done && job.undoableUntil !== null && job.undoneBy === null && job.changed > 0 && <UndoButton job={job} />}
+    </div>
+  );
+}
+
+function textOf(job: Job): string {
+  const verb = job.kind === "undo" || job.kind === "import_undo" ? "restored" : "changed";
+  if (isRunning(job)) return `${numberText(job.total - job.unprocessed)} of ${amount(job.total, "prospect")} done`;
+  const rest = [
+    job.unchanged > 0 && `${numberText(job.unchanged)} already were so`,
+    job.skipped > 0 && `${numberText(job.skipped)} skipped`,
+    job.failed > 0 && `${numberText(job.failed)} failed`,
+  ].filter((part) => part !== false);
+  const state = job.state === "completed" ? "" : ` The job is ${job.state}.`;
+  return `${amount(job.changed, "prospect")} ${verb}${rest.map((part) => `, ${part}`).join("")}.${state}`;
+}
+
+function UndoButton({ job: { id } }: { job: Job }) {
+  const queries = useQueryClient();
+  const undo = useMutation({
+    mutationFn: () => answer(api.POST("/api/jobs/{id}/undo", { params: { path: { id } }, body: {} })),
+    onSuccess: (job) => {
+      watchJob(job.id);
+      return queries.invalidateQueries({ queryKey: ["jobs", id] });
+    },
+    onError: notifyFailed,
+  });
+  return (
+    <Button disabled={undo.isPending || undo.isSuccess} onClick={() => undo.mutate()}>
+      Undo
+    </Button>
+  );
+}

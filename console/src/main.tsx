@@ -1,0 +1,29 @@
+/** Starts the console. */
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { RequestFailed } from "./api/client.ts";
+import { App } from "./app.tsx";
+import "./shell/base.css";
+
+const RETRIES = 2;
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // Another attempt may help if the service was busy or could not be reached, but not if it refused the request.
+      retry: (failures, error) =>
+        failures < RETRIES && (!(error instanceof RequestFailed) || error.status === 429 || error.status >= 500),
+    },
+  },
+});
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("index.html has no element with the id root");
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <App />
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,89 @@
+/** The map itself: MapLibre in an element, with the base map and the layers that a page adds. */
+import { useQuery } from "@tanstack/react-query";
+import { type LngLatBoundsLike, Map as MapLibre, NavigationControl, ScaleControl } from "maplibre-gl";
+import "maplibre-gl/dist/maplibre-gl.css";
+import { useEffect, useRef, useState } from "react";
+import { SAME_SITE } from "../api/client.ts";
+import { Loading } from "../ui/states.tsx";
+import style from "./canvas.module.css";
+import { ownStyle } from "./own-style.ts";
+import "./worker.ts";
+
+/** The contiguous United States, until the page knows a better part of the map. */
+const START: LngLatBoundsLike = [-125, 24, -66, 50];
+const PADDING_PX = 48;
+/** A single prospect would otherwise fill the map. */
+const CLOSEST_ZOOM = 16;
+
+interface CanvasProps {
+  /** What a screen reader says about the map. The page has a table with the same records. */
+  readonly label: string;
+  /** The part of the map that is shown first. */
+  readonly bounds: Bounds | undefined;
+  /** Called once, when layers can be added. */
+  readonly onReady: (map: MapLibre) => void;
+}
+
+export type Bounds = readonly [west: number, south: number, east: number, north: number];
+
+/** The settings of the deployment. */
+async function readConfig(): Promise<{ basemapStyleUrl: string | null }> {
+  const response = await fetch("/config.json");
+  if (!response.ok) return { basemapStyleUrl: null };
+  return response.json();
+}
+
+export function Canvas({ label, bounds, onReady }: CanvasProps) {
+  const config = useQuery({ queryKey: ["config"], queryFn: readConfig, staleTime: Number.POSITIVE_INFINITY });
+  const place = useRef<HTMLDivElement>(null);
+  const [map, setMap] = useState<MapLibre>();
+  const [sources, setSources] = useState("");
+  const isKnown = !config.isPending;
+  const styleUrl = config.data?.basemapStyleUrl ?? undefined;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the map is made once; later bounds and handlers have effects of their own
+  useEffect(() => {
+    if (place.current === null || !isKnown) return;
+    const made = new MapLibre({
+      container: place.current,
+      style: styleUrl ?? ownStyle,
+      bounds: bounds === undefined ? START : [...bounds],
+      fitBoundsOptions: { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM },
+      // MapLibre's control parses HTML, which this page forbids. The text below the map has the same content.
+      attributionControl: false,
+      // The keyboard and two fingers turn the map by accident, and a turned map helps nobody here.
+      dragRotate: false,
+      pitchWithRotate: false,
+      transformRequest: (url) => (url.startsWith(location.origin) ? { url, headers: SAME_SITE } : { url }),
+    });
+    made.touchZoomRotate.disableRotation();
+    made.addControl(new NavigationControl({ showCompass: false }), "top-right");
+    made.addControl(new ScaleControl({ unit: "imperial" }), "bottom-left");
+    made.getCanvas().setAttribute("aria-label", label);
+    made.on("idle", () => setSources(attributionOf(made)));
+    made.once("load", () => {
+      onReady(made);
+      setMap(made);
+    });
+    return () => made.remove();
+  }, [isKnown, styleUrl]);
+  const box = bounds?.join();
+  useEffect(() => {
+    if (box === undefined || map === undefined) return;
+    const [west = 0, south = 0, east = 0, north = 0] = box.split(",").map(Number);
+    map.fitBounds([west, south, east, north], { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM, animate: false });
+  }, [box, map]);
+  return (
+    <div className={style.frame} ref={place} data-ready={map !== undefined}>
+      {map === undefined && <Loading what="the map" />}
+      {sources !== "" && <small className={style.sources}>{sources}</small>}
+    </div>
+  );
+}
+
+/** The origin of the base map's data, as its sources state it. Their links become plain text. */
+function attributionOf(map: MapLibre): string {
+  const texts = Object.keys(map.getStyle().sources).map((id) => map.getSource(id)?.attribution ?? "");
+  return [...new Set(texts.map((text) => text.replace(/<[^>]*>/g, "").trim()))]
+    .filter((text) => text !== "")
+    .join(" · ");
+}

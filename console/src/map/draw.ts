@@ -1,0 +1,68 @@
+/** Drawing on the map with Terra Draw: a freehand area, and polygons whose corners can be moved. */
+import type { Map as MapLibre } from "maplibre-gl";
+import { TerraDraw, TerraDrawFreehandMode, TerraDrawPolygonMode, TerraDrawSelectMode } from "terra-draw";
+import { TerraDrawMapLibreGLAdapter } from "terra-draw-maplibre-gl-adapter";
+
+/** Decimal places of drawn positions: about a decimetre. */
+const DECIMALS = 6;
+
+/** Calls `done` with the ring of the area that the user draws. Returns a function that ends the drawing. */
+export function drawFreehand(map: MapLibre, done: (ring: number[][]) => void): () => void {
+  const draw = new TerraDraw({
+    adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS }),
+    modes: [new TerraDrawFreehandMode({ minDistance: 8 })],
+  });
+  draw.start();
+  draw.setMode("freehand");
+  draw.on("finish", (id) => {
+    const geometry = draw.getSnapshotFeature(id)?.geometry;
+    if (geometry?.type === "Polygon") done(geometry.coordinates[0] ?? []);
+  });
+  return () => draw.stop();
+}
+
+/** Calls `done` with the ring of the polygon whose corners the user clicks. Returns a function that ends the drawing. */
+export function drawPolygon(map: MapLibre, done: (ring: number[][]) => void): () => void {
+  const draw = new TerraDraw({
+    adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS }),
+    modes: [new TerraDrawPolygonMode()],
+  });
+  draw.start();
+  draw.setMode("polygon");
+  draw.on("finish", (id) => {
+    const geometry = draw.getSnapshotFeature(id)?.geometry;
+    if (geometry?.type === "Polygon") done(geometry.coordinates[0] ?? []);
+  });
+  return () => draw.stop();
+}
+
+interface Editing {
+  /** The ring as it is now. */
+  readonly ring: () => number[][] | undefined;
+  readonly stop: () => void;
+}
+
+/** Lets the user drag, add and delete the corners of a closed ring. */
+export function editPolygon(map: MapLibre, ring: readonly number[][]): Editing {
+  const coordinates = { midpoints: true, draggable: true, deletable: true };
+  const draw = new TerraDraw({
+    adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS }),
+    modes: [
+      new TerraDrawPolygonMode(),
+      new TerraDrawSelectMode({ flags: { polygon: { feature: { draggable: true, coordinates } } } }),
+    ],
+  });
+  draw.start();
+  const rounded = ring.map((position) => position.map((value) => Number(value.toFixed(DECIMALS))));
+  const [{ id } = { id: undefined }] = draw.addFeatures([
+    { type: "Feature", properties: { mode: "polygon" }, geometry: { type: "Polygon", coordinates: [rounded] } },
+  ]);
+  if (id !== undefined) draw.selectFeature(id);
+  return {
+    ring: () => {
+      const geometry = id === undefined ? undefined : draw.getSnapshotFeature(id)?.geometry;
+      return geometry?.type === "Polygon" ? geometry.coordinates[0] : undefined;
+    },
+    stop: () => draw.stop(),
+  };
+}

@@ -1,0 +1,60 @@
+/** Selects the prospects inside an area that the user draws. */
+import { useMutation } from "@tanstack/react-query";
+import type { Map as MapLibre } from "maplibre-gl";
+import { useEffect, useState } from "react";
+import { answer, api } from "../api/client.ts";
+import type { Filter } from "../prospects/filter.ts";
+import { LARGEST_PAGE } from "../prospects/queries.ts";
+import { Button } from "../ui/button.tsx";
+import { notifyDone, notifyFailed } from "../ui/notices.tsx";
+import { amount } from "../ui/text.ts";
+import { drawFreehand } from "./draw.ts";
+
+/** A bulk change names at most this many prospects. */
+const MOST = 10_000;
+
+interface LassoProps {
+  readonly map: MapLibre;
+  readonly filter: Filter;
+  readonly onSelect: (ids: readonly number[]) => void;
+}
+
+export function Lasso({ map, filter, onSelect }: LassoProps) {
+  const [isDrawing, setDrawing] = useState(false);
+  const find = useMutation({
+    mutationFn: (polygon: number[][]) => idsInside(filter, polygon),
+    onSuccess: (ids) => {
+      if (ids.length === 0) notifyDone("No prospect is inside this area.");
+      else onSelect(ids);
+    },
+    onError: notifyFailed,
+  });
+  const { mutate } = find;
+  useEffect(() => {
+    if (!isDrawing) return;
+    return drawFreehand(map, (polygon) => {
+      setDrawing(false);
+      mutate(polygon);
+    });
+  }, [isDrawing, map, mutate]);
+  return (
+    <Button aria-pressed={isDrawing} disabled={find.isPending} onClick={() => setDrawing(!isDrawing)}>
+      {isDrawing ? "Draw around the prospects" : "Select an area"}
+    </Button>
+  );
+}
+
+/** Asks the service, because the map itself may show clusters only. */
+async function idsInside(filter: Filter, polygon: number[][]): Promise<number[]> {
+  const { territoryId, ...rest } = filter;
+  const search = { ...rest, polygon, ...(territoryId !== undefined && { territoryId: Number(territoryId) }) };
+  const ids: number[] = [];
+  for (let page = 1; ; page += 1) {
+    const body = { filter: search, page, pageSize: LARGEST_PAGE };
+    const { items, total } = await answer(api.POST("/api/prospects/search", { body }));
+    if (total > MOST)
+      throw new Error(`${amount(total, "prospect")} are inside. Select at most ${amount(MOST, "prospect")}.`);
+    ids.push(...items.map(({ id }) => id));
+    if (items.length === 0 || ids.length >= total) return ids;
+  }
+}

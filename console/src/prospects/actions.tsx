@@ -1,0 +1,29 @@
+/** The buttons of manual webhook registrations whose filter matches the prospect. */
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { answer, api } from "../api/client.ts";
+import { Button } from "../ui/button.tsx";
+import { notifyDone, notifyFailed } from "../ui/notices.tsx";
+import style from "./drawer.module.css";
+
+export function ActionButtons({ prospectId: id }: { prospectId: number }) {
+  const actions = useQuery({
+    queryKey: ["prospects", "actions", id],
+    queryFn: () => answer(api.GET("/api/prospects/{id}/actions", { params: { path: { id } } })),
+  });
+  const press = useMutation({
+    mutationFn: (registrationId: number) =>
+      answer(api.POST("/api/prospects/{id}/actions/{registrationId}", { params: { path: { id, registrationId } } })),
+    onSuccess: () => notifyDone("The webhook will be sent."),
+    onError: notifyFailed,
+  });
+  if (actions.data === undefined || actions.data.length === 0) return null;
+  return (
+    <div className={style.buttons}>
+      {actions.data.map(({ registrationId, label }) => (
+        <Button key={registrationId} disabled={press.isPending} onClick={() => press.mutate(registrationId)}>
+          {label}
+        </Button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,83 @@
+/** The columns of the table of prospects. */
+import type { ListedProspect } from "canvassing-client/api";
+import { useSearchParams } from "wouter";
+import { nameOf } from "../api/reference.ts";
+import { StatusMark } from "../ui/badge.tsx";
+import type { Column } from "../ui/data-table.tsx";
+import { dateText, timeText } from "../ui/text.ts";
+import style from "./columns.module.css";
+
+export const titleOf = ({ name, address, id }: Pick<ListedProspect, "name" | "address" | "id">): string =>
+  name ?? address?.formattedAddress ?? `Prospect ${id}`;
+
+function OpenButton({ prospect }: { prospect: ListedProspect }) {
+  const [, setParameters] = useSearchParams();
+  const open = () =>
+    setParameters((before) => {
+      const after = new URLSearchParams(before);
+      after.set("prospect", String(prospect.id));
+      return after;
+    });
+  return (
+    <button type="button" className={style.open} onClick={open}>
+      {titleOf(prospect)}
+    </button>
+  );
+}
+
+export const columns: readonly Column<ListedProspect>[] = [
+  { id: "name", header: "Name", sortBy: titleOf, cell: (prospect) => <OpenButton prospect={prospect} /> },
+  {
+    id: "status",
+    header: "Status",
+    sortBy: ({ currentStatus }) => currentStatus?.value,
+    cell: ({ currentStatus }) => <StatusMark status={currentStatus} />,
+  },
+  {
+    id: "address",
+    header: "Address",
+    sortBy: ({ address }) => address?.formattedAddress ?? undefined,
+    cell: ({ address }) =>
+      address && (
+        <span className={style.whole}>
+          {address.address1}
+          <small className={style.place}>
+            {address.city}, {address.state} {address.zip}
+          </small>
+        </span>
+      ),
+  },
+  {
+    id: "assignedTo",
+    header: "Assigned to",
+    sortBy: ({ assignedTo }) => (assignedTo === null ? undefined : nameOf(assignedTo)),
+    cell: ({ assignedTo }) => (assignedTo === null ? <span className={style.none}>Nobody</span> : nameOf(assignedTo)),
+    minor: true,
+  },
+  {
+    id: "phone",
+    header: "Phone",
+    cell: ({ phoneNumber }) => <span className={style.whole}>{phoneNumber}</span>,
+    minor: true,
+  },
+  {
+    id: "tags",
+    header: "Tags",
+    cell: ({ tags }) => tags.map(({ tag }) => tag.value).join(", "),
+    minor: true,
+  },
+  {
+    id: "appointment",
+    header: "Next visit",
+    sortBy: ({ appointments: [next] }) => next?.startAt,
+    cell: ({ appointments: [next] }) => next && <span className={style.whole}>{timeText(next.startAt)}</span>,
+    minor: true,
+  },
+  {
+    id: "createdAt",
+    header: "Created",
+    sortBy: ({ createdAt }) => createdAt,
+    cell: ({ createdAt }) => <span className={style.whole}>{dateText(createdAt)}</span>,
+    minor: true,
+  },
+];

@@ -1,0 +1,66 @@
+/** The filters of prospects. They are in the address of the page, so that a link or the back button shows the same prospects. */
+import { useMemo } from "react";
+import { useSearchParams } from "wouter";
+
+/** The parameters of the API's list that the console offers. */
+export const filterNames = [
+  "search",
+  "status",
+  "assignedToUserId",
+  "tagId",
+  "city",
+  "territoryId",
+  "dateFrom",
+  "dateTo",
+] as const;
+
+export type FilterName = (typeof filterNames)[number];
+export type Filter = { readonly [name in FilterName]?: string };
+
+export function readFilter(parameters: URLSearchParams): Filter {
+  return Object.fromEntries(filterNames.flatMap((name) => [[name, parameters.get(name)?.trim()]]).filter(([, v]) => v));
+}
+
+export interface FilterState {
+  readonly filter: Filter;
+  /** Sets or removes parameters of the address. A filter begins again at the first page. */
+  readonly change: (values: Readonly<Record<string, string | undefined>>) => void;
+  readonly parameters: URLSearchParams;
+}
+
+export function useFilter(): FilterState {
+  const [parameters, setParameters] = useSearchParams();
+  const text = parameters.toString();
+  const filter = useMemo(() => readFilter(new URLSearchParams(text)), [text]);
+  return {
+    filter,
+    parameters,
+    change: (values) =>
+      setParameters(
+        (before) => {
+          const after = new URLSearchParams(before);
+          if (filterNames.some((name) => name in values)) after.delete("page");
+          for (const [name, value] of Object.entries(values)) {
+            if (value === undefined || value === "") after.delete(name);
+            else after.set(name, value);
+          }
+          return after;
+        },
+        { replace: true },
+      ),
+  };
+}
+
+/** The address of another page with the same filters. */
+export function withFilter(path: string, filter: Filter): string {
+  const query = new URLSearchParams(Object.entries(filter)).toString();
+  return query === "" ? path : `${path}?${query}`;
+}
+
+export const listOf = (value: string | undefined): readonly string[] => (value === undefined ? [] : value.split(","));
+
+/** Adds the value to a comma list, or removes it. */
+export function toggled(list: string | undefined, value: string): string {
+  const values = listOf(list);
+  return (values.includes(value) ? values.filter((one) => one !== value) : [...values, value]).join(",");
+}

@@ -1,0 +1,162 @@
+/** Prospects as a table. The filters, the order, the page and the open prospect are in the address. */
+import type { ListedProspect } from "canvassing-client/api";
+import { type ReactNode, useCallback, useState } from "react";
+import { Link } from "wouter";
+import { download } from "../api/download.ts";
+import { mayManage, useMe } from "../api/reference.ts";
+import { Button } from "../ui/button.tsx";
+import { DataTable, type Sort } from "../ui/data-table.tsx";
+import { notifyFailed } from "../ui/notices.tsx";
+import { Page } from "../ui/page.tsx";
+import { Answer, Empty } from "../ui/states.tsx";
+import { amount } from "../ui/text.ts";
+import { BulkBar } from "./bulk-bar.tsx";
+import { columns, titleOf } from "./columns.tsx";
+import { Drawer } from "./drawer.tsx";
+import { type FilterState, useFilter, withFilter } from "./filter.ts";
+import { FilterBar } from "./filter-bar.tsx";
+import style from "./page.module.css";
+import { LARGEST_PAGE, useProspects } from "./queries.ts";
+
+const PAGE_SIZE = 50;
+
+export function ProspectsPage() {
+  const me = useMe().data;
+  const state = useFilter();
+  if (me === undefined) return null;
+  const { filter, change, parameters } = state;
+  const open = Number(parameters.get("prospect") ?? Number.NaN);
+  return (
+    <div className={style.split}>
+      <Page
+        title="Prospects"
+        lead={
+          me.role === "sales" && !me.permissions.includes("canViewAllProspects")
+            ? "Those that are assigned to you."
+            : undefined
+        }
+        actions={
+          <>
+            <Button
+              onClick={() =>
+                void download(withFilter("/api/prospects/export", filter), "prospects.csv").catch(notifyFailed)
+              }
+            >
+              Export
+            </Button>
+            <Link className={style.mapLink ?? ""} href={withFilter("/", filter)}>
+              Show on the map
+            </Link>
+          </>
+        }
+      >
+        <FilterBar me={me} state={state} />
+        <ProspectTable state={state} canChange={mayManage(me)} />
+      </Page>
+      {Number.isInteger(open) && <Drawer id={open} onClose={() => change({ prospect: undefined })} />}
+    </div>
+  );
+}
+
+function ProspectTable({ state, canChange }: { state: FilterState; canChange: boolean }) {
+  const { filter, change, parameters } = state;
+  const sort = readSort(parameters);
+  const page = Math.max(1, Number(parameters.get("page") ?? 1) || 1);
+  // The service lists the newest first. Another order needs all rows, so the console loads them in one page.
+  const query = useProspects(filter, sort === undefined ? page : 1, sort === undefined ? PAGE_SIZE : LARGEST_PAGE);
+  const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
+  const onSort = useCallback(
+    (next: Sort | undefined) =>
+      change({ sort: next && `${next.descending ? "-" : ""}${next.column}`, page: undefined }),
+    [change],
+  );
+  return (
+    <Answer query={query} what="the prospects">
+      {({ items, total, pageSize }) =>
+        total === 0 ? (
+          <NoProspects isFiltered={Object.keys(filter).length > 0} />
+        ) : (
+          <>
+            <div className={style.summary}>
+              <p aria-live="polite">
+                <strong>{amount(total, "prospect")}</strong>
+                <SortNote sort={sort} total={total} />
+              </p>
+              {canChange && (
+                <BulkBar filter={filter} total={total} selected={selected} onDone={() => setSelected(new Set())} />
+              )}
+              {sort === undefined && total > pageSize && (
+                <Pages
+                  page={page}
+                  pages={Math.ceil(total / pageSize)}
+                  onChange={(next) => change({ page: String(next) })}
+                />
+              )}
+            </div>
+            <DataTable
+              label="Prospects"
+              columns={columns}
+              rows={items}
+              rowKey={({ id }) => id}
+              sort={total > LARGEST_PAGE ? undefined : sort}
+              onSort={onSort}
+              isCurrent={({ id }) => String(id) === parameters.get("prospect")}
+              selection={canChange ? selectionOf(items, selected, setSelected) : undefined}
+            />
+          </>
+        )
+      }
+    </Answer>
+  );
+}
+
+function selectionOf(
+  items: readonly ListedProspect[],
+  selected: ReadonlySet<number>,
+  setSelected: (ids: ReadonlySet<number>) => void,
+) {
+  return {
+    isSelected: ({ id }: ListedProspect) => selected.has(id),
+    nameOf: titleOf,
+    toggle: ({ id }: ListedProspect) => setSelected(selected.symmetricDifference(new Set([id]))),
+    toggleAll: () => {
+      const page = new Set(items.map(({ id }) => id));
+      setSelected(page.isSubsetOf(selected) ? selected.difference(page) : selected.union(page));
+    },
+  };
+}
+
+function SortNote({ sort, total }: { sort: Sort | undefined; total: number }): ReactNode {
+  if (sort === undefined) return ", the newest first";
+  if (total <= LARGEST_PAGE) return null;
+  return `. Filter them to at most ${LARGEST_PAGE} to sort them; this is the newest ${LARGEST_PAGE}.`;
+}
+
+function NoProspects({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="No prospect matches">Remove a filter, or search for something else.</Empty>;
+  return <Empty title="There are no prospects yet">Import a CSV file, or add prospects with the app.</Empty>;
+}
+
+function Pages({ page, pages, onChange }: { page: number; pages: number; onChange: (page: number) => void }) {
+  return (
+    <nav className={style.pages} aria-label="Pages of the table">
+      <Button disabled={page <= 1} onClick={() => onChange(page - 1)}>
+        Previous
+      </Button>
+      <span>
+        Page {page} of {pages}
+      </span>
+      <Button disabled={page >= pages} onClick={() => onChange(page + 1)}>
+        Next
+      </Button>
+    </nav>
+  );
+}
+
+/** For example `name` upwards and `-name` downwards. */
+function readSort(parameters: URLSearchParams): Sort | undefined {
+  const text = parameters.get("sort") ?? "";
+  const column = text.replace(/^-/, "");
+  if (!columns.some(({ id, sortBy }) => id === column && sortBy !== undefined)) return undefined;
+  return { column, descending: text.startsWith("-") };
+}

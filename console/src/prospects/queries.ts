@@ -1,0 +1,25 @@
+/** Reads prospects, and says which cached answers a change makes old. */
+import { keepPreviousData, type QueryClient, useQuery } from "@tanstack/react-query";
+import { answer, api } from "../api/client.ts";
+import type { Filter } from "./filter.ts";
+
+/** The largest page of the API. */
+export const LARGEST_PAGE = 500;
+
+export const useProspects = (filter: Filter, page: number, pageSize: number) =>
+  useQuery({
+    queryKey: ["prospects", "list", filter, page, pageSize],
+    queryFn: ({ signal }) =>
+      answer(api.GET("/api/prospects", { params: { query: { ...filter, page, pageSize } }, signal })),
+    placeholderData: keepPreviousData,
+  });
+
+export const useProspect = (id: number) =>
+  useQuery({
+    queryKey: ["prospects", "one", id],
+    queryFn: ({ signal }) => answer(api.GET("/api/prospects/{id}", { params: { path: { id } }, signal })),
+  });
+
+/** Lists, maps and counts may all have changed with a prospect. */
+export const forgetProspects = (queries: QueryClient): Promise<void> =>
+  queries.invalidateQueries({ queryKey: ["prospects"] });

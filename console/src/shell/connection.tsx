@@ -1,0 +1,22 @@
+/** Says that the browser has no connection, because pages then show what they loaded before. */
+import { useSyncExternalStore } from "react";
+import style from "./shell.module.css";
+
+function subscribe(changed: () => void): () => void {
+  addEventListener("online", changed);
+  addEventListener("offline", changed);
+  return () => {
+    removeEventListener("online", changed);
+    removeEventListener("offline", changed);
+  };
+}
+
+export function Connection() {
+  const isOnline = useSyncExternalStore(subscribe, () => navigator.onLine);
+  if (isOnline) return null;
+  return (
+    <p className={style.offline} role="status">
+      You are offline. You see what was loaded before, and changes cannot be saved.
+    </p>
+  );
+}

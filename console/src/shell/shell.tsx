@@ -1,0 +1,83 @@
+/** The frame around every page: the name of the company, the navigation and the signed-in user. */
+import type { Me } from "canvassing-client/api";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { signOut } from "../api/client.ts";
+import { isAdmin, nameOf } from "../api/reference.ts";
+import { Button } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Notices } from "../ui/notices.tsx";
+import { Connection } from "./connection.tsx";
+import icon from "./icon.svg";
+import { type Destination, destinations } from "./navigation.ts";
+import style from "./shell.module.css";
+
+export function Shell({ me, children }: { me: Me; children: ReactNode }) {
+  const [path] = useLocation();
+  const [isOpen, setOpen] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const shown = destinations.filter(({ adminsOnly = false }) => !adminsOnly || isAdmin(me));
+  const current = shown.find((destination) => isCurrent(destination, path));
+
+  // On a narrow screen the navigation covers the page, so it closes when a page is opened.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the path is what the effect waits for
+  useEffect(() => setOpen(false), [path]);
+  useEffect(() => {
+    document.title = `${current?.name ?? "Not found"} · ${me.company.name}`;
+  }, [current, me]);
+
+  return (
+    <div className={style.shell}>
+      <a className={style.skip} href="#content">
+        Skip to the content
+      </a>
+      <header className={style.bar}>
+        <button type="button" className={style.menu} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <Icon name="menu" /> Menu
+        </button>
+        <span className={style.company}>{me.company.name}</span>
+      </header>
+      <aside className={style.side} data-open={isOpen} aria-label="Company and pages">
+        <div className={style.brand}>
+          <img src={icon} alt="" width="28" height="28" />
+          <span>
+            <strong>{me.company.name}</strong>
+            <small>Canvassing</small>
+          </span>
+        </div>
+        <nav aria-label="Pages">
+          {shown.map((destination) => (
+            <Link
+              key={destination.path}
+              href={destination.path}
+              className={style.link ?? ""}
+              aria-current={destination === current ? "page" : undefined}
+            >
+              <Icon name={destination.icon} />
+              {destination.name}
+            </Link>
+          ))}
+        </nav>
+        <div className={style.user}>
+          <span>
+            <strong>{nameOf(me.user)}</strong>
+            <small>
+              {me.role === "sales" ? "Sales representative" : me.role === "admin" ? "Administrator" : "Owner"}
+            </small>
+          </span>
+          <Button kind="quiet" onClick={() => void signOut()}>
+            Sign out
+          </Button>
+        </div>
+      </aside>
+      <main id="content" className={style.main} ref={main} tabIndex={-1}>
+        <Connection />
+        {children}
+      </main>
+      <Notices />
+    </div>
+  );
+}
+
+const isCurrent = ({ path }: Destination, current: string): boolean =>
+  path === "/" ? current === "/" : current === path || current.startsWith(`${path}/`);

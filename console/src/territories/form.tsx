@@ -1,0 +1,68 @@
+/** A dialog with the fields of a territory. The corners can be typed, so that no mouse is needed. */
+import type { Territory } from "canvassing-client/api";
+import { useState } from "react";
+import { nameOf, useUsers } from "../api/reference.ts";
+import { Field, Input, Select, TextArea } from "../ui/field.tsx";
+import { Form, Modal } from "../ui/modal.tsx";
+import { notifyFailed } from "../ui/notices.tsx";
+import { useSave } from "./queries.ts";
+
+interface FormProps {
+  /** Undefined for a new territory. */
+  readonly territory: Territory | undefined;
+  readonly ring: readonly number[][];
+  readonly onClose: () => void;
+}
+
+export function TerritoryForm({ territory, ring, onClose }: FormProps) {
+  const users = useUsers().data ?? [];
+  const [name, setName] = useState(territory?.name ?? "");
+  const [assignee, setAssignee] = useState(String(territory?.assignedToUserId ?? ""));
+  const before = textOf(ring);
+  const [corners, setCorners] = useState(before);
+  const save = useSave(territory?.id, onClose);
+  const submit = () => {
+    const polygon = ringOf(corners);
+    if (polygon === undefined) return notifyFailed(new Error("A corner is a longitude and a latitude: -104.99, 39.74"));
+    // An unchanged polygon is not sent, so that its positions stay exactly as they are stored.
+    const changed = territory === undefined || corners !== before;
+    save.mutate({
+      ...(name.trim() !== "" && { name: name.trim() }),
+      assignedToUserId: assignee === "" ? null : Number(assignee),
+      ...(changed && polygon.length > 0 && { polygon }),
+    });
+  };
+  return (
+    <Modal title={territory === undefined ? "New territory" : "Edit the territory"} onClose={onClose}>
+      <Form submit="Save" isBusy={save.isPending} onSubmit={submit}>
+        <Field label="Name">
+          <Input value={name} placeholder="Untitled Territory" onChange={({ target }) => setName(target.value)} />
+        </Field>
+        <Field label="Assigned to" hint="This does not change the prospects inside.">
+          <Select value={assignee} onChange={({ target }) => setAssignee(target.value)}>
+            <option value="">Nobody</option>
+            {users.map((user) => (
+              <option key={user.id} value={user.id}>
+                {nameOf(user)}
+              </option>
+            ))}
+          </Select>
+        </Field>
+        <Field label="Corners" hint="One corner a line: longitude, latitude. At least three.">
+          <TextArea rows={6} value={corners} onChange={({ target }) => setCorners(target.value)} />
+        </Field>
+      </Form>
+    </Modal>
+  );
+}
+
+const textOf = (ring: readonly number[][]): string => ring.map((position) => position.join(", ")).join("\n");
+
+/** Returns undefined if a line is not a position. */
+function ringOf(text: string): number[][] | undefined {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const positions = lines.map((line) => line.split(",").map(Number));
+  return positions.every((position) => position.length === 2 && position.every(Number.isFinite))
+    ? positions
+    : undefined;
+}

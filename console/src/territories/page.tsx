@@ -1,0 +1,113 @@
+/** Territories on a map and in a table: draw them, change them, and assign the prospects inside. */
+import type { Territory } from "canvassing-client/api";
+import type { Map as MapLibre } from "maplibre-gl";
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { useSearchParams } from "wouter";
+import { download } from "../api/download.ts";
+import { useTerritories } from "../api/reference.ts";
+import { Canvas } from "../map/canvas.tsx";
+import { drawPolygon } from "../map/draw.ts";
+import { boundsOf, territoryFeatures } from "../map/features.ts";
+import { addTerritoryLabels, addTerritoryLayers, setData } from "../map/layers.ts";
+import { Button } from "../ui/button.tsx";
+import { notifyFailed } from "../ui/notices.tsx";
+import { Page } from "../ui/page.tsx";
+import { Answer } from "../ui/states.tsx";
+import { TerritoryForm } from "./form.tsx";
+import { ImportButton } from "./import-button.tsx";
+import style from "./page.module.css";
+import { TerritoryPanel } from "./panel.tsx";
+import { TerritoryTable } from "./table.tsx";
+
+export function TerritoriesPage() {
+  const query = useTerritories();
+  const [isDrawing, setDrawing] = useState(false);
+  const [draft, setDraft] = useState<readonly number[][]>();
+  return (
+    <Page
+      title="Territories"
+      lead="Areas of the map that you assign to reps."
+      actions={
+        <>
+          <ImportButton />
+          <Button onClick={() => void download("/api/territories.geojson", "territories.geojson").catch(notifyFailed)}>
+            Download GeoJSON
+          </Button>
+          <Button onClick={() => setDraft([])}>Type the corners</Button>
+          <Button kind="main" aria-pressed={isDrawing} onClick={() => setDrawing(!isDrawing)}>
+            {isDrawing ? "Stop drawing" : "Draw a territory"}
+          </Button>
+        </>
+      }
+    >
+      <Answer query={query} what="the territories">
+        {(territories) => (
+          <Territories
+            territories={territories}
+            isDrawing={isDrawing}
+            onDrawn={(ring) => {
+              setDrawing(false);
+              setDraft(ring);
+            }}
+          />
+        )}
+      </Answer>
+      {draft !== undefined && <TerritoryForm territory={undefined} ring={draft} onClose={() => setDraft(undefined)} />}
+    </Page>
+  );
+}
+
+interface TerritoriesProps {
+  readonly territories: readonly Territory[];
+  readonly isDrawing: boolean;
+  readonly onDrawn: (ring: number[][]) => void;
+}
+
+function Territories({ territories, isDrawing, onDrawn }: TerritoriesProps) {
+  const [parameters, setParameters] = useSearchParams();
+  const open = territories.find(({ id }) => String(id) === parameters.get("territory"));
+  const select = useCallback(
+    (id: number | undefined) => setParameters(id === undefined ? {} : { territory: String(id) }, { replace: true }),
+    [setParameters],
+  );
+  const [map, setMap] = useState<MapLibre>();
+  const onReady = useCallback((made: MapLibre) => {
+    addTerritoryLayers(made);
+    addTerritoryLabels(made);
+    setMap(made);
+  }, []);
+  useEffect(() => {
+    if (map !== undefined) setData(map, "territories", territoryFeatures(territories));
+  }, [map, territories]);
+  useEffect(() => {
+    if (map === undefined || isDrawing) return;
+    const click = map.on("click", "territory-areas", ({ features: [feature] = [] }) => {
+      const id: unknown = feature?.properties.id;
+      if (typeof id === "number") select(id);
+    });
+    return () => click.unsubscribe();
+  }, [map, isDrawing, select]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new handler does not begin the drawing again
+  useEffect(() => {
+    if (map === undefined || !isDrawing) return;
+    return drawPolygon(map, onDrawn);
+  }, [map, isDrawing]);
+  const bounds = useMemo(() => {
+    const shown = open === undefined ? territories : [open];
+    return boundsOf(shown.flatMap(({ polygon }) => polygon.map(([lng = 0, lat = 0]) => [lng, lat] as const)));
+  }, [territories, open]);
+  return (
+    <div className={style.split}>
+      <div className={style.left}>
+        {isDrawing && <p role="status">Click each corner on the map, and the first corner again to finish.</p>}
+        <div className={style.map}>
+          <Canvas label="Map of territories" bounds={bounds} onReady={onReady} />
+        </div>
+        <TerritoryTable territories={territories} open={open} onOpen={select} />
+      </div>
+      {open !== undefined && (
+        <TerritoryPanel key={open.id} territory={open} map={map} onClose={() => select(undefined)} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,31 @@
+/** Small marks: the status of a prospect with its colour, and the state of a job, delivery or webhook. */
+import style from "./badge.module.css";
+
+/** The colour of prospects without a status, as in the API. */
+const NO_STATUS = "#9CA3AF";
+
+/** Companies choose the colours of statuses, so that only a dot has the colour and the text stays readable. */
+export function StatusMark({ status }: { status: { value: string; color: string } | null }) {
+  return (
+    <span className={style.status}>
+      <Dot color={status?.color ?? NO_STATUS} />
+      {status?.value ?? "No status"}
+    </span>
+  );
+}
+
+export function Dot({ color }: { color: string }) {
+  return (
+    <svg className={style.dot} width="10" height="10" viewBox="0 0 10 10" aria-hidden="true">
+      <circle cx="5" cy="5" r="4.5" fill={color} />
+    </svg>
+  );
+}
+
+export function Badge({ kind = "plain", children }: { kind?: "plain" | "good" | "bad" | "warn"; children: string }) {
+  return (
+    <span className={style.badge} data-kind={kind}>
+      {children}
+    </span>
+  );
+}

@@ -1,0 +1,153 @@
+/** A table with sortable columns and rows that can be selected. It scrolls sideways on a narrow screen. */
+import {
+  createColumnHelper,
+  createSortedRowModel,
+  rowSortingFeature,
+  type SortingState,
+  tableFeatures,
+  useTable,
+} from "@tanstack/react-table";
+import { type ReactNode, useMemo } from "react";
+import style from "./data-table.module.css";
+import { Icon } from "./icon.tsx";
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly header: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** What rows are sorted by. A column without it cannot be sorted. Rows without a value come last. */
+  readonly sortBy?: (row: Row) => string | number | undefined;
+  readonly align?: "right";
+  /** The header is only for screen readers, because the buttons in the column speak for themselves. */
+  readonly isQuiet?: boolean;
+  /** Narrow screens leave out columns of less importance. */
+  readonly minor?: boolean;
+}
+
+export interface Sort {
+  readonly column: string;
+  readonly descending: boolean;
+}
+
+interface DataTableProps<Row> {
+  /** What a screen reader says about the table. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowKey: (row: Row) => string | number;
+  readonly isCurrent?: (row: Row) => boolean;
+  readonly sort?: Sort | undefined;
+  readonly onSort?: (sort: Sort | undefined) => void;
+  readonly selection?: Selection<Row> | undefined;
+}
+
+export interface Selection<Row> {
+  readonly isSelected: (row: Row) => boolean;
+  readonly toggle: (row: Row) => void;
+  readonly toggleAll: () => void;
+  readonly nameOf: (row: Row) => string;
+}
+
+const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });
+
+export function DataTable<Row extends object>(props: DataTableProps<Row>) {
+  const { label, columns, rows, rowKey, isCurrent, sort, onSort, selection } = props;
+  const defined = useMemo(() => {
+    const helper = createColumnHelper<typeof features, Row>();
+    return helper.columns(
+      columns.map(({ id, header, sortBy, cell }) =>
+        helper.accessor((row) => sortBy?.(row), {
+          id,
+          header,
+          cell: ({ row }) => cell(row.original),
+          enableSorting: sortBy !== undefined && onSort !== undefined,
+          sortUndefined: "last",
+          sortFn: (a, b, column) => compare(a.getValue(column), b.getValue(column)),
+        }),
+      ),
+    );
+  }, [columns, onSort]);
+  const sorting: SortingState = sort === undefined ? [] : [{ id: sort.column, desc: sort.descending }];
+  const data = useMemo(() => [...rows], [rows]);
+  const table = useTable({ features, columns: defined, data, state: { sorting } });
+  const looks = new Map(columns.map((column) => [column.id, column]));
+  const allSelected = selection !== undefined && rows.length > 0 && rows.every(selection.isSelected);
+
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls a wide table sideways
+    <section className={style.frame} aria-label={label} tabIndex={0}>
+      <table className={style.table}>
+        <thead>
+          {table.getHeaderGroups().map((group) => (
+            <tr key={group.id}>
+              {selection !== undefined && (
+                <th className={style.check}>
+                  <input
+                    type="checkbox"
+                    aria-label="Select all rows"
+                    checked={allSelected}
+                    onChange={selection.toggleAll}
+                  />
+                </th>
+              )}
+              {group.headers.map(({ column }) => (
+                <th
+                  key={column.id}
+                  className={classOf(looks.get(column.id))}
+                  aria-sort={sort?.column === column.id ? (sort.descending ? "descending" : "ascending") : undefined}
+                >
+                  {column.getCanSort() ? (
+                    <button type="button" onClick={() => onSort?.(next(sort, column.id))}>
+                      {looks.get(column.id)?.header}
+                      {sort?.column === column.id && <Icon name={sort.descending ? "down" : "up"} size={14} />}
+                    </button>
+                  ) : (
+                    <span className={looks.get(column.id)?.isQuiet === true ? "visually-hidden" : undefined}>
+                      {looks.get(column.id)?.header}
+                    </span>
+                  )}
+                </th>
+              ))}
+            </tr>
+          ))}
+        </thead>
+        <tbody>
+          {table.getRowModel().rows.map(({ original }) => (
+            <tr key={rowKey(original)} data-current={isCurrent?.(original) ?? false}>
+              {selection !== undefined && (
+                <td className={style.check}>
+                  <input
+                    type="checkbox"
+                    aria-label={`Select ${selection.nameOf(original)}`}
+                    checked={selection.isSelected(original)}
+                    onChange={() => selection.toggle(original)}
+                  />
+                </td>
+              )}
+              {columns.map((column) => (
+                <td key={column.id} className={classOf(column)}>
+                  {column.cell(original)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const classOf = (column: Pick<Column<never>, "align" | "minor"> | undefined): string =>
+  [column?.align === "right" ? style.right : "", column?.minor === true ? style.minor : ""].join(" ");
+
+const collator = new Intl.Collator("en", { numeric: true });
+
+function compare(a: unknown, b: unknown): number {
+  return typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b));
+}
+
+/** A column is sorted upwards, then downwards, and then no longer. */
+function next(sort: Sort | undefined, column: string): Sort | undefined {
+  if (sort?.column !== column) return { column, descending: false };
+  return sort.descending ? undefined : { column, descending: true };
+}

@@ -1,0 +1,12 @@
+/** Dates, numbers and amounts as text. */
+const date = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
+const time = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+const number = new Intl.NumberFormat("en");
+
+export const dateText = (iso: string): string => date.format(new Date(iso));
+export const timeText = (iso: string): string => time.format(new Date(iso));
+export const numberText = (value: number): string => number.format(value);
+
+/** For example `1 prospect` and `2 prospects`. */
+export const amount = (value: number, one: string, many = `${one}s`): string =>
+  `${numberText(value)} ${value === 1 ? one : many}`;

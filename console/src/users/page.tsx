@@ -1,0 +1,70 @@
+/** The users of the company: everybody sees them, and admins invite and change them. */
+import type { User } from "canvassing-client/api";
+import { useMemo, useState } from "react";
+import { isAdmin, nameOf, useMe, useUsers } from "../api/reference.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { type Column, DataTable } from "../ui/data-table.tsx";
+import { Page } from "../ui/page.tsx";
+import { Answer } from "../ui/states.tsx";
+import { UserForm } from "./form.tsx";
+import { permissionLabels, roleLabels } from "./labels.ts";
+
+export function UsersPage() {
+  const query = useUsers();
+  const me = useMe().data;
+  const [open, setOpen] = useState<User | "new">();
+  const canChange = me !== undefined && isAdmin(me);
+  const columns = useMemo(() => (canChange ? [...shown, editColumn(setOpen)] : shown), [canChange]);
+  return (
+    <Page
+      title="Users"
+      lead="Who works with the company's prospects, and what they may do."
+      actions={
+        canChange && (
+          <Button kind="main" onClick={() => setOpen("new")}>
+            Invite a user
+          </Button>
+        )
+      }
+    >
+      <Answer query={query} what="the users">
+        {(users) => <DataTable label="Users" columns={columns} rows={users} rowKey={({ id }) => id} />}
+      </Answer>
+      {open !== undefined && <UserForm user={open === "new" ? undefined : open} onClose={() => setOpen(undefined)} />}
+    </Page>
+  );
+}
+
+const shown: readonly Column<User>[] = [
+  { id: "name", header: "Name", cell: (user) => <strong>{nameOf(user)}</strong> },
+  { id: "email", header: "E-mail", cell: ({ email }) => email, minor: true },
+  { id: "role", header: "Role", cell: ({ role }) => roleLabels[role] },
+  {
+    id: "permissions",
+    header: "Permissions",
+    minor: true,
+    cell: ({ role, permissions }) =>
+      role === "sales" ? permissions.map((one) => permissionLabels[one]).join(", ") || "Own prospects only" : "All",
+  },
+  {
+    id: "state",
+    header: "State",
+    cell: ({ isActive, invitation }) => {
+      if (!isActive) return <Badge kind="bad">Disabled</Badge>;
+      return invitation === "pending" ? <Badge kind="warn">Invited</Badge> : <Badge kind="good">Active</Badge>;
+    },
+  },
+];
+
+const editColumn = (open: (user: User) => void): Column<User> => ({
+  id: "edit",
+  header: "Actions",
+  isQuiet: true,
+  align: "right",
+  cell: (user) => (
+    <Button kind="quiet" aria-label={`Edit ${nameOf(user)}`} onClick={() => open(user)}>
+      Edit
+    </Button>
+  ),
+});

@@ -1,0 +1,99 @@
+/** One webhook: its state and actions, what it is registered for, and the log of its deliveries. */
+import { useMutation } from "@tanstack/react-query";
+import type { Webhook } from "canvassing-client/api";
+import { useState } from "react";
+import { Link, useLocation, useParams } from "wouter";
+import { answer, api } from "../api/client.ts";
+import { Button } from "../ui/button.tsx";
+import { Form, Modal } from "../ui/modal.tsx";
+import { notifyFailed } from "../ui/notices.tsx";
+import { Page } from "../ui/page.tsx";
+import { Answer } from "../ui/states.tsx";
+import { DeliveryLog } from "./delivery-log.tsx";
+import { Secret } from "./new-webhook.tsx";
+import { useDeleteWebhook, usePause, useTest, useWebhook } from "./queries.ts";
+import { Registrations } from "./registrations.tsx";
+import { ReplayDialog } from "./replay-dialog.tsx";
+import { SignatureHelp } from "./signature-help.tsx";
+import style from "./webhooks.module.css";
+
+export function WebhookPage() {
+  const { id = "" } = useParams<{ id: string }>();
+  const query = useWebhook(Number(id));
+  return (
+    <Answer query={query} what="the webhook">
+      {(webhook) => (
+        <Page
+          title={webhook.name}
+          lead={
+            <>
+              <Link href="/webhooks">Webhooks</Link> · <code className={style.url}>{webhook.url}</code> ·{" "}
+              {webhook.status === "active" ? "active" : "paused: events are kept until you resume"}
+            </>
+          }
+          actions={<Actions webhook={webhook} />}
+        >
+          <DeliveryLog webhookId={webhook.id} />
+          <Registrations webhook={webhook} />
+          <SignatureHelp />
+        </Page>
+      )}
+    </Answer>
+  );
+}
+
+function Actions({ webhook: { id, name, status } }: { webhook: Webhook }) {
+  const [dialog, setDialog] = useState<"replay" | "secret" | "delete">();
+  const close = () => setDialog(undefined);
+  const test = useTest(id);
+  const pause = usePause(id);
+  return (
+    <>
+      <Button disabled={test.isPending} onClick={() => test.mutate(undefined)}>
+        Send a test event
+      </Button>
+      <Button disabled={pause.isPending} onClick={() => pause.mutate(status === "active" ? "pause" : "resume")}>
+        {status === "active" ? "Pause" : "Resume"}
+      </Button>
+      <Button onClick={() => setDialog("replay")}>Send again …</Button>
+      <Button onClick={() => setDialog("secret")}>New secret …</Button>
+      <Button kind="danger" onClick={() => setDialog("delete")}>
+        Delete
+      </Button>
+      {dialog === "replay" && <ReplayDialog webhookId={id} onClose={close} />}
+      {dialog === "secret" && <RotateDialog webhookId={id} onClose={close} />}
+      {dialog === "delete" && <DeleteDialog webhookId={id} name={name} onClose={close} />}
+    </>
+  );
+}
+
+function RotateDialog({ webhookId: id, onClose }: { webhookId: number; onClose: () => void }) {
+  const rotate = useMutation({
+    mutationFn: () => answer(api.POST("/api/webhooks/{id}/rotate-secret", { params: { path: { id } }, body: {} })),
+    onError: notifyFailed,
+  });
+  return (
+    <Modal title="New secret" onClose={onClose}>
+      {rotate.data === undefined ? (
+        <Form submit="Make a new secret" isBusy={rotate.isPending} onSubmit={() => rotate.mutate()}>
+          <p>For 24 hours, deliveries are signed with the old secret too, so that receivers can change in peace.</p>
+        </Form>
+      ) : (
+        <Secret secret={rotate.data.secretKey} />
+      )}
+    </Modal>
+  );
+}
+
+function DeleteDialog({ webhookId, name, onClose }: { webhookId: number; name: string; onClose: () => void }) {
+  const [, open] = useLocation();
+  const remove = useDeleteWebhook(webhookId);
+  const submit = () => remove.mutate(undefined, { onSuccess: () => open("/webhooks") });
+  return (
+    <Modal title={`Delete ${name}?`} onClose={onClose}>
+      <Form submit="Delete the webhook" danger isBusy={remove.isPending} onSubmit={submit}>
+        <p>Nothing more is sent to it, and what waits is cancelled.</p>
+      </Form>
+    </Modal>
+  );
+}

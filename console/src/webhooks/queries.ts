@@ -1,0 +1,122 @@
+/** Reads webhooks and their deliveries, and acts on them. */
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { Delivery } from "canvassing-client/api";
+import { answer, api } from "../api/client.ts";
+import { notifyDone, notifyFailed } from "../ui/notices.tsx";
+import { amount } from "../ui/text.ts";
+
+const POLL_MS = 3_000;
+
+export const useWebhooks = () => useQuery({ queryKey: ["webhooks"], queryFn: () => answer(api.GET("/api/webhooks")) });
+
+export const useWebhook = (id: number) =>
+  useQuery({
+    queryKey: ["webhooks", id],
+    queryFn: () => answer(api.GET("/api/webhooks/{id}", { params: { path: { id } } })),
+  });
+
+export const useEventTypes = () =>
+  useQuery({
+    queryKey: ["event-types"],
+    queryFn: () => answer(api.GET("/api/webhooks/event-types")),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+export type DeliveryStatus = Delivery["status"];
+
+/** New deliveries appear by themselves while the log is open. */
+export const useDeliveries = (id: number, status: DeliveryStatus | undefined) =>
+  useInfiniteQuery({
+    queryKey: ["webhooks", id, "deliveries", status],
+    queryFn: ({ pageParam }) =>
+      answer(
+        api.GET("/api/webhooks/{id}/deliveries", {
+          params: {
+            path: { id },
+            query: { limit: 50, ...(status && { status }), ...(pageParam !== "" && { cursor: pageParam }) },
+          },
+        }),
+      ),
+    initialPageParam: "",
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    refetchInterval: POLL_MS,
+  });
+
+export const useDelivery = (id: number, deliveryId: string) =>
+  useQuery({
+    queryKey: ["webhooks", id, "delivery", deliveryId],
+    queryFn: () =>
+      answer(api.GET("/api/webhooks/{id}/deliveries/{deliveryId}", { params: { path: { id, deliveryId } } })),
+    refetchInterval: POLL_MS,
+  });
+
+/** Runs an action on a webhook, loads its records again, and says what happened. */
+function useAction<Input, Result>(run: (input: Input) => Promise<Result>, said: (result: Result) => string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: run,
+    onSuccess: (result) => {
+      notifyDone(said(result));
+      return queries.invalidateQueries({ queryKey: ["webhooks"] });
+    },
+    onError: notifyFailed,
+  });
+}
+
+export const useTest = (id: number) =>
+  useAction(
+    () => answer(api.POST("/api/webhooks/{id}/test", { params: { path: { id } } })),
+    () => "A test event is on its way. It will appear in the log.",
+  );
+
+export const usePause = (id: number) =>
+  useAction(
+    (action: "pause" | "resume") =>
+      action === "pause"
+        ? answer(api.POST("/api/webhooks/{id}/pause", { params: { path: { id } } }))
+        : answer(api.POST("/api/webhooks/{id}/resume", { params: { path: { id } } })),
+    ({ status }) =>
+      status === "paused" ? "Paused. Events are kept until you resume." : "Resumed. Kept events are sent now.",
+  );
+
+export const useRedeliver = (id: number) =>
+  useAction(
+    (deliveryId: string) =>
+      answer(
+        api.POST("/api/webhooks/{id}/deliveries/{deliveryId}/redeliver", { params: { path: { id, deliveryId } } }),
+      ),
+    () => "The delivery is sent again.",
+  );
+
+export interface Range {
+  readonly from: string;
+  readonly to: string;
+  readonly deliveries: "undelivered" | "all";
+}
+
+export const useReplay = (id: number) =>
+  useAction(
+    ({ from, to, deliveries }: Range) =>
+      answer(
+        api.POST("/api/webhooks/{id}/replay", {
+          params: { path: { id } },
+          body: { from: new Date(from).toISOString(), to: new Date(to).toISOString(), deliveries },
+        }),
+      ),
+    ({ count }) => `${amount(count, "delivery", "deliveries")} will be sent again.`,
+  );
+
+export const useDeleteWebhook = (id: number) =>
+  useAction(
+    () => answer(api.DELETE("/api/webhooks/{id}", { params: { path: { id } } })),
+    () => "The webhook is deleted.",
+  );
+
+export const useDeleteRegistration = (id: number) =>
+  useAction(
+    (registrationId: number) =>
+      answer(
+        api.DELETE("/api/webhooks/{id}/registrations/{registrationId}", { params: { path: { id, registrationId } } }),
+      ),
+    () => "The registration is deleted, and what it waited to send is cancelled.",
+  );

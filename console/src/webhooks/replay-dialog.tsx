@@ -1,0 +1,58 @@
+/** Sends the deliveries of a time span again. */
+import { useState } from "react";
+import { Field, Fields, Input, Select } from "../ui/field.tsx";
+import { Form, Modal } from "../ui/modal.tsx";
+import { type Range, useReplay } from "./queries.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** The value of a field with a local date and time. */
+function localTime(time: number): string {
+  const offset = new Date(time).getTimezoneOffset() * 60_000;
+  return new Date(time - offset).toISOString().slice(0, 16);
+}
+
+export function ReplayDialog({ webhookId, onClose }: { webhookId: number; onClose: () => void }) {
+  const [range, setRange] = useState<Range>(() => ({
+    from: localTime(Date.now() - 24 * HOUR_MS),
+    // The field has whole minutes, so that the current minute belongs to the span.
+    to: localTime(Date.now() + 60_000),
+    deliveries: "undelivered",
+  }));
+  const replay = useReplay(webhookId);
+  return (
+    <Modal title="Send deliveries again" onClose={onClose}>
+      <Form submit="Send again" isBusy={replay.isPending} onSubmit={() => replay.mutate(range, { onSuccess: onClose })}>
+        <Fields>
+          <Field label="From">
+            <Input
+              type="datetime-local"
+              required
+              value={range.from}
+              onChange={({ target }) => setRange({ ...range, from: target.value })}
+            />
+          </Field>
+          <Field label="Until">
+            <Input
+              type="datetime-local"
+              required
+              value={range.to}
+              onChange={({ target }) => setRange({ ...range, to: target.value })}
+            />
+          </Field>
+        </Fields>
+        <Field label="Which">
+          <Select
+            value={range.deliveries}
+            onChange={({ target }) =>
+              setRange({ ...range, deliveries: target.value === "all" ? "all" : "undelivered" })
+            }
+          >
+            <option value="undelivered">Those that were not delivered</option>
+            <option value="all">All</option>
+          </Select>
+        </Field>
+      </Form>
+    </Modal>
+  );
+}

@@ -1,0 +1,301 @@
+/**
+ * The reference client for phones that are often offline. It pulls the feed of changes into a store and sends the operations of an outbox.
+ * docs/offline.md describes the protocol and each failure.
+ */
+import type { ChangeItem, SyncOperationResult } from "./api.ts";
+import type { ApiClient } from "./client.ts";
+import {
+  type ChangeType,
+  type Entry,
+  isUpsert,
+  type Operation,
+  type RecordOf,
+  type Store,
+  type StoredRecord,
+} from "./store.ts";
+
+export type NewOperation = Omit<Operation, "opId" | "occurredAt">;
+
+export interface OfflineOptions {
+  readonly api: Pick<ApiClient, "GET" | "POST">;
+  readonly store: Store;
+  /** Requests that may fail in a row before `sync` ends. */
+  readonly maxAttempts?: number;
+  /** Maximum number of records in a page, 1 to 1 000. */
+  readonly pageLimit?: number;
+  readonly now?: () => number;
+  readonly wait?: (ms: number) => Promise<unknown>;
+}
+
+/**
+ * `synced`: nothing is left to send or to read. `offline`: no answer, or the service asks to wait. `signed-out`: the service does not accept
+ * the token. The store keeps all operations in each case, so that the app can call `sync` again at any time.
+ */
+export type Outcome = "synced" | "offline" | "signed-out";
+
+/** A record with those operations of the outbox that it does not show yet. */
+export interface Shown<Type extends ChangeType> {
+  readonly record: RecordOf<Type> | undefined;
+  readonly pending: readonly Entry[];
+}
+
+const BATCH = { operations: 200, bytes: 900_000 };
+const BACKOFF_MS = { first: 500, most: 60_000 };
+const CLOCK_TOLERANCE_MS = 5_000;
+const RESETS_PER_RUN = 3;
+
+/** Ends a run of `sync`. The store contains everything that the next run needs. */
+class Stopped extends Error {
+  readonly outcome: Outcome;
+  constructor(outcome: Outcome) {
+    super(outcome);
+    this.outcome = outcome;
+  }
+}
+
+export function offlineClient({
+  api,
+  store,
+  maxAttempts = 6,
+  pageLimit = 500,
+  now = Date.now,
+  wait = sleep,
+}: OfflineOptions) {
+  let running: Promise<Outcome> | undefined;
+  let isAsked = false;
+  let failures = 0;
+
+  /** Waits after a failed request: twice as long each time, with a random part so that phones do not return at the same moment. */
+  async function backOff(response?: Response): Promise<void> {
+    if (++failures >= maxAttempts) throw new Stopped("offline");
+    const delayMs = Math.min(BACKOFF_MS.first * 2 ** (failures - 1), BACKOFF_MS.most) * (0.5 + Math.random() / 2);
+    await wait(Math.max(delayMs, (Number(response?.headers.get("Retry-After")) || 0) * 1_000));
+  }
+
+  /** Repeats a request until it gets an answer other than 429 and 5xx. Pages and operations may be requested again at any time. */
+  async function ask<Answer extends { response: Response }>(request: () => Promise<Answer>): Promise<Answer> {
+    for (;;) {
+      const answer = await request().catch(() => undefined);
+      const status = answer?.response.status ?? 0;
+      if (status === 401) throw new Stopped("signed-out");
+      if (answer !== undefined && status !== 429 && status < 500) return answer;
+      await backOff(answer?.response);
+    }
+  }
+
+  async function push(): Promise<Outcome> {
+    let most = BATCH.operations;
+    for (;;) {
+      const { deviceId } = await store.state();
+      const batch = sendable(await store.outbox()).slice(0, most);
+      if (batch.length === 0) return "synced";
+      const body = { deviceId, operations: batch.map(({ operation }) => operation) };
+      const { data, error, response } = await ask(() => api.POST("/api/sync/operations", { body }));
+      if (data === undefined) {
+        // The service refuses the request as a whole. Smaller batches find the operation that it does not accept.
+        const [entry] = batch;
+        if (entry === undefined || error === undefined || (response.status !== 400 && response.status !== 413)) {
+          throw new Error(error?.detail ?? `POST /api/sync/operations: ${response.status}`);
+        }
+        const result: SyncOperationResult = {
+          opId: entry.opId,
+          outcome: "rejected",
+          id: null,
+          version: null,
+          problem: error,
+        };
+        if (batch.length === 1) await store.commit({ save: [{ ...entry, state: "failed", result }] });
+        most = batch.length === 1 ? BATCH.operations : Math.ceil(batch.length / 2);
+        continue;
+      }
+      const results = new Map(data.results.map((result) => [result.opId, result]));
+      const answered = batch.map((entry) => settled(entry, results.get(entry.opId), response));
+      await store.commit({ save: answered });
+      if (answered.some((entry, i) => entry !== batch[i])) failures = 0;
+      // An operation that the service can never apply must not keep the app from reading.
+      else if (failures + 1 >= maxAttempts) return "offline";
+      else await backOff(response);
+    }
+  }
+
+  async function pull(): Promise<void> {
+    // A page shows each write that was answered before the page was requested, so a complete pull shows the effect of these operations.
+    const applied = (await store.outbox()).filter(({ state }) => state === "applied");
+    for (let resets = 0; ; ) {
+      const state = await store.state();
+      const { cursor, generation } = state;
+      const query = { limit: pageLimit, ...(cursor !== null && { cursor }) };
+      const { data: page, error, response } = await ask(() => api.GET("/api/changes", { params: { query } }));
+      if (response.status === 410) {
+        if (++resets > RESETS_PER_RUN) throw new Stopped("offline");
+        // The old records remain visible until the new snapshot is complete.
+        await store.commit({ ifCursor: cursor, state: { ...state, cursor: null, generation: generation + 1 } });
+        continue;
+      }
+      if (page === undefined) throw new Error(error?.detail ?? `GET /api/changes: ${response.status}`);
+      failures = 0;
+      // A page may contain a record more than once. The last item with the highest version counts.
+      const items = new Map<string, ChangeItem>();
+      for (const item of page.items) {
+        const key = `${item.type}/${item.id}`;
+        if (item.version >= (items.get(key)?.version ?? item.version)) items.set(key, item);
+      }
+      const isComplete = page.phase === "changes" || !page.hasMore;
+      const isWritten = await store.commit({
+        ifCursor: cursor,
+        state: { ...state, cursor: page.cursor, clockOffsetMs: offsetOf(serverTime(response) ?? now(), now()) },
+        put: [...items.values()].filter(isUpsert).map((item) => ({ ...item, generation })),
+        remove: [...items.values()].filter((item) => item.op === "remove"),
+        removeBelow: isComplete ? generation : 0,
+        drop: page.hasMore ? [] : applied,
+      });
+      if (isWritten && !page.hasMore) return;
+    }
+  }
+
+  async function namesOf({ type, id = 0, clientRecordId }: NewOperation): Promise<Pick<Entry, "record" | "raises">> {
+    const prospect = async (prospectId: number): Promise<string> => {
+      const known = await store.record("prospects", prospectId);
+      return known === undefined ? `prospects/${prospectId}` : nameOf(known);
+    };
+    if (type === "appointment.update") {
+      const record = `appointments/${id}`;
+      const known = await store.record("appointments", id);
+      return { record, raises: known === undefined ? [record] : [record, await prospect(known.data.prospectId)] };
+    }
+    const record = clientRecordId === undefined ? await prospect(id) : `prospects/${clientRecordId}`;
+    // A note is a record of its own. An appointment also changes its prospect, which shows the next appointment.
+    return { record, raises: type === "note.create" ? [] : [record] };
+  }
+
+  async function run(): Promise<Outcome> {
+    let outcome: Outcome = "synced";
+    try {
+      while (isAsked) {
+        [isAsked, failures] = [false, 0];
+        outcome = await push();
+        failures = 0;
+        await pull();
+      }
+      return outcome;
+    } catch (error) {
+      if (error instanceof Stopped) return error.outcome;
+      throw error;
+    } finally {
+      running = undefined;
+    }
+  }
+
+  return {
+    /** Sends the outbox and then reads all changes. A call during a run makes this run begin anew when it ends. */
+    sync(): Promise<Outcome> {
+      isAsked = true;
+      running ??= run();
+      return running;
+    },
+
+    /** Stores an operation, which the next `sync` sends. */
+    async add(operation: NewOperation): Promise<Entry> {
+      const { clockOffsetMs } = await store.state();
+      const opId = crypto.randomUUID();
+      const occurredAt = new Date(now() + clockOffsetMs).toISOString();
+      const { record, raises } = await namesOf(operation);
+      // An earlier operation of this phone raises the version that the app shows, and must not count as a conflict.
+      const before = (await store.outbox()).findLast((entry) => entry.raises.includes(record));
+      const known = before === undefined ? operation.baseVersion : versionAfter(before, record);
+      const { baseVersion: _, ...rest } = operation;
+      const sent = { ...rest, opId, occurredAt, ...(known != null && { baseVersion: known }) };
+      const entry: Entry = { opId, operation: sent, record, raises, state: "waiting" };
+      await store.commit({ save: [entry] });
+      return entry;
+    },
+
+    /**
+     * The records of a type with those operations that they do not show yet. A prospect that was created offline has no record until the
+     * service has applied its operation. New notes and appointments are operations on their prospect until the feed shows them.
+     */
+    async shown<Type extends ChangeType>(type: Type): Promise<Shown<Type>[]> {
+      const pending = Map.groupBy(await store.outbox(), ({ record }) => record);
+      const shown: Shown<Type>[] = [];
+      for (const record of await store.records(type)) {
+        const name = nameOf(record);
+        shown.push({ record, pending: pending.get(name) ?? [] });
+        pending.delete(name);
+      }
+      if (type !== "prospects") return shown;
+      const unknown = [...pending.values()].filter(([first]) => first?.operation.type === "prospect.create");
+      return [...shown, ...unknown.map((entries) => ({ record: undefined, pending: entries }))];
+    },
+
+    /** The operations about which the user has to decide. Later operations on the same record wait for the decision. */
+    failed: async (): Promise<Entry[]> => (await store.outbox()).filter(({ state }) => state === "failed"),
+
+    /** Sends a failed operation again, on top of the record that the service showed, with these changes. */
+    async retry(entry: Entry, change: Partial<NewOperation> = {}): Promise<void> {
+      const opId = crypto.randomUUID();
+      const version = entry.result?.version;
+      const baseVersion = entry.operation.baseVersion === undefined ? undefined : version;
+      const operation = { ...entry.operation, ...(baseVersion != null && { baseVersion }), ...change, opId };
+      const { result: _, ...rest } = entry;
+      await store.commit({ save: [{ ...rest, opId, operation, state: "waiting" }] });
+    },
+
+    /** Gives up a failed operation. Later operations on a record that was never created are given up too. */
+    async discard(entry: Entry): Promise<void> {
+      const isCreate = entry.operation.type === "prospect.create";
+      const later = (await store.outbox()).filter(({ record }) => record === entry.record);
+      await store.commit({ drop: isCreate ? later : [entry] });
+    },
+  };
+}
+
+/** The waiting operations in their order, as many as one request may contain, without those behind a failed operation on the same record. */
+function sendable(entries: readonly Entry[]): Entry[] {
+  const held = new Set(entries.filter(({ state }) => state === "failed").map(({ record }) => record));
+  const batch: Entry[] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    if (entry.state !== "waiting" || held.has(entry.record)) continue;
+    bytes += new TextEncoder().encode(JSON.stringify(entry.operation)).length + 1;
+    if (batch.length > 0 && (bytes > BATCH.bytes || batch.length === BATCH.operations)) break;
+    batch.push(entry);
+  }
+  return batch;
+}
+
+/** Returns the same entry if the operation must be sent again. */
+function settled(entry: Entry, result: SyncOperationResult | undefined, response: Response): Entry {
+  if (result === undefined || result.outcome === "retry" || result.outcome === "blocked") return entry;
+  const isApplied = result.outcome === "applied" || result.outcome === "duplicate";
+  const at = serverTime(response);
+  const isTimeRefused =
+    result.problem?.errors.some(({ pointer }) => pointer?.endsWith("/occurredAt") === true) === true;
+  if (isTimeRefused && at !== undefined && Date.parse(entry.operation.occurredAt ?? "") > at) {
+    // The phone's clock is ahead. A rejected operation had no effect, so a new one with the service's time replaces it.
+    const opId = crypto.randomUUID();
+    const occurredAt = new Date(at).toISOString();
+    return { ...entry, opId, operation: { ...entry.operation, opId, occurredAt } };
+  }
+  return { ...entry, state: isApplied ? "applied" : "failed", result };
+}
+
+/** A prospect that was created offline has one name, whether the app names it by its id or by its `clientRecordId`. */
+const nameOf = ({ type, id, data }: StoredRecord): string =>
+  `${type}/${("clientRecordId" in data ? data.clientRecordId : undefined) ?? id}`;
+
+/** The version of this record after the operation. Undefined if it is not known, because the result shows another record. */
+function versionAfter({ state, operation, record, result }: Entry, of: string): number | null | undefined {
+  return state === "applied" && record === of && operation.type !== "appointment.create" ? result?.version : undefined;
+}
+
+/** Browsers show this header only if the service exposes it. */
+function serverTime({ headers }: Response): number | undefined {
+  const time = Date.parse(headers.get("Date") ?? "");
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/** Differences of a few seconds are ignored, because the header has no fractions of a second and the answer was under way. */
+const offsetOf = (serverTime: number, now: number): number =>
+  Math.abs(serverTime - now) < CLOCK_TOLERANCE_MS ? 0 : serverTime - now;
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

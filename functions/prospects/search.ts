@@ -1,0 +1,21 @@
+/** POST /api/prospects/search: the list of prospects, with its filters in the body. */
+import { jsonBody } from "#shared/http/request-body.ts";
+import { streamEndpoint } from "#shared/http/streaming.ts";
+import { listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
+import { SearchBody } from "#shared/prospects/list/search.ts";
+
+export const handler = streamEndpoint(
+  {
+    summary: "Search prospects",
+    description:
+      "The same list as `GET /api/prospects`, with the filters in the body. A body may also have a polygon. The request changes nothing.",
+    tag: "Prospects",
+    allow: "everyone",
+    body: SearchBody,
+    status: 200,
+    isRead: true,
+    response: ProspectPage,
+  },
+  ({ context, caller, body: { filter, ...pages } }) => listProspects(context, caller, { ...filter, ...pages }),
+  jsonBody(),
+);

@@ -1,0 +1,30 @@
+/** GET /api/territories.geojson: lists the company's territories in GeoJSON. */
+import { begun, jsonArray, streamText } from "#shared/http/streaming.ts";
+import { featureOf, TerritoryCollection, TerritoryFeature } from "#shared/territories/geojson.ts";
+import { listTerritories, type Territory } from "#shared/territories/territories.ts";
+
+async function* featuresOf(territories: AsyncIterable<Territory>) {
+  for await (const territory of territories) yield featureOf(territory);
+}
+
+export const handler = streamText(
+  {
+    summary: "List territories in GeoJSON",
+    description:
+      "All territories of the company as a GeoJSON FeatureCollection (RFC 7946), newest first. Each polygon is one closed, counter-clockwise ring; `GET /api/territories` returns it as it was sent. A territory without a polygon has the geometry null. An edge is a straight line between two positions and never crosses the 180th meridian. An area on both sides of this meridian therefore needs two territories.",
+    tag: "Territories",
+    allow: "everyone",
+    status: 200,
+    mediaType: "application/geo+json",
+    response: TerritoryCollection,
+  },
+  async ({ context, caller }) => {
+    // Reads the first territories before the answer begins, so that an error still leads to a problem body.
+    const features = await begun(jsonArray(TerritoryFeature, featuresOf(listTerritories(context, caller.companyId))));
+    return (async function* () {
+      yield '{"type":"FeatureCollection","features":';
+      yield* features;
+      yield "}";
+    })();
+  },
+);

@@ -1,0 +1,28 @@
+/** POST /api/territories/{id}/runs: creates a job that assigns the prospects of a territory. */
+import { openObjects } from "#shared/aws/s3.ts";
+import { openJobQueues } from "#shared/aws/sqs.ts";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { isDryRun } from "#shared/jobs/bulk/create.ts";
+import { BulkDryRun, Job } from "#shared/jobs/bulk/schema.ts";
+import { createRun } from "#shared/jobs/territory-runs/create.ts";
+import { NewRun } from "#shared/jobs/territory-runs/schema.ts";
+
+const services = { objects: openObjects(), jobs: openJobQueues() };
+
+export const handler = endpoint(
+  {
+    summary: "Assign the prospects of a territory",
+    description:
+      "Creates a job over the prospects that are inside the polygon at this moment and that the caller may see. `assign` gives the unassigned ones to `toUserId`. `unassign` takes those of `fromUserId`, or of all users, away from them. `reassign` gives those of `fromUserId` to `toUserId`. A prospect that another user gets before the job writes it is skipped with `changed_since`. The job is shown, paused, cancelled and undone like any job. 409 if a run that has not ended has the same territory, or a territory with a prospect that is also inside this one; `detail` names the job and `Location` leads to it. Assigning prospects does not assign the territory.",
+    tag: "Territories",
+    allow: "canManageProspects",
+    path: IdPath,
+    body: NewRun,
+    status: 202,
+    collection: "/api/jobs",
+    response: Job,
+    dryRun: { response: BulkDryRun, applies: isDryRun },
+  },
+  ({ context, caller, path, body }) => createRun(context, services, caller, path.id, body),
+);

@@ -1,0 +1,21 @@
+/** GET /api/territories/tiles/{z}/{x}/{y}: the territories in a tile of the map, as a vector tile. */
+import { streamBytes } from "#shared/http/streaming.ts";
+import { territoryTile } from "#shared/territories/tiles.ts";
+import { TilePath, VECTOR_TILE_TYPE, VectorTile } from "#shared/tiles/tile.ts";
+
+export const handler = streamBytes(
+  {
+    summary: "Get a map tile of territories",
+    description:
+      "A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the polygons of the company's territories. The layer `territories` has one polygon for each territory, cut 64 units beyond the edges of the tile, and simplified by at most 2 units. Its attributes are `id` (also as the id of the feature), `name`, `color` (one of twelve, chosen by the id, so it never changes) and `assignedToUserId` (absent if unassigned). A polygon of at most 2 units is left out. A tile without polygons is 204.",
+    tag: "Territories",
+    allow: "everyone",
+    path: TilePath,
+    status: 200,
+    mayBeEmpty: true,
+    revalidated: true,
+    mediaType: VECTOR_TILE_TYPE,
+    response: VectorTile,
+  },
+  ({ context, caller, path, validator }) => territoryTile(context, caller, path, validator),
+);

@@ -1,0 +1,67 @@
+/** Builds the console into console/dist if its sources have changed since the last build. */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { promisify } from "node:util";
+import { root } from "./bundle.ts";
+import { CACHES } from "./bundle-cache.ts";
+
+const run = promisify(execFile);
+
+const folder = join(root, "console");
+/** The directory with the files that a server sends. */
+export const consoleDirectory = join(folder, "dist");
+/** The file with the hash of the sources of the last build. It is beside `dist`, because a deployment publishes that directory. */
+const STATE = join(folder, "dist.sha256");
+const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "package-lock.json"];
+
+/** Returns true if it has built the console. A build takes a few seconds. */
+export async function buildConsole(): Promise<boolean> {
+  const hash = hashOfSources();
+  if (existsSync(join(consoleDirectory, "index.html")) && existsSync(STATE) && readFileSync(STATE, "utf8") === hash) {
+    return false;
+  }
+  mkdirSync(CACHES, { recursive: true });
+  const made = join(CACHES, `console-${process.pid}`);
+  // Vite runs in a process of its own, because tests have another NODE_ENV, and React is larger and slower with it.
+  await run(
+    process.execPath,
+    [join(root, "node_modules/vite/bin/vite.js"), "build", folder, "--outDir", made, "--emptyOutDir"],
+    {
+      env: { ...process.env, NODE_ENV: "production" },
+    },
+  );
+  publish(made);
+  writeFileSync(STATE, hash);
+  return true;
+}
+
+/** Replaces the directory by a complete one, because a service may be sending its files. */
+function publish(made: string): void {
+  const old = `${made}-old`;
+  if (existsSync(consoleDirectory)) renameSync(consoleDirectory, old);
+  renameSync(made, consoleDirectory);
+  rmSync(old, { recursive: true, force: true });
+}
+
+function hashOfSources(): string {
+  const hash = createHash("sha256");
+  for (const file of SOURCES.flatMap(filesOf)) hash.update(`${relative(root, file)}\n`).update(readFileSync(file));
+  return hash.digest("hex");
+}
+
+function filesOf(source: string): string[] {
+  const path = join(root, source);
+  if (!statSync(path).isDirectory()) return [path];
+  return readdirSync(path, { withFileTypes: true })
+    .filter(({ name }) => !name.startsWith("dist") && name !== "node_modules")
+    .flatMap(({ name }) => filesOf(join(source, name)))
+    .sort();
+}
+
+if (import.meta.main) {
+  const startedAt = performance.now();
+  const built = await buildConsole();
+  console.log(built ? `built in ${((performance.now() - startedAt) / 1000).toFixed(1)} s` : "the build is current");
+}

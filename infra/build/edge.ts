@@ -1,0 +1,66 @@
+/** The parts of the console that CloudFront serves, and the local service likewise: functions, headers, settings and files. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "./bundle.ts";
+import { consoleDirectory } from "./console.ts";
+
+/** The paths that belong to the API. All other paths belong to the console. */
+export const API_PATHS = ["/api/*", "/docs", "/openapi*", "/health"] as const;
+
+export const INDEX = "index.html";
+export const CONFIG = "config.json";
+/** The folder of the files whose names contain a hash of their content. */
+export const ASSETS = "assets/";
+
+/**
+ * Returns the source of a CloudFront function. Browsers accept cookies with the prefix `__Host-` only over https, so a local service
+ * without https uses names without the prefix.
+ */
+export function edgeFunction(name: "api-request" | "page-request", isSecure: boolean): string {
+  const source = readFileSync(join(root, "infra/edge", `${name}.js`), "utf8");
+  return isSecure ? source : source.replaceAll('"__Host-', '"');
+}
+
+/** Returns the directory with the files of the console: the built console, or a page that says that it is not built. */
+export function consoleFiles(): string {
+  return existsSync(join(consoleDirectory, INDEX)) ? consoleDirectory : join(root, "infra/edge/placeholder");
+}
+
+/** Returns the content of the file config.json, which the console reads at its start. */
+export const consoleConfig = (basemapStyleUrl: string | undefined): string =>
+  JSON.stringify({ basemapStyleUrl: basemapStyleUrl ?? null, signIn: "/api/session/login" });
+
+/** Returns the value of `Cache-Control` for a file. The names of the build's assets contain a hash of their content. */
+export const cacheControl = (path: string): string =>
+  path.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache";
+
+/**
+ * Returns the content security policy of the console's pages. Only the origin of a configured base map is allowed beside the own one.
+ * Scripts may create workers only by the policy of MapLibre (Trusted Types).
+ */
+export function contentSecurityPolicy(basemapStyleUrl: string | undefined): string {
+  const map = basemapStyleUrl === undefined ? "" : ` ${new URL(basemapStyleUrl).origin}`;
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `img-src 'self' data: blob:${map}`,
+    `connect-src 'self'${map}`,
+    "worker-src 'self'",
+    "font-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types maplibre",
+  ].join("; ");
+}
+
+/** Headers of the console's pages beside the content security policy. */
+export const pageHeaders = {
+  "X-Content-Type-Options": "nosniff",
+  "X-Frame-Options": "DENY",
+  "Referrer-Policy": "same-origin",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Permissions-Policy": "camera=(), geolocation=(self), microphone=()",
+} as const;

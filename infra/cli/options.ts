@@ -1,0 +1,66 @@
+/** Reads the arguments of a command and answers `--help`. */
+import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+
+/** Reports arguments that a command does not accept. */
+export class WrongUsage extends Error {}
+
+/**
+ * Returns the values of the options. If the arguments contain `--help`, this prints the usage and ends the process.
+ *
+ * @param usage begins with the command, for example `npm run bench -- [options]`
+ * @throws WrongUsage with one line, if an argument is unknown or lacks its value
+ */
+export function optionsOf<const T extends ParseArgsOptionsConfig>(args: readonly string[], options: T, usage: string) {
+  answerHelp(args, usage);
+  try {
+    return parseArgs({ args: [...args], options }).values;
+  } catch (error) {
+    throw wrongArgument(error, usage);
+  }
+}
+
+/** Does the same as `optionsOf`, for a command that also has arguments without a name. */
+export function argumentsOf<const T extends ParseArgsOptionsConfig>(
+  options: T,
+  usage: string,
+  args: readonly string[] = process.argv.slice(2),
+) {
+  answerHelp(args, usage);
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    throw wrongArgument(error, usage);
+  }
+}
+
+/** Returns the options of a command that has nothing else to report. If they are wrong, this prints one line and ends with exit code 2. */
+export function optionsOrExit<const T extends ParseArgsOptionsConfig>(options: T, usage: string) {
+  try {
+    return optionsOf(process.argv.slice(2), options, usage);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+    process.exit(2);
+  }
+}
+
+export function answerHelp(args: readonly string[], usage: string): void {
+  if (!args.includes("--help")) return;
+  console.log(`usage: ${usage}`);
+  process.exit(0);
+}
+
+/** Returns an error with one line: the reason, and the command that prints the usage. */
+function wrongArgument(error: unknown, usage: string): WrongUsage {
+  const message = error instanceof Error ? error.message : String(error);
+  // Node.js explains in a second sentence how to pass an argument that begins with a dash. No command takes one.
+  const reason = message.replace(
+    /\. To specify a positional argument .*| This command does not take positional arguments$/s,
+    "",
+  );
+  const [command] = /^npm run (?:--silent )?\S+/.exec(usage) ?? [usage];
+  return new WrongUsage(`${reason.replace(/\.$/, "")}: see ${command} -- --help`);
+}
+
+/** Returns the definition of options that take a text. */
+export const texts = (names: readonly string[]): Record<string, { readonly type: "string" }> =>
+  Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));

@@ -1,0 +1,107 @@
+/** `npm run senders -- stop | start` stops the senders of webhooks of a deployed stack, or lets them work again. */
+import { setTimeout as wait } from "node:timers/promises";
+import {
+  CloudFormationClient,
+  DescribeStackResourcesCommand,
+  GetTemplateCommand,
+  TemplateStage,
+} from "@aws-sdk/client-cloudformation";
+import {
+  GetEventSourceMappingCommand,
+  LambdaClient,
+  paginateListEventSourceMappings,
+  UpdateEventSourceMappingCommand,
+} from "@aws-sdk/client-lambda";
+import * as z from "zod/mini";
+import { clientConfig } from "#shared/aws/client-config.ts";
+import { eventFunctions } from "../routes/routes.ts";
+import { stackNameOf } from "../settings/names.ts";
+import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
+import { argumentsOf, WrongUsage } from "./options.ts";
+import { deployedTable } from "./table-in-use.ts";
+
+const usage = `npm run senders -- stop
+    sends no more webhooks; deliveries wait in the queue and in the table, and none is lost
+npm run senders -- start
+    sends the waiting webhooks
+${stackUsage}
+exit code 0: done, 2: wrong usage, 3: any other error`;
+
+export interface SendersContext {
+  readonly cloud: CloudFormationClient;
+  readonly lambda: LambdaClient;
+  readonly wait: (ms: number) => Promise<unknown>;
+}
+
+const { file, timeoutSeconds } = eventFunctions.deliver;
+const Sender = z.object({
+  Type: z.literal("AWS::Lambda::Function"),
+  Properties: z.object({ Description: z.literal(file) }),
+});
+const Deployed = z.object({ Resources: z.record(z.string(), z.unknown()) });
+const POLL_MS = 2_000;
+
+/**
+ * Stops or starts the event source mapping by which Lambda reads the delivery queue. A reserved concurrency of 0 would stop the senders
+ * too. But Lambda would then still receive messages, and the queue would move them to its dead-letter queue.
+ */
+export async function switchSenders(context: SendersContext, stackName: string, isOn: boolean): Promise<void> {
+  const { lambda } = context;
+  const UUID = await mappingOf(context, await functionOf(context, stackName));
+  await lambda.send(new UpdateEventSourceMappingCommand({ UUID, Enabled: isOn }));
+  const wanted = isOn ? "Enabled" : "Disabled";
+  while ((await lambda.send(new GetEventSourceMappingCommand({ UUID }))).State !== wanted) await context.wait(POLL_MS);
+  // A function that has already begun may send until its time-out.
+  if (!isOn) await context.wait(timeoutSeconds * 1_000);
+}
+
+/** Returns the name of the function that sends webhooks. Its description in the template is the same in all deployments. */
+async function functionOf({ cloud }: SendersContext, StackName: string): Promise<string> {
+  const { TemplateBody = "{}" } = await cloud.send(
+    new GetTemplateCommand({ StackName, TemplateStage: TemplateStage.Original }),
+  );
+  const { Resources } = Deployed.parse(JSON.parse(TemplateBody));
+  const LogicalResourceId = Object.keys(Resources).find((id) => z.safeParse(Sender, Resources[id]).success);
+  if (LogicalResourceId === undefined) throw new Error(`the stack ${StackName} has no function ${file}`);
+  const { StackResources = [] } = await cloud.send(new DescribeStackResourcesCommand({ StackName, LogicalResourceId }));
+  const found = StackResources.find((one) => one.LogicalResourceId === LogicalResourceId);
+  return z.string().parse(found?.PhysicalResourceId);
+}
+
+/**
+ * Returns the mapping of the function or of its alias. Lambda's filter by function does not find the mappings of an alias, so all mappings
+ * are listed.
+ */
+async function mappingOf({ lambda }: SendersContext, name: string): Promise<string> {
+  for await (const { EventSourceMappings = [] } of paginateListEventSourceMappings({ client: lambda }, {})) {
+    const found = EventSourceMappings.find(({ FunctionArn = "" }) => FunctionArn.split(":")[6] === name);
+    if (found?.UUID !== undefined) return found.UUID;
+  }
+  throw new Error(`the function ${name} reads no queue`);
+}
+
+function readInput() {
+  const { positionals, values } = argumentsOf(stackOptions, usage);
+  try {
+    const [name] = z.parse(z.tuple([z.enum(["stop", "start"])]), positionals);
+    return { isOn: name === "start", stack: chosenStack(values) ?? stackNameOf(undefined) };
+  } catch {
+    throw new WrongUsage(`usage: ${usage}`);
+  }
+}
+
+async function main(): Promise<void> {
+  const { isOn, stack } = readInput();
+  const { dynamoDb } = await deployedTable(stack);
+  const settings = clientConfig(dynamoDb);
+  const context = { cloud: new CloudFormationClient(settings), lambda: new LambdaClient(settings), wait };
+  await switchSenders(context, stack, isOn);
+  console.log(`the senders of stack ${stack} ${isOn ? "work" : "are stopped"}`);
+}
+
+if (import.meta.main) {
+  await main().catch((error: unknown) => {
+    console.error(error instanceof Error ? error.message : String(error));
+    process.exitCode = error instanceof WrongUsage ? 2 : 3;
+  });
+}

@@ -1,0 +1,151 @@
+/**
+ * Does what CloudFront does in a deployment: it serves the files of the console, and converts the cookie of a session for the API's
+ * authorizer. It runs the same functions as CloudFront.
+ */
+import { readFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { extname, join } from "node:path";
+import { runInNewContext } from "node:vm";
+import * as z from "zod/mini";
+import {
+  API_PATHS,
+  CONFIG,
+  cacheControl,
+  consoleConfig,
+  consoleFiles,
+  contentSecurityPolicy,
+  edgeFunction,
+  pageHeaders,
+} from "../build/edge.ts";
+import { originForm, type RawRequest } from "./request.ts";
+import type { Stack } from "./stack.ts";
+
+export interface Edge {
+  /** Returns the request that the API gets. */
+  readonly apiRequest: (request: RawRequest) => RawRequest;
+  /** Returns true if the request is for a page or a file of the console. */
+  isForConsole(request: IncomingMessage): boolean;
+  /** Answers a request for the console. Never rejects. */
+  serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
+}
+
+/** Returns undefined if the templates contain no console. */
+export function createEdge({ stages }: Pick<Stack, "stages">, basemapStyleUrl?: string): Edge | undefined {
+  const consoleUrl = stages[0]?.Variables.consoleUrl;
+  if (consoleUrl === undefined) return undefined;
+  const { port, host: ownHost } = new URL(consoleUrl);
+  const pageRequest = loadFunction(edgeFunction("page-request", false));
+  const patterns = API_PATHS.map((path) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll("*", ".*")}$`));
+  const headers = { ...pageHeaders, "Content-Security-Policy": contentSecurityPolicy(basemapStyleUrl) };
+  return {
+    apiRequest: apiRequests(edgeFunction("api-request", false)),
+    isForConsole({ method, url = "/" }) {
+      const path = pathOf(url);
+      // The port is also the API's own address, which answers other methods.
+      return (method === "GET" || method === "HEAD") && !patterns.some((pattern) => pattern.test(path));
+    },
+    async serve({ method = "GET", url = "/", headers: { host } }, response) {
+      // The sign-in returns to the console's own host, and a browser sends the cookies of a sign-in only to the host that has set them.
+      if (host === `localhost:${port}` && host !== ownHost) {
+        response.writeHead(307, { Location: `${consoleUrl}${originForm(url)}` });
+        response.end();
+        return;
+      }
+      const { uri } = pageRequest(eventOf(method, pathOf(url), new Map()));
+      const file = uri.slice(1);
+      const content = file === CONFIG ? Buffer.from(consoleConfig(basemapStyleUrl)) : await contentOf(file);
+      if (content === undefined) {
+        // CloudFront has no right to list the bucket, so S3 answers 403 for a missing file.
+        response.writeHead(403, { ...headers, "Content-Type": "text/plain", "Cache-Control": "no-cache" });
+        response.end("the console has no such file\n");
+        return;
+      }
+      const type = mediaTypes[extname(file)] ?? "application/octet-stream";
+      response.writeHead(200, { ...headers, "Content-Type": type, "Cache-Control": cacheControl(file) });
+      response.end(method === "HEAD" ? undefined : content);
+    },
+  };
+}
+
+const pathOf = (url: string): string => originForm(url).split("?", 1)[0] ?? "/";
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".ico": "image/x-icon",
+  ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json",
+  ".map": "application/json",
+  ".png": "image/png",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+  ".webmanifest": "application/manifest+json",
+  ".woff2": "font/woff2",
+};
+
+/** Returns the content of a file of the console. Only letters, digits and a few signs are allowed, so the path stays in its directory. */
+async function contentOf(file: string): Promise<Buffer | undefined> {
+  if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(file)) return undefined;
+  return readFile(join(consoleFiles(), file)).catch(() => undefined);
+}
+
+const Several = z.object({ value: z.string(), multiValue: z.optional(z.array(z.object({ value: z.string() }))) });
+const Values = z.record(z.string(), Several);
+type Values = z.infer<typeof Values>;
+
+/** The part of a CloudFront event that the functions use. */
+const EdgeRequest = z.object({ method: z.string(), uri: z.string(), headers: Values, cookies: Values });
+type EdgeRequest = z.infer<typeof EdgeRequest>;
+type EdgeFunction = (request: EdgeRequest) => EdgeRequest;
+
+const Handler = z.custom<(event: { readonly request: EdgeRequest }) => unknown>((it) => typeof it === "function");
+
+function loadFunction(source: string): EdgeFunction {
+  const handler = Handler.parse(runInNewContext(`${source}\nhandler;`));
+  return (request) => EdgeRequest.parse(handler({ request }));
+}
+
+/** Returns a function that changes the headers of a request as CloudFront does. */
+export function apiRequests(source: string): Edge["apiRequest"] {
+  const run = loadFunction(source);
+  return (raw) => {
+    const { headers, cookies } = run(eventOf(raw.verb, raw.path, raw.headers));
+    // The header names keep their upper and lower case, because functions see it.
+    const spelling = new Map([...raw.headers.keys()].map((name) => [name.toLowerCase(), name]));
+    const changed = new Map(
+      Object.entries(headers).map(([name, value]) => [spelling.get(name) ?? name, valuesOf(value)]),
+    );
+    const pairs = Object.entries(cookies).flatMap(([name, value]) => valuesOf(value).map((one) => `${name}=${one}`));
+    if (pairs.length > 0) changed.set("Cookie", [pairs.join("; ")]);
+    return { ...raw, headers: changed };
+  };
+}
+
+function eventOf(method: string, uri: string, headers: RawRequest["headers"]): EdgeRequest {
+  const others = [...headers].filter(([name]) => name.toLowerCase() !== "cookie");
+  return {
+    method,
+    uri,
+    headers: Object.fromEntries(others.map(([name, values]) => [name.toLowerCase(), several(values)])),
+    cookies: Object.fromEntries([...cookiesOf(headers)].map(([name, values]) => [name, several(values)])),
+  };
+}
+
+function cookiesOf(headers: RawRequest["headers"]): Map<string, string[]> {
+  const lines = [...headers].flatMap(([name, values]) => (name.toLowerCase() === "cookie" ? values : []));
+  const cookies = new Map<string, string[]>();
+  for (const pair of lines.flatMap((line) => line.split(";"))) {
+    const [name = "", ...value] = pair.trim().split("=");
+    cookies.set(name, [...(cookies.get(name) ?? []), value.join("=")]);
+  }
+  cookies.delete("");
+  return cookies;
+}
+
+/** CloudFront sets `multiValue` only if a header or a cookie occurs several times. */
+function several(values: readonly string[]): Values[string] {
+  const [value = ""] = values;
+  return values.length > 1 ? { value, multiValue: values.map((one) => ({ value: one })) } : { value };
+}
+
+const valuesOf = ({ value, multiValue }: Values[string]): string[] => multiValue?.map((one) => one.value) ?? [value];

@@ -1,0 +1,198 @@
+/**
+ * The sign-in pages and the token endpoint of the local issuer, for the console. The page lists the demo users as buttons. Code, PKCE and
+ * refresh tokens are checked as strictly as a real issuer does, but nobody needs a password.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import * as z from "zod/mini";
+import type { Identity } from "./identity.ts";
+
+/** The id of the console's client at the local issuer. */
+export const CONSOLE_CLIENT = "local-console";
+
+/** Answers a request for the path `/authorize` or `/token` of the issuer. */
+export type SignIn = (path: string, request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+export interface SignInOptions {
+  readonly identity: Pick<Identity, "mint">;
+  /** The only URL to which the page returns. */
+  readonly redirectUri: string;
+  readonly users: readonly string[];
+  /** Returns the token subject of the user with this e-mail address. */
+  readonly subjectOf: (email: string) => Promise<string | undefined>;
+}
+
+const CODE_MS = 60_000;
+const ACCESS_SECONDS = 3_600;
+/** Maximum number of codes, and of refresh tokens, that are kept. The oldest is removed first. */
+const KEPT = 1_000;
+
+interface Grant {
+  readonly sub: string;
+  readonly accessSeconds: number;
+}
+
+interface Code extends Grant {
+  readonly challenge: string;
+  readonly nonce: string | undefined;
+  readonly until: number;
+}
+
+const Authorization = z.object({
+  response_type: z.literal("code"),
+  client_id: z.literal(CONSOLE_CLIENT),
+  redirect_uri: z.string(),
+  state: z.string(),
+  nonce: z.optional(z.string()),
+  code_challenge: z.string().check(z.regex(/^[A-Za-z0-9_-]{43}$/)),
+  code_challenge_method: z.literal("S256"),
+});
+
+/** The form of the page. Tests shorten the life of the access token by `expires_in`. */
+const Chosen = z.object({
+  email: z.string().check(z.minLength(1)),
+  expires_in: z._default(z.coerce.number().check(z.int(), z.minimum(1)), ACCESS_SECONDS),
+});
+
+const TokenRequest = z.discriminatedUnion("grant_type", [
+  z.object({
+    grant_type: z.literal("authorization_code"),
+    client_id: z.literal(CONSOLE_CLIENT),
+    code: z.string(),
+    redirect_uri: z.string(),
+    code_verifier: z.string(),
+  }),
+  z.object({
+    grant_type: z.literal("refresh_token"),
+    client_id: z.literal(CONSOLE_CLIENT),
+    refresh_token: z.string(),
+  }),
+]);
+
+export function createSignIn(options: SignInOptions): SignIn {
+  const codes = new Map<string, Code>();
+  const refreshTokens = new Map<string, Grant>();
+  return async (path, request, response) => {
+    const { pathname, searchParams } = new URL(path, "http://issuer.invalid");
+    if (pathname === "/authorize") await authorize(options, codes, searchParams, request, response);
+    else await grant(options, { codes, refreshTokens }, request, response);
+  };
+}
+
+async function authorize(
+  { redirectUri, users, subjectOf }: SignInOptions,
+  codes: Map<string, Code>,
+  parameters: URLSearchParams,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const asked = z.safeParse(Authorization, Object.fromEntries(parameters));
+  if (!asked.success || asked.data.redirect_uri !== redirectUri) {
+    return page(response, 400, "<p>This is no request of the console for a sign-in.</p>");
+  }
+  if (request.method !== "POST") return page(response, 200, buttons(users));
+  const { email, expires_in: accessSeconds } = z.parse(
+    Chosen,
+    Object.fromEntries(new URLSearchParams(await text(request))),
+  );
+  const sub = await subjectOf(email);
+  if (sub === undefined) return page(response, 404, `<p>No user has this e-mail address.</p>${buttons(users)}`);
+  const { state, nonce, code_challenge: challenge } = asked.data;
+  const code = keep(codes, { sub, accessSeconds, challenge, nonce, until: Date.now() + CODE_MS });
+  const target = new URL(redirectUri);
+  target.searchParams.set("code", code);
+  target.searchParams.set("state", state);
+  response.writeHead(302, { Location: target.href, "Cache-Control": "no-store" }).end();
+}
+
+interface Grants {
+  readonly codes: Map<string, Code>;
+  readonly refreshTokens: Map<string, Grant>;
+}
+
+async function grant(
+  { identity, redirectUri }: SignInOptions,
+  { codes, refreshTokens }: Grants,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const asked = z.safeParse(TokenRequest, Object.fromEntries(new URLSearchParams(await text(request))));
+  if (!asked.success) return json(response, 400, { error: "invalid_request" });
+  const granted =
+    asked.data.grant_type === "refresh_token"
+      ? take(refreshTokens, asked.data.refresh_token)
+      : redeemed(take(codes, asked.data.code), asked.data, redirectUri);
+  if (granted === undefined) return json(response, 400, { error: "invalid_grant" });
+  const { sub, accessSeconds } = granted;
+  const nonce = "nonce" in granted ? granted.nonce : undefined;
+  const identified = { sub, aud: CONSOLE_CLIENT, token_use: "id", client_id: undefined, nonce };
+  return json(response, 200, {
+    token_type: "Bearer",
+    expires_in: accessSeconds,
+    access_token: await identity.mint({ sub, client_id: CONSOLE_CLIENT }, { expiresInSeconds: accessSeconds }),
+    id_token: await identity.mint(identified, { expiresInSeconds: ACCESS_SECONDS }),
+    // The token that was used is now invalid.
+    refresh_token: keep(refreshTokens, { sub, accessSeconds: ACCESS_SECONDS }),
+  });
+}
+
+/** Returns the code if the request proves that it comes from the client that began the sign-in (RFC 7636). */
+function redeemed(
+  code: Code | undefined,
+  asked: { readonly redirect_uri: string; readonly code_verifier: string },
+  redirectUri: string,
+): Code | undefined {
+  const challenge = createHash("sha256").update(asked.code_verifier).digest("base64url");
+  const isValid =
+    code !== undefined && code.until > Date.now() && asked.redirect_uri === redirectUri && challenge === code.challenge;
+  return isValid ? code : undefined;
+}
+
+/** Keeps a value under a new random text, and returns the text. */
+function keep<Value>(values: Map<string, Value>, value: Value): string {
+  for (const oldest of values.keys()) {
+    if (values.size < KEPT) break;
+    values.delete(oldest);
+  }
+  const name = randomBytes(32).toString("base64url");
+  values.set(name, value);
+  return name;
+}
+
+/** Returns a value and removes it, because codes and refresh tokens are valid only once. */
+function take<Value>(values: Map<string, Value>, name: string): Value | undefined {
+  const value = values.get(name);
+  values.delete(name);
+  return value;
+}
+
+const STYLE =
+  "body{font-family:system-ui,sans-serif;max-width:26rem;margin:3rem auto;padding:0 1rem}button{display:block;width:100%;margin:.4rem 0;padding:.7rem;font:inherit;text-align:left}input{font:inherit;padding:.6rem;width:100%;box-sizing:border-box}";
+const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
+
+const buttons = (users: readonly string[]): string => `<form method="post">
+${users.map((email) => `<button name="email" value="${email}">${email}</button>`).join("\n")}
+</form>
+<form method="post"><label>Another user <input name="email" type="email" required></label><button>Sign in</button></form>`;
+
+function page(response: ServerResponse, status: number, content: string): void {
+  response
+    .writeHead(status, {
+      "Content-Type": "text/html; charset=utf-8",
+      "Cache-Control": "no-store",
+      "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+    })
+    .end(`<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Local sign-in</title><style>${STYLE}</style></head>
+<body><main><h1>Sign in as a demo user</h1>${content}</main></body>
+</html>
+`);
+}
+
+function json(response: ServerResponse, status: number, body: object): void {
+  response
+    .writeHead(status, { "Content-Type": "application/json", "Cache-Control": "no-store" })
+    .end(JSON.stringify(body));
+}

@@ -1,0 +1,64 @@
+/** Lists the routes of sign-in, refresh and sign-out of the console. They need no token, because they serve the browser itself. */
+import { namesChange } from "./access.ts";
+import type { Rate, Route, TableAccess } from "./route.ts";
+
+/** The throttle of these routes. It limits what somebody without a token can make the service and the identity provider do. */
+const SIGN_IN: Rate = { perSecond: 15, burst: 100 };
+
+/** The rights to find a user by the subject of a token, and to accept the invitation of a user who signs in for the first time. */
+export const signedInUser: TableAccess = {
+  ...namesChange,
+  identity: ["GetItem", "UpdateItem"],
+  reference: ["GetItem", "UpdateItem"],
+  email: ["UpdateItem"],
+};
+
+export const sessionRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/api/session/login",
+    file: "session/login",
+    access: { console: "sign-in" },
+    public: true,
+    rate: SIGN_IN,
+  },
+  {
+    method: "GET",
+    path: "/api/session/callback",
+    file: "session/callback",
+    access: {
+      table: { ...signedInUser, sessions: ["PutItem", "DeleteItem"], dataKeys: ["GetItem", "PutItem"] },
+      issuer: "verify",
+      console: "sign-in",
+      secrets: "make",
+    },
+    public: true,
+    rate: SIGN_IN,
+  },
+  {
+    method: "POST",
+    path: "/api/session/refresh",
+    file: "session/refresh",
+    access: {
+      table: {
+        identity: ["GetItem"],
+        reference: ["GetItem"],
+        sessions: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"],
+        dataKeys: ["GetItem"],
+      },
+      issuer: "verify",
+      console: "sign-in",
+      secrets: "sign",
+    },
+    public: true,
+    rate: SIGN_IN,
+  },
+  {
+    method: "POST",
+    path: "/api/session/logout",
+    file: "session/logout",
+    access: { table: { sessions: ["GetItem", "DeleteItem"] }, console: "sign-in" },
+    public: true,
+    rate: SIGN_IN,
+  },
+];

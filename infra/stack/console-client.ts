@@ -1,0 +1,58 @@
+/** Makes the client of the user pool with which the console signs users in, and the address of the pool's sign-in pages. */
+import {
+  ClientAttributes,
+  OAuthScope,
+  UserPool,
+  UserPoolClient,
+  UserPoolClientIdentityProvider,
+  UserPoolDomain,
+} from "aws-cdk-lib/aws-cognito";
+import { Duration, Fn, Stack } from "aws-cdk-lib/core";
+import type { Construct } from "constructs";
+import * as limits from "#shared/limits.ts";
+import type { DeployConfig } from "../settings/config.ts";
+import type { Platform } from "./function.ts";
+
+interface ConsoleClientSpec {
+  readonly url: string;
+  readonly config: Pick<DeployConfig, "adopted">;
+}
+
+/** Returns the client's id. The client has no secret: PKCE proves that the server which exchanges the code began the sign-in. */
+export function createConsoleClient(
+  home: Construct,
+  { userPool }: Platform,
+  { url, config }: ConsoleClientSpec,
+): string {
+  if (userPool === undefined) throw new Error("context key consoleClient: needed with console and issuer");
+  const pool = UserPool.fromUserPoolId(home, "UserPool", userPool.id);
+  // A user pool has at most one such address, and an adopted pool keeps its settings.
+  if (config.adopted?.userPool === undefined) {
+    new UserPoolDomain(home, "SignInPages", { userPool: pool, cognitoDomain: { domainPrefix: prefix(home) } });
+  }
+  const client = new UserPoolClient(home, "Client", {
+    userPool: pool,
+    generateSecret: false,
+    oAuth: {
+      flows: { authorizationCodeGrant: true },
+      // Without the scope of Cognito's own user API, the token cannot change the user's attributes or password.
+      scopes: [OAuthScope.OPENID],
+      callbackUrls: [`${url}/api/session/callback`],
+      logoutUrls: [`${url}/`],
+    },
+    supportedIdentityProviders: [UserPoolClientIdentityProvider.COGNITO],
+    preventUserExistenceErrors: true,
+    enableTokenRevocation: true,
+    writeAttributes: new ClientAttributes().withStandardAttributes({ locale: true }),
+    accessTokenValidity: Duration.hours(1),
+    idTokenValidity: Duration.hours(1),
+    refreshTokenValidity: Duration.millis(limits.sessionMs),
+  });
+  return client.userPoolClientId;
+}
+
+/** Returns the first part of the host name. It must be unique in the region, so it contains the UUID in the id of the stack. */
+function prefix(home: Construct): string {
+  const uuid = Fn.select(2, Fn.split("/", Stack.of(home).stackId));
+  return Fn.join("-", ["canvassing", uuid]);
+}

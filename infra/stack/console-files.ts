@@ -1,0 +1,63 @@
+/** Copies the files of the console into its bucket during a deployment. */
+import { LogGroup } from "aws-cdk-lib/aws-logs";
+import type { IBucket } from "aws-cdk-lib/aws-s3";
+import { BucketDeployment, CacheControl, Source } from "aws-cdk-lib/aws-s3-deployment";
+import { Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
+import type { Construct } from "constructs";
+import * as z from "zod/mini";
+import { ASSETS, CONFIG, consoleConfig, consoleFiles } from "../build/edge.ts";
+import { accept } from "./rules.ts";
+
+interface Files {
+  readonly bucket: IBucket;
+  readonly basemapStyleUrl: string | undefined;
+  readonly logDays: number;
+}
+
+const ASSET_DAYS = 365;
+
+export function publishFiles(home: Construct, { bucket, basemapStyleUrl, logDays }: Files): void {
+  const logGroup = new LogGroup(home, "PublishLogs", { retention: logDays, removalPolicy: RemovalPolicy.DESTROY });
+  const common = { destinationBucket: bucket, prune: false, logGroup, memoryLimit: 256 };
+  const files = Source.asset(consoleFiles());
+  const assets = new BucketDeployment(home, "Assets", {
+    ...common,
+    sources: [files],
+    exclude: ["*"],
+    include: [`${ASSETS}*`],
+    cacheControl: [CacheControl.setPublic(), CacheControl.maxAge(Duration.days(ASSET_DAYS)), CacheControl.immutable()],
+  });
+  const pages = new BucketDeployment(home, "Documents", {
+    ...common,
+    sources: [files, Source.data(CONFIG, consoleConfig(basemapStyleUrl))],
+    exclude: [`${ASSETS}*`],
+    cacheControl: [CacheControl.noCache()],
+  });
+  // A page names its assets, so they must exist before the page. Older assets stay, because open pages may still load them.
+  pages.node.addDependency(assets);
+  // Both deployments share one function.
+  const findings = findingsOf(home, bucket);
+  for (const made of Stack.of(home).node.children) {
+    if (made.node.id.startsWith("Custom::CDKBucketDeployment")) accept(made, findings);
+  }
+}
+
+/** Returns the findings of cdk-nag about the function of the CDK that copies the files. It runs only during a deployment. */
+function findingsOf(home: Construct, bucket: IBucket): Record<string, string> {
+  const stack = Stack.of(home);
+  const qualifier = stack.synthesizer.bootstrapQualifier ?? "hnb659fds";
+  const [pages] = z.parse(Arn, stack.resolve(bucket.bucketArn))["Fn::GetAtt"];
+  const ids = [
+    "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]",
+    ...["s3:GetBucket*", "s3:GetObject*", "s3:List*", "s3:Abort*", "s3:DeleteObject*"].map(
+      (action) => `AwsSolutions-IAM5[Action::${action}]`,
+    ),
+    `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:s3:::cdk-${qualifier}-assets-<AWS::AccountId>-<AWS::Region>/*]`,
+    `AwsSolutions-IAM5[Resource::<${pages}.Arn>/*]`,
+    ...["AwsSolutions-L1", "Serverless-LambdaDLQ", "Serverless-LambdaTracing", "Serverless-LambdaLatestVersion"],
+  ];
+  return Object.fromEntries(ids.map((id) => [id, CDK_OWN]));
+}
+
+const CDK_OWN = "The CDK makes this function. It runs only during a deployment and copies the files of the console.";
+const Arn = z.object({ "Fn::GetAtt": z.tuple([z.string(), z.string()]) });

@@ -1,0 +1,172 @@
+/**
+ * Serves the console: a bucket with its files, a CloudFront distribution that also forwards requests to the API, and a client of the user
+ * pool for its sign-in.
+ */
+import { CfnStage, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
+import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
+import {
+  AllowedMethods,
+  type BehaviorOptions,
+  CachePolicy,
+  Distribution,
+  Function as EdgeFunction,
+  FunctionCode,
+  FunctionEventType,
+  FunctionRuntime,
+  HeadersFrameOption,
+  HeadersReferrerPolicy,
+  HttpVersion,
+  OriginProtocolPolicy,
+  OriginRequestPolicy,
+  OriginSslPolicy,
+  PriceClass,
+  ResponseHeadersPolicy,
+  SecurityPolicyProtocol,
+  ViewerProtocolPolicy,
+} from "aws-cdk-lib/aws-cloudfront";
+import { HttpOrigin, S3BucketOrigin } from "aws-cdk-lib/aws-cloudfront-origins";
+import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from "aws-cdk-lib/aws-s3";
+import { Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
+import { Construct } from "constructs";
+import { API_PATHS, contentSecurityPolicy, edgeFunction, INDEX, pageHeaders } from "../build/edge.ts";
+import type { Console, DeployConfig } from "../settings/config.ts";
+import { STAGE } from "./api.ts";
+import { createConsoleClient } from "./console-client.ts";
+import { publishFiles } from "./console-files.ts";
+import type { Platform } from "./function.ts";
+import { accept } from "./rules.ts";
+
+/** Makes the console, and returns its URL. On one machine, the local service serves the console itself. */
+export function createConsole(
+  scope: Stack,
+  api: SpecRestApi,
+  platform: Platform,
+  config: DeployConfig & { readonly console: Console },
+): string {
+  const { console } = config;
+  const home = new Construct(scope, "Console");
+  const url = console.localUrl ?? serve(home, api, config);
+  const clientId = console.clientId ?? createConsoleClient(home, platform, { url, config });
+  const stage = api.deploymentStage.node.defaultChild;
+  // The functions get these values by the stage and not by their environment. CloudFront refers to the API and therefore to all functions,
+  // so CloudFormation knows the address of CloudFront only after it has made the functions.
+  if (stage instanceof CfnStage) stage.variables = { consoleUrl: url, consoleClient: clientId };
+  return url;
+}
+
+function serve(home: Construct, api: SpecRestApi, config: DeployConfig & { readonly console: Console }): string {
+  const { basemapStyleUrl, domain, logDays } = { ...config.console, logDays: config.retention.logDays };
+  const bucket = createBucket(home);
+  const forApi = apiBehavior(home, api, config);
+  const distribution = new Distribution(home, "Distribution", {
+    comment: `The console of ${Stack.of(home).stackName}`,
+    defaultRootObject: INDEX,
+    defaultBehavior: {
+      origin: S3BucketOrigin.withOriginAccessControl(bucket),
+      viewerProtocolPolicy: ViewerProtocolPolicy.REDIRECT_TO_HTTPS,
+      cachePolicy: CachePolicy.CACHING_OPTIMIZED,
+      compress: true,
+      responseHeadersPolicy: headersPolicy(home, basemapStyleUrl),
+      functionAssociations: [onRequest(home, "page-request")],
+    },
+    additionalBehaviors: Object.fromEntries(API_PATHS.map((path) => [path, forApi])),
+    ...(domain !== undefined && {
+      domainNames: [domain.name],
+      certificate: Certificate.fromCertificateArn(home, "Certificate", domain.certificate),
+      minimumProtocolVersion: SecurityPolicyProtocol.TLS_V1_2_2021,
+    }),
+    httpVersion: HttpVersion.HTTP2_AND_3,
+    priceClass: PriceClass.PRICE_CLASS_100,
+  });
+  accept(distribution, acceptedFindings);
+  publishFiles(home, { bucket, basemapStyleUrl, logDays });
+  return `https://${domain?.name ?? distribution.distributionDomainName}`;
+}
+
+const acceptedFindings = {
+  "AwsSolutions-CFR1": "Users may travel, so no country is refused.",
+  "AwsSolutions-CFR2":
+    "The files are public, and the web ACL of the API checks requests to it. A web ACL of CloudFront must be in us-east-1.",
+  "AwsSolutions-CFR3": "API Gateway logs each request to the API, and the files are the same for everybody.",
+  "AwsSolutions-CFR4":
+    "CloudFront's own certificate also permits TLS 1.0. A deployment with the setting consoleDomain requires TLS 1.2.",
+} as const;
+
+/** Makes the bucket. It is kept when the stack is deleted, because CloudFormation cannot delete a bucket with files. */
+function createBucket(home: Construct): IBucket {
+  const bucket = new Bucket(home, "Pages", {
+    blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+    objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+    encryption: BucketEncryption.S3_MANAGED,
+    enforceSSL: true,
+    minimumTLSVersion: 1.2,
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    lifecycleRules: [{ id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) }],
+  });
+  accept(bucket, { "AwsSolutions-S1": "The files are public by CloudFront, and nothing else reads the bucket." });
+  if (!isBucket(bucket)) throw new Error("the CDK made no bucket");
+  return bucket;
+}
+
+/** With `exactOptionalPropertyTypes`, TypeScript does not see that the CDK's class implements its interface. */
+const isBucket = (made: unknown): made is IBucket => made instanceof Bucket;
+
+/** The API's errors stay as they are: the distribution has no error pages, and only the default behavior rewrites paths. */
+function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig): BehaviorOptions {
+  const { region, urlSuffix } = Stack.of(api);
+  const common = {
+    protocolPolicy: OriginProtocolPolicy.HTTPS_ONLY,
+    originSslProtocols: [OriginSslPolicy.TLS_V1_2],
+    readTimeout: Duration.seconds(60),
+    // The API then answers with paths that begin at the console's own address, and not at its stage or base path.
+    customHeaders: { "X-Forwarded-Prefix": "/" },
+  };
+  // With a domain, API Gateway's own URL may be off.
+  const origin =
+    domain === undefined
+      ? new HttpOrigin(`${api.restApiId}.execute-api.${region}.${urlSuffix}`, { ...common, originPath: `/${STAGE}` })
+      : new HttpOrigin(domain.name, {
+          ...common,
+          ...(domain.basePath !== undefined && { originPath: `/${domain.basePath}` }),
+        });
+  return {
+    origin,
+    allowedMethods: AllowedMethods.ALLOW_ALL,
+    viewerProtocolPolicy: ViewerProtocolPolicy.HTTPS_ONLY,
+    cachePolicy: CachePolicy.CACHING_DISABLED,
+    // With caching off, this policy also forwards the Authorization header that the function sets. API Gateway needs its own Host header.
+    originRequestPolicy: OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
+    compress: false,
+    functionAssociations: [onRequest(home, "api-request")],
+  };
+}
+
+function onRequest(home: Construct, name: "api-request" | "page-request") {
+  const made = new EdgeFunction(home, name === "api-request" ? "ApiRequest" : "PageRequest", {
+    code: FunctionCode.fromInline(edgeFunction(name, true)),
+    runtime: FunctionRuntime.JS_2_0,
+  });
+  return { function: made, eventType: FunctionEventType.VIEWER_REQUEST };
+}
+
+const HSTS_DAYS = 730;
+
+function headersPolicy(home: Construct, basemapStyleUrl: string | undefined): ResponseHeadersPolicy {
+  const { "Cross-Origin-Opener-Policy": openerPolicy, "Permissions-Policy": permissionsPolicy } = pageHeaders;
+  return new ResponseHeadersPolicy(home, "Headers", {
+    comment: "Headers of the pages of the console",
+    securityHeadersBehavior: {
+      contentSecurityPolicy: { contentSecurityPolicy: contentSecurityPolicy(basemapStyleUrl), override: true },
+      contentTypeOptions: { override: true },
+      frameOptions: { frameOption: HeadersFrameOption.DENY, override: true },
+      referrerPolicy: { referrerPolicy: HeadersReferrerPolicy.SAME_ORIGIN, override: true },
+      strictTransportSecurity: { accessControlMaxAge: Duration.days(HSTS_DAYS), override: true },
+    },
+    customHeadersBehavior: {
+      customHeaders: [
+        { header: "Cross-Origin-Opener-Policy", value: openerPolicy, override: true },
+        { header: "Permissions-Policy", value: permissionsPolicy, override: true },
+      ],
+    },
+  });
+}

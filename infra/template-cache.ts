@@ -1,0 +1,84 @@
+/**
+ * Caches the templates of local starts, because loading the CDK and synthesizing take two thirds of the start time. A deployment never uses
+ * this cache.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import * as z from "zod/mini";
+import {
+  type BundleOptions,
+  CACHES,
+  cachedBundle,
+  cacheKey,
+  markUsed,
+  publish,
+  removeOldEntries,
+} from "./build/bundle-cache.ts";
+import type { DeployConfig } from "./settings/config.ts";
+
+const CACHE = join(CACHES, "templates");
+
+/** Number of cached sets of templates. A set has less than 1 MB. The tests start services with about ten different settings. */
+const KEPT = 32;
+
+/** Returns the issuer that the cached templates contain instead of the real one. The real issuer's port can differ at each start. */
+const issuerOn = ({ protocol, hostname }: URL): string => `${protocol}//${hostname}:1/issuer-of-the-start`;
+/** Returns the URL of the console that the cached templates contain instead of the real one. */
+const consoleOn = ({ protocol, hostname }: URL): string => `${protocol}//${hostname}:1/console-of-the-start`;
+/** The directory that the cached templates contain in the paths of the bundles, instead of the real one. */
+const DIRECTORY = "/directory-of-the-start";
+
+const Entry = z.object({ files: z.array(z.string()), templates: z.array(z.unknown()) });
+
+type LocalConfig = DeployConfig & { readonly issuer: string; readonly jwksUri: string };
+
+/** Does the same as `templatesInOrder()`. It reads the templates from the cache if neither the settings nor the sources have changed. */
+export async function cachedTemplates(
+  config: LocalConfig,
+  outDir: string,
+  options: BundleOptions,
+  cache: string = CACHE,
+): Promise<readonly unknown[]> {
+  const issuer = issuerOn(new URL(config.issuer));
+  const localUrl = config.console?.localUrl;
+  const console = localUrl === undefined ? undefined : consoleOn(new URL(localUrl));
+  const general = {
+    ...config,
+    issuer,
+    jwksUri: config.jwksUri.replace(config.issuer, issuer),
+    ...(console !== undefined && { console: { ...config.console, localUrl: console } }),
+  };
+  const entry = join(cache, `${cacheKey([JSON.stringify(general), JSON.stringify(options)])}.json`);
+  const isCached = existsSync(entry);
+  if (!isCached) await addEntry(entry, general, outDir, options);
+  const { files, templates } = Entry.parse(
+    read(entry, {
+      [issuer]: config.issuer,
+      [DIRECTORY]: resolve(outDir),
+      ...(console !== undefined && localUrl !== undefined && { [console]: localUrl }),
+    }),
+  );
+  if (isCached) await cachedBundle(files, join(outDir, "bundles"), options);
+  markUsed(entry);
+  return templates;
+}
+
+async function addEntry(entry: string, config: DeployConfig, outDir: string, options: BundleOptions): Promise<void> {
+  const { functionFiles, templatesInOrder } = await import("./synth.ts");
+  const templates = await templatesInOrder(config, outDir, options);
+  const text = JSON.stringify({ files: functionFiles(), templates });
+  const cache = join(entry, "..");
+  mkdirSync(cache, { recursive: true });
+  const made = `${entry}-${process.pid}`;
+  writeFileSync(made, text.replaceAll(resolve(outDir), DIRECTORY));
+  publish(made, entry);
+  removeOldEntries(cache, KEPT);
+}
+
+function read(entry: string, replacements: Readonly<Record<string, string>>): unknown {
+  const replace = (text: string): string =>
+    Object.entries(replacements).reduce((made, [from, to]) => made.replaceAll(from, to), text);
+  return JSON.parse(readFileSync(entry, "utf8"), (_, value: unknown) =>
+    typeof value === "string" ? replace(value) : value,
+  );
+}

@@ -1,0 +1,128 @@
+/**
+ * The log of a company's activity. A flush of the search index moves the facts of the unflushed entries into the log, in the transaction
+ * that moves the head row. Later flushes move them from the log into the sums of days.
+ */
+import * as z from "zod/mini";
+import {
+  decodeFacts,
+  decodeImported,
+  encodeFacts,
+  encodeImported,
+  type Fact,
+  type ImportedFacts,
+} from "#shared/company-index/facts.ts";
+import type { Head } from "#shared/company-index/manifest.ts";
+import * as activityKeys from "#shared/db/activity-keys.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
+import type { Reads } from "#shared/db/reads.ts";
+
+/** Maximum numbers of facts and of different days in a row, so that the transaction that sums a row up stays within DynamoDB's limits. */
+const FACTS_PER_ROW = 8_000;
+const DAYS_PER_ROW = 30;
+
+export const MS_PER_DAY = 86_400_000;
+export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+/** Says which facts of the log are in the sums of days. */
+export const FactState = z.object({
+  /** The time since which every fact is counted, in milliseconds since 1970. Null if all facts of the company are counted. */
+  since: z.nullable(z.int()),
+  /** The version of the head row with which the sums last changed. */
+  version: z._default(z.int(), 0),
+  /** The sort key of the last row of the log whose facts are in the sums. Empty if there is none. */
+  upTo: z._default(z.string(), ""),
+  /** The days whose sums last changed. */
+  days: z._default(z.array(z.string()), []),
+  /** Bytes of all rows that were written when the sums last changed. */
+  bytes: z._default(z.int(), 0),
+});
+export type FactState = z.infer<typeof FactState>;
+
+export const LoggedFacts = z.object({
+  sk: z.string(),
+  facts: z.optional(z.instanceof(Uint8Array)),
+  imported: z.optional(z.instanceof(Uint8Array)),
+});
+
+/** One row of the log. */
+export interface LogRow {
+  readonly sk: string;
+  /** The version of the head row with which the row became part of the log. */
+  readonly version: number;
+  readonly facts: readonly Fact[];
+  readonly imported: ImportedFacts | undefined;
+  readonly bytes: number;
+}
+
+const rowKey = /^A#(\d+)#\d+$/;
+
+export function logRow(item: Item): LogRow {
+  const { sk, facts, imported } = LoggedFacts.parse(item);
+  return {
+    sk,
+    version: Number(rowKey.exec(sk)?.[1]),
+    facts: facts === undefined ? [] : decodeFacts(facts),
+    imported: imported === undefined ? undefined : decodeImported(imported),
+    bytes: (facts?.length ?? 0) + (imported?.length ?? 0),
+  };
+}
+
+const stateWrite = (companyId: number, state: FactState): Write => ({
+  put: { ...activityKeys.factState(companyId), type: "factState", ...state },
+});
+
+/** Returns the write with which a new company begins: all its facts are counted. */
+export const firstState = (companyId: number): Write =>
+  stateWrite(companyId, { since: null, version: 0, upTo: "", days: [], bytes: 0 });
+
+/** Returns the write that says that earlier activity of the company is not counted. */
+export const countingBegins = (companyId: number, nowMs: number): Write => ({
+  update: activityKeys.factState(companyId),
+  change: { set: { type: "factState", since: nowMs } },
+});
+
+export const nextState = stateWrite;
+
+export async function readState(table: Reads, companyId: number): Promise<FactState | undefined> {
+  const item = await table.get(activityKeys.factState(companyId));
+  return item === undefined ? undefined : FactState.parse(item);
+}
+
+/**
+ * Returns the time since which every fact is counted, or null if all are. A release without the log may have moved the head row last, and
+ * its facts are then lost.
+ */
+export const countedSince = (head: Head, state: FactState | undefined, nowMs: number): number | null =>
+  state === undefined || isInterrupted(head) ? nowMs : state.since;
+
+const isInterrupted = ({ version, loggedVersion }: Head): boolean => version > 0 && loggedVersion !== version;
+
+/** Returns the rows of the log for these facts. Put them into the transaction that gives the head row this version. */
+export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): Write[] {
+  const rows: Fact[][] = [];
+  let days = new Set<string>();
+  for (const fact of facts.toSorted((a, b) => a.at - b.at)) {
+    days.add(dayOf(fact.at));
+    const last = rows.at(-1);
+    if (last === undefined || last.length >= FACTS_PER_ROW || days.size > DAYS_PER_ROW) {
+      rows.push([fact]);
+      days = new Set([dayOf(fact.at)]);
+    } else last.push(fact);
+  }
+  return rows.map((row, part) => ({
+    put: {
+      ...activityKeys.loggedFacts(companyId, version, firstPart + part),
+      type: "loggedFacts",
+      facts: encodeFacts(row),
+    },
+  }));
+}
+
+/** Returns the row of the log for the facts of an import. Put it into the transaction that gives the head row this version. */
+export const importedWrite = (companyId: number, version: number, imported: ImportedFacts): Write => ({
+  put: {
+    ...activityKeys.loggedFacts(companyId, version, 0),
+    type: "loggedFacts",
+    imported: encodeImported(imported),
+  },
+});

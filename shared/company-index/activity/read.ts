@@ -1,0 +1,212 @@
+/**
+ * Reads a company's activity in a time range: from the sums of whole days, and from single facts elsewhere. The newest facts come from the
+ * log and from the unflushed entries of the search index, so each acknowledged write is counted.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod/mini";
+import { countedSince, dayOf, FactState, type LogRow, logRow, MS_PER_DAY } from "#shared/company-index/activity/log.ts";
+import { type Cell, decodeCells } from "#shared/company-index/activity/sums.ts";
+import { decodeFacts, decodeImported, type Fact, type ImportedFacts, identityOf } from "#shared/company-index/facts.ts";
+import type { Head } from "#shared/company-index/manifest.ts";
+import { readUnflushedFacts } from "#shared/company-index/unflushed-facts.ts";
+import * as activityKeys from "#shared/db/activity-keys.ts";
+import type { QuerySpec, Reads } from "#shared/db/reads.ts";
+import { ApiError, TableBusy } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
+
+/** Counts what a read finds. Each activity is passed to exactly one of the three functions. */
+export interface Counting {
+  /** A part of the sums of a whole day. */
+  readonly cell: (cell: Cell, day: string) => void;
+  readonly fact: (fact: Fact) => void;
+  readonly imported: (imported: ImportedFacts) => void;
+}
+
+/** Both ends are included, in milliseconds since 1970. */
+export interface TimeRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface ActivityRead<C> {
+  readonly counting: C;
+  /** The time since which every fact is counted, in milliseconds since 1970. Null if all facts of the company are counted. */
+  readonly since: number | null;
+}
+
+export interface HowToCount<C> {
+  /** If false, only single facts are passed to the functions. */
+  readonly sumsSuffice: boolean;
+  readonly nowMs: number;
+  /** Returns an object that has counted nothing. It is called again if the read must be repeated. */
+  readonly newCounting: () => C;
+  readonly maxBytes?: number;
+}
+
+const TRIES = 10;
+
+/** Counts the activity in the range. Throws `validation_failed` if too much must be read. Throws TableBusy. */
+export async function countActivity<C extends Counting>(
+  table: Reads,
+  companyId: number,
+  range: TimeRange,
+  { sumsSuffice, nowMs, newCounting, maxBytes = limits.activityBytes }: HowToCount<C>,
+): Promise<ActivityRead<C>> {
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const counting = newCounting();
+    const found = await tryToCount(table, companyId, { range, sumsSuffice, maxBytes }, counting);
+    if (found !== undefined) return { counting, since: countedSince(found.head, found.state, nowMs) };
+    await sleep(20 * attempt);
+  }
+  throw new TableBusy(`the activity of company ${companyId} kept changing`);
+}
+
+interface Wanted extends Pick<Required<HowToCount<Counting>>, "sumsSuffice" | "maxBytes"> {
+  readonly range: TimeRange;
+}
+
+interface Found {
+  readonly head: Head;
+  readonly state: FactState | undefined;
+}
+
+/** Returns undefined if facts have moved from the log into the sums during the read. */
+async function tryToCount(
+  table: Reads,
+  companyId: number,
+  wanted: Wanted,
+  counting: Counting,
+): Promise<Found | undefined> {
+  // The entries are read before the log, and the log before the sums: facts move in this direction, so none is missed.
+  const { head, facts: unflushed } = await readUnflushedFacts(table, companyId);
+  const { rows, state } = await readLog(table, companyId);
+  const { version = 0, upTo = "" } = state ?? {};
+  if (version > head.version) return undefined;
+  // The facts of a later row were unflushed when the entries were read, or were written afterwards.
+  const waiting = rows.filter((row) => row.sk > upTo && row.version <= head.version);
+  countNewest(unflushed, waiting, wanted.range, counting);
+  const isComplete = await countOlder(table, companyId, { version, days: [], ...state }, wanted, counting);
+  return isComplete ? { head, state } : undefined;
+}
+
+export async function readLog(
+  table: Reads,
+  companyId: number,
+): Promise<{ rows: LogRow[]; state: FactState | undefined }> {
+  const rows: LogRow[] = [];
+  let state: FactState | undefined;
+  for await (const item of table.query(activityKeys.factLog(companyId))) {
+    if (item.type === "factState") state = FactState.parse(item);
+    else rows.push(logRow(item));
+  }
+  return { rows, state };
+}
+
+/** Counts the facts that are not in the sums. A fact may be an unflushed entry and also be in several rows of the log. */
+function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range: TimeRange, counting: Counting): void {
+  const seen = new Set<string>();
+  for (const fact of [...unflushed, ...rows.flatMap(({ facts }) => facts)]) {
+    const identity = identityOf(fact);
+    if (isWithin(range, fact) && !seen.has(identity)) counting.fact(fact);
+    seen.add(identity);
+  }
+  for (const { imported } of rows) if (imported !== undefined && isWithin(range, imported)) counting.imported(imported);
+}
+
+const isWithin = ({ from, to }: TimeRange, { at }: { readonly at: number }): boolean => at >= from && at <= to;
+
+/** Counts the facts that are in the sums. Returns false if the rows are newer or older than the state says. */
+async function countOlder(
+  table: Reads,
+  companyId: number,
+  { version, days }: Pick<FactState, "version" | "days">,
+  { range, sumsSuffice, maxBytes }: Wanted,
+  counting: Counting,
+): Promise<boolean> {
+  const whole = sumsSuffice ? wholeDays(range) : undefined;
+  const single = singleDays(range, whole);
+  const budget = new Budget(maxBytes);
+  const changed = new Set(days.filter((day) => isIn(day, whole) || single.some((some) => isIn(day, some))));
+  if (whole !== undefined) {
+    for await (const row of rowsOf(table, activityKeys.daySums(companyId, whole.first, whole.last), budget)) {
+      if (row.version > version) return false;
+      if (row.version === version) changed.delete(row.day);
+      for (const cell of decodeCells(row.bytes)) counting.cell(cell, row.day);
+    }
+  }
+  for (const { first, last } of single) {
+    for await (const row of rowsOf(table, activityKeys.dayFacts(companyId, first, last), budget)) {
+      if (row.version > version) return false;
+      if (row.version === version) changed.delete(row.day);
+      if (row.type === "dayImport") {
+        const imported = decodeImported(row.bytes);
+        if (isWithin(range, imported)) counting.imported(imported);
+      } else {
+        for (const fact of decodeFacts(row.bytes)) if (isWithin(range, fact)) counting.fact(fact);
+      }
+    }
+  }
+  // The rows of a transaction do not become visible at the same instant. A row that the state names may be missing for a moment.
+  return changed.size === 0;
+}
+
+export const DayRow = z.object({
+  sk: z.string(),
+  type: z.string(),
+  version: z.optional(z.int()),
+  bytes: z.instanceof(Uint8Array),
+});
+const dayKey = /^[SF]#([^#]+)#(\d+)/;
+
+/** Limits the bytes that a report reads. */
+class Budget {
+  #left: number;
+
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+
+  spend(bytes: number): void {
+    this.#left -= bytes;
+    if (this.#left < 0) throw tooMuch();
+  }
+}
+
+const tooMuch = (): ApiError =>
+  new ApiError("validation_failed", "The report covers too much activity. Choose a shorter time range.", {
+    faults: [{ parameter: "from", code: "out_of_range", message: "must be closer to `to`" }],
+  });
+
+async function* rowsOf(table: Reads, spec: QuerySpec, budget: Budget) {
+  for await (const item of table.query(spec)) {
+    const { sk, type, bytes, version } = DayRow.parse(item);
+    const [, day = "", number] = dayKey.exec(sk) ?? [];
+    budget.spend(bytes.length);
+    yield { day, type, bytes, version: version ?? Number(number) };
+  }
+}
+
+interface Days {
+  readonly first: string;
+  readonly last: string;
+}
+
+const isIn = (day: string, days: Days | undefined): boolean =>
+  days !== undefined && days.first <= day && day <= days.last;
+
+/** Returns the days (UTC) of which every instant is in the range. */
+function wholeDays({ from, to }: TimeRange): Days | undefined {
+  const [first, end] = [Math.ceil(from / MS_PER_DAY), Math.floor((to + 1) / MS_PER_DAY)];
+  return first < end ? { first: dayOf(first * MS_PER_DAY), last: dayOf((end - 1) * MS_PER_DAY) } : undefined;
+}
+
+/** Returns the other days of the range. */
+function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
+  const [first, last] = [dayOf(from), dayOf(to)];
+  if (whole === undefined) return [{ first, last }];
+  return [
+    ...(first < whole.first ? [{ first, last: first }] : []),
+    ...(last > whole.last ? [{ first: last, last }] : []),
+  ];
+}

@@ -1,0 +1,82 @@
+/** The sums of one day (UTC): how often each user did what, and with which status. */
+import {
+  ByteReader,
+  ByteWriter,
+  compress,
+  decompress,
+  readNumbers,
+  writeNumbers,
+} from "#shared/company-index/encoding.ts";
+import { countBits, type Fact, factKinds, type ImportedFacts } from "#shared/company-index/facts.ts";
+
+/** The counts of one user and one status. They are in the order of `factKinds`. */
+export interface Cell {
+  readonly userId: number;
+  readonly statusId: number | null;
+  readonly counts: readonly number[];
+}
+
+/** The counts of facts by user and status. */
+export class Sums {
+  readonly #cells = new Map<string, { userId: number; statusId: number | null; counts: number[] }>();
+
+  get size(): number {
+    return this.#cells.size;
+  }
+
+  add(userId: number, statusId: number | null, kind: number, count: number): void {
+    if (count === 0) return;
+    const key = `${userId} ${statusId}`;
+    const cell = this.#cells.get(key) ?? { userId, statusId, counts: factKinds.map(() => 0) };
+    this.#cells.set(key, cell);
+    cell.counts[kind] = (cell.counts[kind] ?? 0) + count;
+  }
+
+  addFact({ kind, userId, statusId }: Fact): void {
+    this.add(userId, statusId, factKinds.indexOf(kind), 1);
+  }
+
+  addImported({ userId, byStatus, withNote }: ImportedFacts): void {
+    for (const [statusId, count] of byStatus) {
+      this.add(userId, statusId, factKinds.indexOf("creation"), count);
+      if (statusId !== null) this.add(userId, statusId, factKinds.indexOf("statusChange"), count);
+    }
+    this.add(userId, null, factKinds.indexOf("note"), countBits(withNote));
+  }
+
+  addCell({ userId, statusId, counts }: Cell): void {
+    for (const [kind, count] of counts.entries()) this.add(userId, statusId, kind, count);
+  }
+
+  *[Symbol.iterator](): Generator<Cell> {
+    yield* this.#cells.values();
+  }
+}
+
+export function encodeCells(cells: readonly Cell[]): Uint8Array {
+  const into = new ByteWriter();
+  into.integer(cells.length);
+  writeNumbers(
+    into,
+    cells.map(({ userId }) => userId),
+  );
+  writeNumbers(
+    into,
+    cells.map(({ statusId }) => statusId ?? 0),
+  );
+  for (const kind of factKinds.keys()) for (const { counts } of cells) into.integer(counts[kind] ?? 0);
+  return compress(into.finish());
+}
+
+export const decodeCells = (bytes: Uint8Array): Cell[] =>
+  decompress("the sums of a day", bytes, (plain) => {
+    const from = new ByteReader(plain);
+    const count = from.integer();
+    const [userIds, statusIds] = [readNumbers(from, count), readNumbers(from, count)];
+    const columns = factKinds.map(() => Array.from({ length: count }, () => from.integer()));
+    return Array.from({ length: count }, (_, i) => ({
+      userId: userIds[i] ?? 0,
+      statusId: statusIds[i] || null,
+      counts: columns.map((column) => column[i] ?? 0),
+    }));
+  });

@@ -1,0 +1,136 @@
+/**
+ * The change log of a company: which records have changed, and who could see them before and after. The unflushed entries of the search
+ * index are the newest part of the log. Each flush moves its entries into one chunk, in the transaction that moves the head
+ * row. A reader that has read up to a head version therefore finds each later change in a later chunk or among the unflushed entries.
+ */
+import * as z from "zod/mini";
+import { compress } from "#shared/company-index/encoding.ts";
+import type { Head } from "#shared/company-index/manifest.ts";
+import type { Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+
+interface Versioned {
+  readonly id: number;
+  readonly version: number;
+}
+
+/** The assignee of a prospect before and after a change. */
+interface Assignees {
+  /** Undefined if the writer did not record it, as release 0.1.0. */
+  readonly before?: number | null | undefined;
+  readonly after: number | null;
+}
+
+/** The change of a prospect, or of one of its appointments. */
+export interface ProspectChange extends Versioned, Assignees {
+  readonly kind: "prospect";
+  readonly isDeleted: boolean;
+  /** True if the prospect was deleted before the change. */
+  readonly isRestored: boolean;
+}
+
+/** The change of an appointment. The same transaction also changes its prospect. */
+export interface AppointmentChange extends Versioned, Assignees {
+  readonly kind: "appointment";
+  readonly prospectId: number;
+  readonly isDeleted: boolean;
+}
+
+export interface NoteChange extends Versioned {
+  readonly kind: "note";
+  readonly prospectId: number;
+  /** Milliseconds since 1970. It is part of the note's key. Undefined if the writer did not record it. */
+  readonly createdAt?: number | undefined;
+  /** The prospect's assignee if the writer is sure of it. */
+  readonly assignee?: number | undefined;
+  readonly isDeleted: boolean;
+}
+
+/** The change of a record that every user of the company may see. */
+export const SharedChange = z.object({
+  kind: z.enum(["territory", "status", "tag", "user"]),
+  id: z.int(),
+  version: z.int(),
+  isDeleted: z._default(z.boolean(), false),
+  /** True if other records show the changed fields, such as the name of a user. */
+  isShownElsewhere: z._default(z.boolean(), false),
+  /** Milliseconds since 1970. Only territories have it, because it is part of their key. */
+  createdAt: z.optional(z.int()),
+});
+export type SharedChange = z.infer<typeof SharedChange>;
+
+export type Change = ProspectChange | AppointmentChange | NoteChange | SharedChange;
+
+/** The first and the last id of a range of new prospects. An import makes all of them visible together. */
+export interface IdRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The data that one move of the head row (to its next version) adds to the log. */
+export interface Logged {
+  readonly changes?: readonly Change[];
+  readonly range?: IdRange;
+  /** Returns further writes for the transaction that gives the head row this version. */
+  readonly others?: (version: number) => readonly Write[];
+}
+
+export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "range"> {
+  /** The version of the head row that has made the chunk visible. A large chunk has several rows, with consecutive parts. */
+  readonly version: number;
+  readonly part: number;
+  readonly parts: number;
+  /** The version of the chunk before this one. 0 if it is the first chunk. */
+  readonly previous: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+const MS_PER_DAY = 86_400_000;
+
+/** Time for which a reader may continue from a position. */
+export const POSITION_MS = 60 * MS_PER_DAY;
+/**
+ * Time for which a chunk is kept. It is a day longer than for a position, because a reader with an old position may need several requests.
+ */
+const CHUNK_MS = POSITION_MS + MS_PER_DAY;
+
+/** Maximum number of changes in one row. 8 000 changes have at most 200 KB, and DynamoDB limits a row to 400 KB. */
+const CHANGES_PER_ROW = 8_000;
+
+/** Leaves out what is false, because most changes have only such flags. */
+const withoutFalse = (_: string, value: unknown): unknown => (value === false ? undefined : value);
+
+/** The attributes of the head row that describe the log. */
+type LogOfHead = Pick<Head, "loggedVersion" | "logBegins" | "lastChunk">;
+
+/**
+ * Returns the attributes for a head row that moves from `from` to the next version. If a release without a change log has moved the head
+ * row before, no chunk contains its changes. The log then begins again at this version.
+ */
+export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
+  loggedVersion: from.version + 1,
+  logBegins: logBeginOf(from),
+  lastChunk: hasChunk ? from.version + 1 : from.lastChunk,
+});
+
+/** Returns the first head version from which the log contains all changes. */
+export const logBeginOf = ({ version, loggedVersion, logBegins }: Head): number =>
+  loggedVersion === version ? logBegins : version;
+
+/**
+ * Returns the writes of the chunk that becomes visible when the head row moves from `from` to its next version. Put them into the
+ * transaction of this move.
+ */
+export function chunkWrites(companyId: number, from: Head, { changes = [], range }: Logged, nowMs: number): Write[] {
+  if (changes.length === 0 && range === undefined) return [];
+  const parts = Math.max(1, Math.ceil(changes.length / CHANGES_PER_ROW));
+  const common = { type: "changeChunk", previous: from.lastChunk, parts, at: nowMs };
+  const expiresAt = Math.ceil((nowMs + CHUNK_MS) / 1_000);
+  return Array.from({ length: parts }, (_, part) => {
+    const some = changes.slice(part * CHANGES_PER_ROW, (part + 1) * CHANGES_PER_ROW);
+    const bytes = compress(Buffer.from(JSON.stringify(some, withoutFalse)));
+    const own = part === 0 && range !== undefined ? { range: [range.from, range.to] } : {};
+    return { put: { ...keys.changeChunk(companyId, from.version + 1, part), ...common, ...own, bytes, expiresAt } };
+  });
+}

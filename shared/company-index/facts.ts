@@ -1,0 +1,209 @@
+/**
+ * The facts that activity reports count: a prospect was created, its status was changed, a note or an appointment was added. The entry of
+ * such a write in the company's search index contains the fact, so that a fact costs no write of its own.
+ */
+import {
+  ByteReader,
+  ByteWriter,
+  compress,
+  decompress,
+  readNumbers,
+  writeNumbers,
+} from "#shared/company-index/encoding.ts";
+import type { RowWithNotes } from "#shared/company-index/segment.ts";
+
+export const factKinds = ["creation", "statusChange", "note", "appointment"] as const;
+export type FactKind = (typeof factKinds)[number];
+
+/** A time of a fact is in milliseconds since 1970. */
+export interface Fact {
+  readonly kind: FactKind;
+  /** The user who did it. */
+  readonly userId: number;
+  readonly at: number;
+  /** The status of a new prospect, or the status after a change. Null for notes and appointments. */
+  readonly statusId: number | null;
+  readonly prospectId: number;
+  /** The id of the note or appointment, or the version of the prospect. Together with kind and prospect it identifies the fact. */
+  readonly record: number;
+}
+
+/** Equal texts mean the same fact. */
+export const identityOf = ({ kind, prospectId, record }: Fact): string => `${kind} ${prospectId} ${record}`;
+
+/** The prospects that an import has created at one time. Their ids are within a range, and bit i of a bitmap belongs to the id `first` + i. */
+export interface ImportedFacts {
+  readonly userId: number;
+  readonly at: number;
+  readonly first: number;
+  readonly created: Uint8Array;
+  /** The prospects with a status. */
+  readonly withStatus: Uint8Array;
+  readonly withNote: Uint8Array;
+  /** Number of created prospects by status, and without one. */
+  readonly byStatus: ReadonlyMap<number | null, number>;
+}
+
+/** The fields of a stored entry from which its facts are made. */
+export interface FactFields {
+  /** The user who has made the change. An entry without a fact, and an entry of an earlier release, lacks it. */
+  readonly by?: number | undefined;
+  /** The time of the fact, in milliseconds since 1970. If undefined, the fact has the time of the record's creation. */
+  readonly at?: number | undefined;
+  /** The status of a status change that did not change the present status. 0 means no status. */
+  readonly past?: number | undefined;
+}
+
+interface ProspectEntry {
+  readonly id: number;
+  readonly version: number;
+  readonly createdAt: number;
+  readonly statusId: number | null;
+}
+
+/** Returns the facts of a prospect's entry. `appointmentId` is the appointment that the same write has created. */
+export function factsOfProspect(
+  { id: prospectId, version, createdAt, statusId: present }: ProspectEntry,
+  { by, at = createdAt, past }: FactFields,
+  appointmentId: number | undefined,
+): Fact[] {
+  if (by === undefined) return [];
+  const common = { userId: by, at, prospectId };
+  if (appointmentId !== undefined) return [{ ...common, kind: "appointment", statusId: null, record: appointmentId }];
+  const statusId = past === undefined ? present : past || null;
+  const change: Fact = { ...common, kind: "statusChange", statusId, record: version };
+  if (version > 1) return [change];
+  const creation: Fact = { ...common, kind: "creation", at: createdAt, statusId, record: version };
+  return statusId === null ? [creation] : [creation, change];
+}
+
+const NO_STATUS = 0;
+
+/** Encodes facts by columns, which compress well. Facts in the order of time need the least space. */
+export function encodeFacts(facts: readonly Fact[]): Uint8Array {
+  const into = new ByteWriter();
+  into.integer(facts.length);
+  for (const { kind } of facts) into.integer(factKinds.indexOf(kind));
+  for (const field of ["at", "userId", "prospectId", "record"] as const) {
+    writeNumbers(
+      into,
+      facts.map((fact) => fact[field]),
+    );
+  }
+  writeNumbers(
+    into,
+    facts.map(({ statusId }) => statusId ?? NO_STATUS),
+  );
+  return compress(into.finish());
+}
+
+export const decodeFacts = (bytes: Uint8Array): Fact[] =>
+  decompress("a row of the activity log", bytes, (plain) => {
+    const from = new ByteReader(plain);
+    const count = from.integer();
+    const kinds = Array.from({ length: count }, () => factKinds[from.integer()] ?? "creation");
+    const column = () => readNumbers(from, count);
+    const [at, userIds, prospectIds, records, statusIds] = [column(), column(), column(), column(), column()];
+    return kinds.map((kind, i) => ({
+      kind,
+      userId: userIds[i] ?? 0,
+      at: at[i] ?? 0,
+      statusId: statusIds[i] || null,
+      prospectId: prospectIds[i] ?? 0,
+      record: records[i] ?? 0,
+    }));
+  });
+
+/** Collects the facts of an import while its rows are stored. All rows must have the same creation time. */
+export class ImportCollector {
+  readonly #userId: number;
+  readonly #first: number;
+  readonly #created: Uint8Array;
+  readonly #withStatus: Uint8Array;
+  readonly #withNote: Uint8Array;
+  readonly #byStatus = new Map<number | null, number>();
+  #at = 0;
+
+  /** @param last the last id, which is included */
+  constructor(userId: number, first: number, last: number) {
+    const bytes = Math.ceil((last - first + 1) / 8);
+    this.#userId = userId;
+    this.#first = first;
+    this.#created = new Uint8Array(bytes);
+    this.#withStatus = new Uint8Array(bytes);
+    this.#withNote = new Uint8Array(bytes);
+  }
+
+  *passing(rows: Iterable<RowWithNotes>): Generator<RowWithNotes> {
+    for (const one of rows) {
+      this.add(one);
+      yield one;
+    }
+  }
+
+  add({ row: { id, createdAt, statusId }, notes }: RowWithNotes): void {
+    const at = id - this.#first;
+    setBit(this.#created, at);
+    if (statusId !== null) setBit(this.#withStatus, at);
+    if (notes.length > 0) setBit(this.#withNote, at);
+    this.#byStatus.set(statusId, (this.#byStatus.get(statusId) ?? 0) + 1);
+    this.#at = createdAt;
+  }
+
+  get facts(): ImportedFacts {
+    return {
+      userId: this.#userId,
+      at: this.#at,
+      first: this.#first,
+      created: this.#created,
+      withStatus: this.#withStatus,
+      withNote: this.#withNote,
+      byStatus: this.#byStatus,
+    };
+  }
+}
+
+export function encodeImported({ userId, at, first, byStatus, ...bitmaps }: ImportedFacts): Uint8Array {
+  const into = new ByteWriter();
+  for (const value of [userId, at, first, byStatus.size, bitmaps.created.length]) into.integer(value);
+  for (const [statusId, count] of byStatus) {
+    into.integer(statusId ?? NO_STATUS);
+    into.integer(count);
+  }
+  for (const bits of [bitmaps.created, bitmaps.withStatus, bitmaps.withNote]) into.raw(bits);
+  return compress(into.finish());
+}
+
+export const decodeImported = (bytes: Uint8Array): ImportedFacts =>
+  decompress("a row of the activity log", bytes, (plain) => {
+    const from = new ByteReader(plain);
+    const [userId, at, first] = [from.integer(), from.integer(), from.integer()];
+    const [statuses, length] = [from.integer(), from.integer()];
+    const byStatus = new Map<number | null, number>();
+    for (let i = 0; i < statuses; i++) byStatus.set(from.integer() || null, from.integer());
+    const bits = () => from.raw(length);
+    return { userId, at, first, byStatus, created: bits(), withStatus: bits(), withNote: bits() };
+  });
+
+/** Calls `visit` for each fact of the import, with the prospect's id. */
+export function visitImported(
+  { first, created, withStatus, withNote }: ImportedFacts,
+  visit: (kind: FactKind, prospectId: number) => void,
+): void {
+  for (let at = 0; at < created.length * 8; at++) {
+    if (hasBit(created, at)) visit("creation", first + at);
+    if (hasBit(withStatus, at)) visit("statusChange", first + at);
+    if (hasBit(withNote, at)) visit("note", first + at);
+  }
+}
+
+export function countBits(bits: Uint8Array): number {
+  let count = 0;
+  for (let byte of bits) for (; byte > 0; byte &= byte - 1) count++;
+  return count;
+}
+
+const setBit = (bits: Uint8Array, at: number): void => {
+  bits[at >> 3] = (bits[at >> 3] ?? 0) | (1 << (at & 7));
+};
+const hasBit = (bits: Uint8Array, at: number): boolean => ((bits[at >> 3] ?? 0) & (1 << (at & 7))) !== 0;

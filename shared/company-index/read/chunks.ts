@@ -1,0 +1,174 @@
+/** Reads the chunks of a company's change log. Each flush of the search index adds a chunk. */
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod/mini";
+import { type Change, type Chunk, SharedChange } from "#shared/company-index/change-log.ts";
+import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
+import { decompress } from "#shared/company-index/encoding.ts";
+import type { Head } from "#shared/company-index/manifest.ts";
+import type { Item } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
+
+const Assignee = z.nullable(z.int());
+const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
+const assignees = { before: z.optional(Assignee), after: Assignee };
+
+/** The changes of a chunk. JSON text leaves out a field whose value is false or not known. */
+const Changes = z.array(
+  z.discriminatedUnion("kind", [
+    z.object({ kind: z.literal("prospect"), ...common, ...assignees, isRestored: z._default(z.boolean(), false) }),
+    z.object({ kind: z.literal("appointment"), ...common, ...assignees, prospectId: z.int() }),
+    z.object({
+      kind: z.literal("note"),
+      ...common,
+      prospectId: z.int(),
+      createdAt: z.optional(z.int()),
+      assignee: z.optional(z.int()),
+    }),
+    SharedChange,
+  ]),
+);
+
+const ChunkItem = z.object({
+  sk: z.string(),
+  previous: z.int(),
+  parts: z.int(),
+  at: z.int(),
+  range: z.optional(z.tuple([z.int(), z.int()])),
+  bytes: z.instanceof(Uint8Array),
+});
+
+const changesIn = (bytes: Uint8Array): Change[] =>
+  decompress("a chunk of the change log", bytes, (json) => Changes.parse(JSON.parse(Buffer.from(json).toString())));
+
+const chunkKey = /^C#(\d+)#(\d+)$/;
+
+function chunkOf(item: Item): Chunk {
+  const { sk, bytes, range, ...rest } = ChunkItem.parse(item);
+  const [, version, part] = chunkKey.exec(sk) ?? [];
+  if (version === undefined) throw new Error(`${sk} is not the key of a chunk`);
+  return {
+    ...rest,
+    version: Number(version),
+    part: Number(part),
+    changes: changesIn(bytes),
+    ...(range !== undefined && { range: { from: range[0], to: range[1] } }),
+  };
+}
+
+/** The log lacks a chunk that the reader needs. The reader must read all data again. */
+export class ChunkLost extends Error {
+  override name = "ChunkLost";
+}
+
+/**
+ * Maximum number of tries to read a chunk that the head row names. A Query is not isolated from transactions, so it may see the head row
+ * before the chunk.
+ */
+const TRIES = 8;
+
+/**
+ * Maximum numbers of rows and of changes that one request reads of the log. The client gets the remaining ones with further requests. A row
+ * usually contains 64 changes, and at most 8 000.
+ */
+const ROWS_PER_READ = 1_000;
+const CHANGES_PER_READ = 100_000;
+/**
+ * Maximum bytes of the chunks that are read at the same time as the head row. They are less than one page of a Query, so they are read by a
+ * single request.
+ */
+const EARLY_BYTES = 512 * 1_024;
+
+/**
+ * Bytes of the unflushed entries and the head row for whose read DynamoDB charges two units. A request that finds nothing must not cost
+ * more than two units, so it does not read chunks beside them, which would cost half a unit even if there are none.
+ */
+const TWO_UNITS = [4_096, 8_192] as const;
+
+/** By company, the version of the newest chunk that this function has seen. It contains only companies whose last read cost two units. */
+const newestSeen = new WeakMap<Reads, Map<number, number>>();
+const REMEMBERED_COMPANIES = 1_000;
+
+/** Returns true if a read of chunks after `version` would probably find none and make the request too expensive. */
+function isTooDear(table: Reads, companyId: number, version: number): boolean {
+  return (newestSeen.get(table)?.get(companyId) ?? Number.POSITIVE_INFINITY) <= version;
+}
+
+function remember(table: Reads, companyId: number, { head, bytes }: Unflushed): void {
+  const companies = newestSeen.get(table) ?? new Map<number, number>();
+  newestSeen.set(table, companies);
+  companies.delete(companyId);
+  if (bytes <= TWO_UNITS[0] || bytes > TWO_UNITS[1]) return;
+  companies.set(companyId, head.lastChunk);
+  for (const oldest of companies.keys()) {
+    if (companies.size <= REMEMBERED_COMPANIES) break;
+    companies.delete(oldest);
+  }
+}
+
+export interface Log {
+  readonly unflushed: Unflushed;
+  /** The chunks after the reader's position, the oldest first. */
+  readonly chunks: AsyncIterable<Chunk>;
+}
+
+/**
+ * Reads the change log after the head version `after`. The chunks are usually read at the same time as the head row. `rowsAtOnce` is the
+ * number of rows that the reader will probably use.
+ */
+export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
+  const [unflushed, early] = await Promise.all([
+    readUnflushed(table, companyId),
+    isTooDear(table, companyId, after) ? [] : earlyRows(table, companyId, after, rowsAtOnce),
+  ]);
+  remember(table, companyId, unflushed);
+  return { unflushed, chunks: chunksAfter(table, companyId, after, unflushed.head, early, rowsAtOnce) };
+}
+
+async function earlyRows(table: Reads, companyId: number, after: number, limit: number): Promise<Item[]> {
+  const range = keys.changeChunks(companyId, after, Number.MAX_SAFE_INTEGER);
+  const items: Item[] = [];
+  let bytes = 0;
+  for await (const item of table.query({ ...range, limit, consistency: "eventual" })) {
+    items.push(item);
+    bytes += item.bytes instanceof Uint8Array ? item.bytes.length : 0;
+    if (bytes >= EARLY_BYTES) break;
+  }
+  return items;
+}
+
+/**
+ * Yields the chunks after the head version `after`, up to the version of `head`. Each chunk names its predecessor. If a chunk is not
+ * visible yet, the reader therefore notices the gap and reads again. The first reads can then be eventually consistent, at half the price.
+ * Throws ChunkLost if a chunk remains missing.
+ */
+async function* chunksAfter(
+  table: Reads,
+  companyId: number,
+  after: number,
+  head: Head,
+  early: readonly Item[],
+  pageItems: number,
+): AsyncGenerator<Chunk, void, undefined> {
+  let [seen, rows, changes] = [after, 0, 0];
+  for (let attempt = 0; attempt <= TRIES; attempt++) {
+    if (seen >= head.lastChunk) return;
+    if (attempt > 1) await sleep(10 * attempt);
+    const range = { ...keys.changeChunks(companyId, seen, head.version), pageItems };
+    const consistency = attempt === 1 ? "eventual" : "strong";
+    let waiting: Chunk[] = [];
+    for await (const item of attempt === 0 ? early : table.query({ ...range, consistency })) {
+      const chunk = chunkOf(item);
+      if (chunk.previous > seen || chunk.version > head.version) break;
+      waiting.push(chunk);
+      rows++;
+      changes += chunk.changes.length;
+      if (waiting.length < chunk.parts) continue;
+      yield* waiting;
+      waiting = [];
+      seen = chunk.version;
+      if (rows >= ROWS_PER_READ || changes >= CHANGES_PER_READ) return;
+    }
+  }
+  throw new ChunkLost(`the change log of company ${companyId} lacks a chunk after ${seen}`);
+}

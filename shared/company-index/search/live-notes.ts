@@ -1,0 +1,93 @@
+/**
+ * The notes of a company's search index: which prospects have notes, and the ids and versions of these notes. The texts of the index must
+ * be loaded, because the ids are stored with them.
+ */
+
+import { type IndexView, isReplaced } from "#shared/company-index/search/loaded-segment.ts";
+import type { Matches } from "#shared/company-index/search/match.ts";
+import { NewestVersions } from "#shared/company-index/versions.ts";
+
+export interface NoteVersion {
+  readonly id: number;
+  readonly version: number;
+}
+
+export interface LiveNotes {
+  /** Number of notes of the matching prospects. */
+  count(): number;
+  /** Returns the matching prospects with notes: those with the `count` lowest ids from `from` up to `upTo`, with their notes. */
+  byProspect(from: number, upTo: number, count: number): Map<number, NoteVersion[]>;
+}
+
+export type NotesOf = (view: IndexView, matches: Matches) => LiveNotes;
+
+/** Returns the versions of all matching prospects by id. */
+export function versionsOf({ segments, unflushed }: Matches): NewestVersions {
+  const versions = new NewestVersions();
+  for (const { inView, rows } of segments) {
+    const { main } = inView.segment;
+    for (const row of rows) versions.add(main.ids[row] ?? 0, main.versions[row] ?? 0, 0);
+  }
+  for (const { id, version } of unflushed) versions.add(id, version, 0);
+  return versions;
+}
+
+export function liveNotes(view: IndexView, matches: Matches): LiveNotes {
+  let visible: NewestVersions | undefined;
+  function* all(): Generator<NoteVersion & { readonly prospectId: number }> {
+    visible ??= versionsOf(matches);
+    for (const note of notesIn(view)) if (visible.versionOf(note.prospectId) > 0) yield note;
+  }
+  return {
+    count() {
+      let count = 0;
+      for (const _ of all()) count++;
+      return count;
+    },
+    byProspect(from, upTo, count) {
+      let ids = new Set<number>();
+      let highest = upTo;
+      for (const { prospectId } of all()) {
+        if (prospectId < from || prospectId > highest) continue;
+        ids.add(prospectId);
+        if (ids.size < 2 * count + SPARE) continue;
+        ids = new Set([...ids].sort(ascending).slice(0, count));
+        highest = Math.max(...ids);
+      }
+      const wanted = new Map(
+        [...ids]
+          .sort(ascending)
+          .slice(0, count)
+          .map((id): [number, NoteVersion[]] => [id, []]),
+      );
+      for (const { prospectId, id, version } of all()) wanted.get(prospectId)?.push({ id, version });
+      return wanted;
+    },
+  };
+}
+
+/** Additional ids that are kept before the lowest ones are chosen. With more, this happens less often. */
+const SPARE = 512;
+
+const ascending = (a: number, b: number): number => a - b;
+
+/** Yields all notes that are not deleted, each in its newest version. */
+function* notesIn(view: IndexView): Generator<NoteVersion & { readonly prospectId: number }> {
+  for (const { segment, age } of view.segments) {
+    const { text, main } = segment;
+    if (text === undefined) throw new Error("the texts of a segment were not loaded");
+    for (let at = 0; at < text.rowOf.length; at++) {
+      const note = text.noteOf(at);
+      if (note < 0) continue;
+      const [id = 0, version = 0] = [text.noteIds[note], text.noteVersions[note]];
+      if (isReplaced(view, id, version, age)) continue;
+      yield { id, version, prospectId: main.ids[text.rowOf[at] ?? 0] ?? 0 };
+    }
+  }
+  for (const { prospectId, noteId, version, age } of view.looseNotes) {
+    if (!isReplaced(view, noteId, version, age)) yield { id: noteId, version, prospectId };
+  }
+  for (const { prospectId, noteId, version, text } of view.delta.notes.values()) {
+    if (text !== null) yield { id: noteId, version, prospectId };
+  }
+}

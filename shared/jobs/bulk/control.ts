@@ -1,0 +1,123 @@
+/** The API requests that pause, resume and cancel bulk jobs. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobQueue } from "#shared/aws/sqs.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
+import { all, equals, type Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError } from "#shared/errors.ts";
+import {
+  announce,
+  dueNow,
+  enqueued,
+  parked,
+  type QueueChange,
+  queueChange,
+  readQueue,
+  removed,
+} from "#shared/jobs/bulk/queue.ts";
+import { findJob, present } from "#shared/jobs/bulk/read.ts";
+import type { Job } from "#shared/jobs/bulk/schema.ts";
+import { hasEnded, StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { ended, paused } from "#shared/jobs/bulk/transitions.ts";
+
+type Jobs = Pick<JobQueue, "send">;
+
+/** How often a request checks whether the running job has stopped, and how many milliseconds it waits each time. */
+export interface Patience {
+  readonly tries: number;
+  readonly ms: number;
+}
+const PATIENCE: Patience = { tries: 25, ms: 200 };
+
+/** Pauses a job. A job that runs stops after the records on which it works. The request waits for this for some seconds. */
+export const pauseJob = (context: ApiContext, jobs: Jobs, caller: Caller, id: number, patience = PATIENCE) =>
+  stopJob(context, jobs, caller, id, "paused", patience);
+
+/** Cancels a job. The changes that the job has already made remain. */
+export const cancelJob = (context: ApiContext, jobs: Jobs, caller: Caller, id: number, patience = PATIENCE) =>
+  stopJob(context, jobs, caller, id, "cancelled", patience);
+
+async function stopJob(
+  context: ApiContext,
+  jobs: Jobs,
+  caller: Caller,
+  id: number,
+  wanted: "paused" | "cancelled",
+  { tries, ms }: Patience,
+): Promise<Job> {
+  let stored = await ask(context, jobs, caller, id, wanted);
+  for (let left = tries; left > 0 && stored.state === "running" && stored.wanted === wanted; left--) {
+    await sleep(ms);
+    stored = await findJob(context, caller, id);
+  }
+  if (stored.state !== wanted && hasEnded(stored)) throw alreadyEnded(stored);
+  return present(context, stored);
+}
+
+const alreadyEnded = ({ state }: StoredBulk): ApiError => new ApiError("conflict", `The job is ${state} already.`);
+
+/** Stops a waiting job at once. A running job is only asked to stop, because only its invocation knows which records it has changed. */
+const ask = (
+  context: ApiContext,
+  jobs: Jobs,
+  caller: Caller,
+  id: number,
+  wanted: "paused" | "cancelled",
+): Promise<StoredBulk> =>
+  optimistic(async () => {
+    const stored = await findJob(context, caller, id);
+    const { companyId, state } = stored;
+    if (state === wanted) return stored;
+    if (hasEnded(stored)) throw alreadyEnded(stored);
+    if (state === "running") {
+      const change = { set: { wanted } };
+      const update = { update: keys.bulkJob(companyId, id), change, when: equals("state", "running") };
+      return StoredBulk.parse(await context.table.write(update));
+    }
+    const nowMs = context.clock.now();
+    const own = wanted === "paused" ? [paused(stored, nowMs)] : ended(stored, { state: "cancelled" }, nowMs);
+    await move(context, jobs, stored, wanted === "paused" ? parked : removed, () => own);
+    return findJob(context, caller, id);
+  });
+
+/** Writes the job together with the company's queue, and sends the message of the job that may run now. */
+async function move(
+  context: ApiContext,
+  jobs: Jobs,
+  { companyId, id }: StoredBulk,
+  after: typeof removed,
+  own: (change: QueueChange) => readonly Write[],
+): Promise<void> {
+  const queue = await readQueue(context.table, companyId);
+  const change = queueChange(companyId, queue, after(queue, id), context.clock.now(), id);
+  await context.table.transact([...own(change), ...change.writes]);
+  await announce(jobs, companyId, change.admitted);
+}
+
+/** Puts a paused job at the end of the company's queue. */
+export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller, id: number): Promise<Job> =>
+  present(
+    context,
+    await optimistic(async () => {
+      const stored = await findJob(context, caller, id);
+      const { companyId, state, version, wanted } = stored;
+      const key = keys.bulkJob(companyId, id);
+      if (hasEnded(stored)) throw alreadyEnded(stored);
+      if (state === "running" && wanted === "paused") {
+        const when = all(equals("state", "running"), equals("wanted", "paused"));
+        return StoredBulk.parse(await context.table.write({ update: key, change: { remove: ["wanted"] }, when }));
+      }
+      if (state !== "paused") return stored;
+      await move(context, jobs, stored, enqueued, ({ admitted }) => {
+        const nowMs = context.clock.now();
+        const isAdmitted = admitted === id;
+        const set = { state: "queued", isAdmitted, updatedAt: iso(nowMs), ...(isAdmitted && dueNow(nowMs)) };
+        const change = { set, add: { version: 1 }, ...(!isAdmitted && { remove: ["dueShard", "dueAt"] }) };
+        return [{ update: key, change, when: equals("version", version) }];
+      });
+      return findJob(context, caller, id);
+    }),
+  );

@@ -1,0 +1,184 @@
+/** Creates bulk jobs: chooses the records, stores their ids, and puts the job into the company's queue. */
+
+import * as z from "zod/mini";
+import { type Caller, isAdmin } from "#shared/auth/caller.ts";
+import type { Objects } from "#shared/aws/s3.ts";
+import type { JobQueue } from "#shared/aws/sqs.ts";
+import type { Found } from "#shared/company-index/read/company-index.ts";
+import type { Matches } from "#shared/company-index/search/match.ts";
+import { pageOf } from "#shared/company-index/search/page.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError, badReference } from "#shared/errors.ts";
+import { validate } from "#shared/http/validate.ts";
+import { chunksOf, storeMembers } from "#shared/jobs/bulk/members.ts";
+import { readQueue } from "#shared/jobs/bulk/queue.ts";
+import type { BulkAction, BulkDryRun, Job, NewBulk } from "#shared/jobs/bulk/schema.ts";
+import { type Guard, type NewJob, requireRoom, startJob } from "#shared/jobs/bulk/start.ts";
+import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
+import * as limits from "#shared/limits.ts";
+import { nextAppointment } from "#shared/prospects/agenda.ts";
+import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { findFiltered, type ShapedFilter } from "#shared/prospects/find-filtered.ts";
+import { presentProspect } from "#shared/prospects/present.ts";
+import { isPublished, isVisible } from "#shared/prospects/read.ts";
+import { storedProspect } from "#shared/prospects/stored.ts";
+import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
+
+export interface BulkServices {
+  readonly objects: Objects;
+  readonly jobs: Pick<JobQueue, "send">;
+}
+
+const FilterPart = z.object({ filter: ProspectFilter });
+
+/** The prospects that a request names. `first` returns the ids of some of them. */
+export interface Chosen {
+  readonly names: Dictionary;
+  readonly count: number;
+  readonly ids: () => Iterable<number>;
+  readonly first: (count: number) => readonly number[];
+}
+
+/** Creates a job that changes many prospects. A dry run creates no job: it returns the number of prospects and some of them as samples. */
+export async function createBulk(
+  context: ApiContext,
+  services: BulkServices,
+  caller: Caller,
+  input: NewBulk,
+): Promise<Job | BulkDryRun> {
+  const { action, dryRun = false, events = "summary", expectedCount } = input;
+  if (action.delete === true && !isAdmin(caller)) {
+    throw new ApiError("permission_denied", "Only admins and owners may delete prospects.");
+  }
+  const chosen = await choose(context, caller, input);
+  requireReferences(chosen.names, action);
+  return beginBulk(context, services, caller, chosen, {
+    expectedCount,
+    dryRun,
+    job: { kind: "prospect_bulk", events, action: storedAction(action) },
+  });
+}
+
+interface Beginning {
+  readonly expectedCount: number | undefined;
+  readonly dryRun: boolean;
+  readonly job: Omit<NewJob, "id" | "total" | "chunks">;
+  /** Stores what the job needs besides its records. */
+  readonly prepare?: (id: number) => Promise<void>;
+  readonly guard?: Guard;
+}
+
+/** Begins a job for the chosen prospects. A dry run begins no job: it returns the number of prospects and some of them as samples. */
+export async function beginBulk(
+  context: ApiContext,
+  services: BulkServices,
+  caller: Caller,
+  chosen: Chosen,
+  { expectedCount, dryRun, job, prepare, guard }: Beginning,
+): Promise<Job | BulkDryRun> {
+  const { companyId } = caller;
+  const { count } = chosen;
+  requireAllowedCount(count);
+  if (dryRun) return { count, samples: await samplesOf(context, caller, chosen) };
+  if (expectedCount !== undefined && count !== expectedCount) {
+    const message = `is ${expectedCount}, but the request would change ${count} prospects`;
+    const faults = [{ pointer: "/expectedCount", code: "count_mismatch", message }];
+    throw new ApiError("count_mismatch", `expectedCount ${message}.`, { faults, members: { actualCount: count } });
+  }
+  // The request is refused before the ids are stored. The transaction of the job checks the limit again.
+  const queue = await readQueue(context.table, companyId);
+  requireRoom(queue);
+  await guard?.(queue);
+  const id = await context.ids.next();
+  const [total] = await Promise.all([storeMembers(services.objects, { companyId, id }, chosen.ids()), prepare?.(id)]);
+  const made = { ...job, id, total, chunks: chunksOf(total) };
+  return startJob(context, services.jobs, caller, chosen.names, made, [], guard);
+}
+
+/** Throws `validation_failed` if a job may not have so many records. */
+export function requireAllowedCount(count: number): void {
+  if (count <= limits.bulkRecords) return;
+  const message = `matches ${count} prospects, and a job may have at most ${limits.bulkRecords}`;
+  const faults = [{ pointer: "/filter", code: "too_big", message }];
+  throw new ApiError("validation_failed", `The filter ${message}.`, { faults });
+}
+
+/** Returns true if this is the answer to a dry run. */
+export const isDryRun = (answer: unknown): boolean =>
+  typeof answer === "object" && answer !== null && "samples" in answer;
+
+async function choose(context: ApiContext, caller: Caller, { ids, filter }: NewBulk): Promise<Chosen> {
+  const { companyId } = caller;
+  if (filter === undefined) {
+    const own = [...new Set(ids)];
+    const names = await currentDictionary(context, companyId);
+    return { names, count: own.length, ids: () => own, first: (count) => own.slice(0, count) };
+  }
+  const parsed = validate("body", FilterPart, { filter }).filter;
+  return chosenIn(await findFiltered(context, caller, parsed));
+}
+
+/** Returns the prospects that match the filter and have one of the assignees. */
+export const chosenBy = async (
+  context: ApiContext,
+  caller: Caller,
+  filter: ShapedFilter,
+  assigneeIds: ReadonlySet<number | null>,
+): Promise<Chosen> => chosenIn(await findFiltered(context, caller, filter, { assigneeIds }));
+
+function chosenIn({ names, matches }: Found<Dictionary>): Chosen {
+  const first = (count: number): number[] => pageOf(matches, 0, count).map(({ id }) => id);
+  return { names, count: matches.total, ids: () => idsOf(matches), first };
+}
+
+/** Yields the ids without an order, because sorting a million of them would need time and memory. */
+function* idsOf({ segments, unflushed }: Matches): Generator<number> {
+  for (const { inView, rows } of segments) {
+    const { ids } = inView.segment.main;
+    for (const row of rows) yield ids[row] ?? 0;
+  }
+  for (const { id } of unflushed) yield id;
+}
+
+function requireReferences({ statuses, users, tags }: Dictionary, action: BulkAction): void {
+  const { currentStatusId, assignedToUserId } = action.set ?? {};
+  if (currentStatusId != null && statuses.get(currentStatusId)?.isActive !== true) {
+    throw badReference("an active status", "action/set/currentStatusId");
+  }
+  if (assignedToUserId != null && users.get(assignedToUserId)?.isActive !== true) {
+    throw badReference("an active user", "action/set/assignedToUserId");
+  }
+  for (const field of ["addTagIds", "removeTagIds"] as const) {
+    const unknown = (action[field] ?? []).flatMap((id, at) => (tags.has(id) ? [] : [`action/${field}/${at}`]));
+    if (unknown.length > 0) throw badReference("a tag", ...unknown);
+  }
+}
+
+async function samplesOf(
+  context: ApiContext,
+  caller: Caller,
+  { names, first }: Chosen,
+): Promise<BulkDryRun["samples"]> {
+  const wanted = first(limits.bulkSamples);
+  const items = await context.table.batchGet(wanted.map((id) => keys.prospect(caller.companyId, id)));
+  const nowMs = context.clock.now();
+  const found = await Promise.all(
+    items.map(async (item) => {
+      const prospect = storedProspect(item);
+      if (!isVisible(caller, prospect)) return [];
+      if (!(await isPublished(context.table, caller.companyId, prospect.importId))) return [];
+      return [presentProspect(prospect, await nextAppointment(context.table, prospect, nowMs), names)];
+    }),
+  );
+  const samples = new Map(found.flat().map((prospect) => [prospect.id, prospect]));
+  return wanted.flatMap((id) => samples.get(id) ?? []);
+}
+
+const storedAction = ({ set = {}, addTagIds, removeTagIds, delete: deletes }: BulkAction): StoredAction => ({
+  ...(set.currentStatusId !== undefined && { statusId: set.currentStatusId }),
+  ...(set.assignedToUserId !== undefined && { assignedToUserId: set.assignedToUserId }),
+  ...(addTagIds !== undefined && { addTagIds: [...new Set(addTagIds)] }),
+  ...(removeTagIds !== undefined && { removeTagIds: [...new Set(removeTagIds)] }),
+  ...(deletes === true && { delete: deletes }),
+});

@@ -1,0 +1,48 @@
+/** The interface between the runner of bulk jobs and the kinds of jobs. A kind names the records and says how each of them changes. */
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobContext } from "#shared/context.ts";
+import type { Condition, Item } from "#shared/db/expression.ts";
+import type { BulkKind, StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import type { BulkFields, StoredProspect } from "#shared/prospects/stored.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+
+/** One record of a job. An undo also has the fields before and after the write that it undoes. */
+export interface Member {
+  readonly id: number;
+  readonly before?: BulkFields | undefined;
+  readonly after?: BulkFields | undefined;
+}
+
+export interface Candidate {
+  /** The current row, which may be that of a deleted prospect. The caller may see the row's assignee. */
+  readonly current: StoredProspect;
+  /** The attributes of the row, which also show changes of notes. */
+  readonly item: Item;
+  readonly member: Member;
+  readonly names: Dictionary;
+  readonly caller: Caller;
+  readonly nowMs: number;
+}
+
+/**
+ * What a job does with a record: it writes the fields that differ from the record's, or skips the record. `deletedIf` is a condition on the
+ * row, in addition to that on its version, for a deletion. If it fails, the record is read again.
+ */
+export type Decision = { readonly fields: BulkFields; readonly deletedIf?: Condition } | { readonly skipped: SkipCode };
+
+/** The reason why a job skips a record. */
+export type SkipCode = "not_found" | "changed_since" | "permission_denied";
+
+export interface Kind {
+  /** Returns true if the user may still do what the job does. Otherwise the job fails. */
+  readonly allows: (caller: Caller, job: StoredBulk) => boolean;
+  /**
+   * Returns a function that reads the records of a chunk. It must return the same records at each call. All chunks together must have
+   * `job.total` records.
+   */
+  readonly members: (context: JobContext, job: StoredBulk) => (chunk: number) => Promise<Member[]>;
+  /** Decides what the job does with a record. Throws ApiError if the record cannot be changed as the job wants. */
+  readonly decide: (job: StoredBulk, record: Candidate) => Decision;
+}
+
+export type Kinds = Readonly<Partial<Record<BulkKind, Kind>>>;

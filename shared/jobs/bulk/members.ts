@@ -1,0 +1,90 @@
+/**
+ * The records of a bulk job. The bucket stores their ids in pieces, so that neither a request nor a job has all ids of a million records
+ * in memory.
+ */
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { mapConcurrently } from "#shared/all-ended.ts";
+import type { Objects } from "#shared/aws/s3.ts";
+import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
+import { bulkKeys } from "#shared/jobs/s3-keys.ts";
+
+/** Number of records whose results are stored together. After a crash, at most this number of records is handled again. */
+export const CHUNK = 512;
+/** Number of chunks in a stored piece. */
+const CHUNKS_PER_PIECE = 32;
+const PIECE = CHUNK * CHUNKS_PER_PIECE;
+
+/** Number of pieces that are stored concurrently. */
+const PARALLEL = 8;
+
+export const chunksOf = (records: number): number => Math.ceil(records / CHUNK);
+
+interface Job {
+  readonly companyId: number;
+  readonly id: number;
+}
+
+/** Stores the ids in pieces. Returns their number. */
+export async function storeMembers(objects: Objects, { companyId, id }: Job, ids: Iterable<number>): Promise<number> {
+  let total = 0;
+  let piece = 0;
+  let batch: { key: string; bytes: Uint8Array }[] = [];
+  let own: number[] = [];
+  const put = ({ key, bytes }: { key: string; bytes: Uint8Array }): Promise<void> =>
+    objects.put(key, bytes, "application/octet-stream");
+  const close = (): void => {
+    batch.push({ key: bulkKeys.members(companyId, id, piece++), bytes: encoded(own) });
+    total += own.length;
+    own = [];
+  };
+  for (const member of ids) {
+    own.push(member);
+    if (own.length < PIECE) continue;
+    close();
+    if (batch.length < PARALLEL) continue;
+    await mapConcurrently(batch, PARALLEL, put);
+    batch = [];
+  }
+  if (own.length > 0) close();
+  await mapConcurrently(batch, PARALLEL, put);
+  return total;
+}
+
+/** Returns a function that reads the ids of one chunk. It has one piece in memory, so chunks should be read in ascending order. */
+export function memberReader(objects: Objects, { companyId, id }: Job): (chunk: number) => Promise<number[]> {
+  let read: { piece: number; ids: number[] } | undefined;
+  return async (chunk) => {
+    const piece = Math.floor(chunk / CHUNKS_PER_PIECE);
+    if (read?.piece !== piece)
+      read = { piece, ids: decoded(await objects.get(bulkKeys.members(companyId, id, piece))) };
+    const from = (chunk % CHUNKS_PER_PIECE) * CHUNK;
+    return read.ids.slice(from, from + CHUNK);
+  };
+}
+
+/** Returns the ids of one chunk of a job whose records have consecutive ids. */
+export const consecutiveIds = (firstId: number, total: number, chunk: number): number[] =>
+  Array.from({ length: Math.min(CHUNK, total - chunk * CHUNK) }, (_, i) => firstId + chunk * CHUNK + i);
+
+/** Encodes the ids as differences, because consecutive records usually have similar ids. */
+function encoded(ids: readonly number[]): Uint8Array {
+  const into = new ByteWriter();
+  into.integer(ids.length);
+  let last = 0;
+  for (const id of ids) {
+    into.signed(id - last);
+    last = id;
+  }
+  return zstdCompressSync(into.finish());
+}
+
+function decoded(bytes: Uint8Array): number[] {
+  const from = new ByteReader(zstdDecompressSync(bytes));
+  const ids: number[] = [];
+  let last = 0;
+  for (let left = from.integer(); left > 0; left--) {
+    last += from.signed();
+    ids.push(last);
+  }
+  return ids;
+}

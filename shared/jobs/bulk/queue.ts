@@ -1,0 +1,95 @@
+/**
+ * The queue of a company's bulk jobs: one row with the job that runs, those that wait and those that are paused. Each change of a job's
+ * state is one transaction with this row, so at most one job of a company runs.
+ */
+import { iso } from "#shared/clock.ts";
+import type { AppContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
+import { absent, equals, type Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
+import { failedAt } from "#shared/errors.ts";
+import { StoredQueue } from "#shared/jobs/bulk/stored.ts";
+import { errorFields, log } from "#shared/log.ts";
+
+const emptyQueue: StoredQueue = { type: "bulkQueue", running: null, waiting: [], paused: [], version: 0 };
+
+export async function readQueue(table: Reads, companyId: number): Promise<StoredQueue> {
+  const item = await table.get(keys.bulkQueue(companyId));
+  return item === undefined ? emptyQueue : StoredQueue.parse(item);
+}
+
+export const openJobs = ({ waiting, paused }: StoredQueue): number => waiting.length + paused.length;
+
+/** Returns the queue without the job. */
+const without = ({ running, waiting, paused, ...queue }: StoredQueue, id: number): StoredQueue => ({
+  ...queue,
+  running: running === id ? null : running,
+  waiting: waiting.filter((one) => one !== id),
+  paused: paused.filter((one) => one !== id),
+});
+
+/** Puts the job at the end of the queue. */
+export const enqueued = (queue: StoredQueue, id: number): StoredQueue => {
+  const others = without(queue, id);
+  return { ...others, waiting: [...others.waiting, id] };
+};
+
+export const parked = (queue: StoredQueue, id: number): StoredQueue => {
+  const others = without(queue, id);
+  return { ...others, paused: [...others.paused, id] };
+};
+
+export const removed = without;
+
+export interface QueueChange {
+  /** The writes of the transaction, except the write of the job that causes the change. */
+  readonly writes: readonly Write[];
+  /** The job that may run now. */
+  readonly admitted: number | undefined;
+}
+
+/**
+ * Returns the writes that replace the queue. If no job runs, the first one that waits is admitted. `ownId` is the job whose row the
+ * transaction writes itself; the returned writes do not contain that row.
+ */
+export function queueChange(
+  companyId: number,
+  before: StoredQueue,
+  after: StoredQueue,
+  nowMs: number,
+  ownId: number,
+): QueueChange {
+  const [first, ...waiting] = after.waiting;
+  const admits = after.running === null && first !== undefined;
+  const next = admits ? { ...after, running: first, waiting } : after;
+  const put = { ...keys.bulkQueue(companyId), ...next, version: before.version + 1 };
+  const when = before.version === 0 ? absent : equals("version", before.version);
+  const writes: Write[] = [{ put, when }];
+  if (admits && first !== ownId) {
+    const change = { set: { isAdmitted: true, ...dueNow(nowMs) } };
+    writes.push({ update: keys.bulkJob(companyId, first), change, when: equals("state", "queued") });
+  }
+  return { writes, admitted: admits ? first : undefined };
+}
+
+/** The attributes by which the sweeper finds a job whose message was lost. */
+export const dueNow = (nowMs: number) => ({ dueShard: keys.jobShard, dueAt: iso(nowMs) });
+
+/** Sends the message of a job that may run. A failure is ignored, because the sweeper sends the message within two minutes. */
+export async function announce(
+  jobs: Pick<AppContext["jobs"], "send">,
+  companyId: number,
+  id: number | undefined,
+): Promise<void> {
+  if (id === undefined) return;
+  await jobs.send({ kind: "bulk", companyId, id }).catch((error: unknown) => {
+    log.warn("bulk job not queued", { id, ...errorFields(error) });
+  });
+}
+
+/**
+ * Repeats a change of the queue if another job of the company has changed the queue since it was read. Other failed conditions are thrown.
+ */
+export const whileQueueChanges = <T>(work: () => Promise<T>): Promise<T> =>
+  optimistic(work, (error) => failedAt(error, 0) === undefined);

@@ -1,0 +1,75 @@
+/** The API requests that read bulk jobs. */
+import * as z from "zod/mini";
+import { type Caller, isAdmin } from "#shared/auth/caller.ts";
+import type { ReadContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { notFound } from "#shared/errors.ts";
+import { presentJob } from "#shared/jobs/bulk/present.ts";
+import type { Job, JobPage, JobQuery } from "#shared/jobs/bulk/schema.ts";
+import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
+import { Id } from "#shared/schema.ts";
+
+const mayRead = (caller: Caller, { createdBy }: Pick<StoredBulk, "createdBy">): boolean =>
+  isAdmin(caller) || createdBy === caller.userId;
+
+/** Returns the stored job. Throws `not_found` if it does not exist, or if another user has created it and the caller is no admin. */
+export async function findJob({ table }: ReadContext, caller: Caller, id: number): Promise<StoredBulk> {
+  const item = await table.get(keys.bulkJob(caller.companyId, id));
+  const stored = item === undefined ? undefined : StoredBulk.parse(item);
+  if (stored === undefined || !mayRead(caller, stored)) throw notFound("job");
+  return stored;
+}
+
+/** Returns the job for the API. */
+export async function present(context: ReadContext, stored: StoredBulk): Promise<Job> {
+  const { companyId, undoneBy } = stored;
+  const [names, undo] = await Promise.all([
+    currentDictionary(context, companyId),
+    undoneBy === undefined ? undefined : findUndo(context, companyId, undoneBy),
+  ]);
+  return presentJob(stored, names, undo !== undefined && !isFruitless(undo));
+}
+
+export async function findUndo({ table }: ReadContext, companyId: number, id: number): Promise<StoredBulk | undefined> {
+  const item = await table.get(keys.bulkJob(companyId, id));
+  return item === undefined ? undefined : StoredBulk.parse(item);
+}
+
+/** Returns true if the undo has ended without restoring everything. The job can then be undone again. */
+export const isFruitless = ({ state }: StoredBulk): boolean => state === "cancelled" || state === "failed";
+
+export const readJob = async (context: ReadContext, caller: Caller, id: number): Promise<Job> =>
+  present(context, await findJob(context, caller, id));
+
+const Entry = z.object({ sk: z.string(), id: Id, createdBy: Id });
+/** Maximum number of entries that a page reads. A user who is no admin sees only some of them, so a page may be short or empty. */
+const ENTRIES = 1_000;
+
+export async function listJobs(context: ReadContext, caller: Caller, { cursor, limit }: JobQuery): Promise<JobPage> {
+  const { companyId } = caller;
+  const range = { from: "J#", upTo: `J#${cursor ?? "~"}` };
+  const ids: number[] = [];
+  let read = 0;
+  let last: string | undefined;
+  let nextCursor: string | null = null;
+  for await (const item of context.table.query({ ...keys.bulkJobs(companyId), ...range, newestFirst: true })) {
+    const entry = Entry.parse(item);
+    // The range includes the entry of the cursor, which the page before has shown.
+    if (entry.sk === `J#${cursor}`) continue;
+    if (ids.length === limit || read === ENTRIES) {
+      nextCursor = last?.slice("J#".length) ?? null;
+      break;
+    }
+    read++;
+    last = entry.sk;
+    if (mayRead(caller, entry)) ids.push(entry.id);
+  }
+  const rowsOf = async (own: readonly number[]): Promise<StoredBulk[]> =>
+    (await context.table.batchGet(own.map((id) => keys.bulkJob(companyId, id)))).map((row) => StoredBulk.parse(row));
+  const [rows, names] = await Promise.all([rowsOf(ids), currentDictionary(context, companyId)]);
+  const undos = rows.flatMap(({ undoneBy }) => undoneBy ?? []);
+  const isUndone = new Set((await rowsOf(undos)).filter((undo) => !isFruitless(undo)).map(({ undoes }) => undoes));
+  const found = new Map(rows.map((stored) => [stored.id, presentJob(stored, names, isUndone.has(stored.id))]));
+  return { items: ids.flatMap((id) => found.get(id) ?? []), nextCursor };
+}

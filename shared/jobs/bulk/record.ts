@@ -1,0 +1,87 @@
+/** Handles one record of a bulk job: reads it, lets the job's kind decide, and writes it with the mark of the job. */
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError, isTransient } from "#shared/errors.ts";
+import type { Kind, Member } from "#shared/jobs/bulk/kind.ts";
+import type { StoredBulk, StoredResult } from "#shared/jobs/bulk/stored.ts";
+import { LeaseLost } from "#shared/jobs/lease.ts";
+import { errorFields, log } from "#shared/log.ts";
+import { differing, isEmpty, writeByJob } from "#shared/prospects/bulk-write.ts";
+import { isInScope, isPublished } from "#shared/prospects/read.ts";
+import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+
+export interface Handling {
+  readonly context: JobContext;
+  readonly job: StoredBulk;
+  readonly kind: Kind;
+  /** The user who began the job, with current rights. Undefined if the user may no longer do what the job does. */
+  readonly caller: Caller | undefined;
+  readonly names: Dictionary;
+  /** Returns the end of the job's lease, in milliseconds since 1970. */
+  readonly heldUntil: () => number;
+}
+
+/**
+ * Time in which the calls for one record end, also if the table is slow. No record is begun if less of the lease remains, so no write ends
+ * after the lease.
+ */
+const CALLS_MS = 45_000;
+
+/**
+ * Returns the result of the record. A record that cannot be changed does not stop the job. Throws errors that may pass, because the job
+ * must then be repeated.
+ */
+export async function handleRecord(handling: Handling, member: Member): Promise<StoredResult> {
+  const { id } = member;
+  try {
+    return await optimistic(() => handleOnce(handling, member));
+  } catch (error) {
+    if (error instanceof ApiError) return { id, outcome: "failed", code: error.code, detail: error.message };
+    if (error instanceof LeaseLost || isTransient(error)) throw error;
+    log.error("record of a bulk job failed", { id, job: handling.job.id, ...errorFields(error) });
+    return { id, outcome: "failed", code: "internal", detail: FAULT };
+  }
+}
+
+/** Returns the result of a record that a killed invocation of this job has written. Users may have changed it since. */
+function writtenBy(job: StoredBulk, { id, bulk }: StoredProspect): StoredResult | undefined {
+  return bulk?.jobId === job.id ? { id, outcome: "changed", before: bulk.before, after: bulk.after } : undefined;
+}
+
+/** Returns the result of a record of a job that fails. The record is not written, but a killed invocation may have written it. */
+export async function settleRecord({ table }: JobContext, job: StoredBulk, { id }: Member): Promise<StoredResult> {
+  const item = await table.get(keys.prospect(job.companyId, id));
+  const written = item === undefined ? undefined : writtenBy(job, storedProspect(item));
+  return written ?? { id, outcome: "failed", code: "internal", detail: FAULT };
+}
+
+const FAULT = "Something went wrong on our side.";
+
+async function handleOnce(
+  { context, job, kind, caller, names, heldUntil }: Handling,
+  member: Member,
+): Promise<StoredResult> {
+  const { id } = member;
+  const nowMs = context.clock.now();
+  // An invocation whose lease has expired must not write, because the next invocation may have ended the job, and because a request that
+  // changes the user's rights does not wait for it.
+  if (nowMs + CALLS_MS >= heldUntil()) throw new LeaseLost("the lease of the job has expired");
+  const item = await context.table.get(keys.prospect(job.companyId, id));
+  if (item === undefined) return { id, outcome: "skipped", code: "not_found" };
+  const current = storedProspect(item);
+  const written = writtenBy(job, current);
+  if (written !== undefined) return written;
+  if (caller === undefined) return { id, outcome: "skipped", code: "permission_denied" };
+  const isSeen = isInScope(caller, current) && (await isPublished(context.table, job.companyId, current.importId));
+  if (!isSeen) return { id, outcome: "skipped", code: "not_found" };
+  const decision = kind.decide(job, { current, item, member, names, caller, nowMs });
+  if ("skipped" in decision) return { id, outcome: "skipped", code: decision.skipped };
+  const wanted = differing(current, decision.fields);
+  if (isEmpty(wanted)) return { id, outcome: "unchanged" };
+  const mark = { jobId: job.id, events: job.events };
+  const { before, after } = await writeByJob(context, caller, current, wanted, mark, names, decision.deletedIf);
+  return { id, outcome: "changed", before, after };
+}

@@ -1,0 +1,125 @@
+/** The API request that reads the results of a bulk job in pages, and the results of whole chunks. */
+import * as z from "zod/mini";
+import { mapConcurrently } from "#shared/all-ended.ts";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { Objects } from "#shared/aws/s3.ts";
+import type { ReadContext } from "#shared/context.ts";
+import { explain } from "#shared/documentation.ts";
+import { consecutiveIds, memberReader } from "#shared/jobs/bulk/members.ts";
+import { findJob } from "#shared/jobs/bulk/read.ts";
+import { readResults } from "#shared/jobs/bulk/results.ts";
+import { Outcome, type StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
+import * as limits from "#shared/limits.ts";
+import { Id, named, PageSize } from "#shared/schema.ts";
+
+const ResultOutcome = z.enum([...Outcome.options, "unprocessed"]);
+
+export const JobResult = named(
+  "JobResult",
+  z.object({ id: Id, outcome: ResultOutcome, code: z.nullable(z.string()), detail: z.nullable(z.string()) }),
+  "What a job has done with one record.",
+);
+export type JobResult = z.infer<typeof JobResult>;
+
+/* @__PURE__ */ explain([JobResult], () => ({
+  fields: {
+    id: "The id of the prospect.",
+    code: "Why the record was skipped or could not be changed, for programs: `not_found`, `changed_since`, `permission_denied`, or the code of an error.",
+    detail: "Why the record could not be changed, in words.",
+  },
+}));
+
+export const JobResultPage = named(
+  "JobResultPage",
+  z.object({ items: z.array(JobResult), nextCursor: z.nullable(z.string()) }),
+  "Results of a job, in the order in which it handles its records.",
+);
+export type JobResultPage = z.infer<typeof JobResultPage>;
+
+/* @__PURE__ */ explain([JobResultPage], () => ({
+  fields: {
+    items: "One page. It may be shorter than `limit`, or empty.",
+    nextCursor: "Cursor of the next page; null on the last one.",
+  },
+}));
+
+export const ResultFilter = z.object({ outcome: z.optional(ResultOutcome) });
+export const ResultQuery = z.object({
+  outcome: z.optional(ResultOutcome),
+  cursor: z.optional(z.string().check(z.regex(/^\d{1,5}\.\d{1,3}$/, "must be a cursor"))),
+  limit: z._default(PageSize, limits.pageSizeDefault),
+});
+export type ResultQuery = z.infer<typeof ResultQuery>;
+
+/* @__PURE__ */ explain([ResultFilter, ResultQuery], () => ({
+  fields: { outcome: { description: "Only records with this outcome.", example: "failed" } },
+}));
+/* @__PURE__ */ explain([ResultQuery], () => ({
+  fields: {
+    cursor: { description: "`nextCursor` of the previous page.", example: "0.50" },
+    limit: {
+      description: `A larger value counts as ${limits.pageSizeMax}.`,
+      example: 100,
+      schema: { type: "integer", minimum: 1, default: limits.pageSizeDefault },
+    },
+  },
+}));
+
+/** Number of chunks that are read at the same time. */
+const TOGETHER = 8;
+/** Maximum number of chunks that one page reads. A page that finds few records of an outcome is therefore short. */
+const CHUNKS_PER_PAGE = 64;
+
+const presented = ({ id, outcome, code, detail }: StoredResult): JobResult => ({
+  id,
+  outcome,
+  code: code ?? null,
+  detail: detail ?? null,
+});
+
+/** Yields the results of each chunk from the chunk `first` on. Records of later chunks than the stored ones are unprocessed. */
+export async function* chunksOfResults(objects: Objects, job: StoredBulk, first: number): AsyncGenerator<JobResult[]> {
+  const { companyId, done, chunks, kind, undoes = 0, firstId, total } = job;
+  const readMembers = memberReader(objects, job);
+  const original = { companyId, id: undoes };
+  async function unprocessed(chunk: number): Promise<number[]> {
+    if (firstId !== undefined) return consecutiveIds(firstId, total, chunk);
+    if (kind !== "undo") return readMembers(chunk);
+    return (await readResults(objects, original, chunk)).flatMap(({ id, outcome }) =>
+      outcome === "changed" ? [id] : [],
+    );
+  }
+  for (let chunk = first; chunk < Math.min(done, chunks); chunk += TOGETHER) {
+    const some = Array.from({ length: Math.min(TOGETHER, done - chunk) }, (_, i) => chunk + i);
+    for (const results of await mapConcurrently(some, TOGETHER, (one) => readResults(objects, job, one)))
+      yield results.map(presented);
+  }
+  for (let chunk = Math.max(first, done); chunk < chunks; chunk++) {
+    const ids = await unprocessed(chunk);
+    yield ids.map((id) => ({ id, outcome: "unprocessed", code: null, detail: null }));
+  }
+}
+
+/** Returns one page of results. The cursor is the number of a chunk, and a position in this chunk. */
+export async function pageOfResults(
+  context: ReadContext,
+  objects: Objects,
+  caller: Caller,
+  jobId: number,
+  { outcome, cursor = "0.0", limit }: ResultQuery,
+): Promise<JobResultPage> {
+  const job = await findJob(context, caller, jobId);
+  const [first = 0, from = 0] = cursor.split(".").map(Number);
+  const items: JobResult[] = [];
+  let chunk = first;
+  for await (const results of chunksOfResults(objects, job, first)) {
+    for (const [at, result] of results.entries()) {
+      if (chunk === first && at < from) continue;
+      if (items.length === limit) return { items, nextCursor: `${chunk}.${at}` };
+      if (outcome === undefined || result.outcome === outcome) items.push(result);
+    }
+    chunk++;
+    if (chunk - first === CHUNKS_PER_PAGE && chunk < job.chunks) return { items, nextCursor: `${chunk}.0` };
+  }
+  return { items, nextCursor: null };
+}

@@ -1,0 +1,65 @@
+/**
+ * The rights with which a bulk job writes: those that the user who began it has now. A request that changes a user's rights waits until
+ * the user's running job has read them, so that no write with older rights follows the answer.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { ReadContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError } from "#shared/errors.ts";
+import { readQueue } from "#shared/jobs/bulk/queue.ts";
+import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { getUser } from "#shared/reference/users.ts";
+
+/** The user who began a job, as a run of the job has read the user last. */
+export interface Author {
+  /** The version of the user's row. */
+  readonly version: number;
+  /** Undefined if the user was disabled. */
+  readonly caller: Caller | undefined;
+}
+
+/** Returns the user who began the job. The dictionary must be current. */
+export function authorOf({ users }: Dictionary, { companyId, createdBy }: StoredBulk): Author {
+  const user = users.get(createdBy);
+  if (user === undefined) return { version: 0, caller: undefined };
+  const { isActive, role, permissions, version } = user;
+  return { version, caller: isActive ? { companyId, userId: createdBy, role, permissions } : undefined };
+}
+
+/** How often, and after how many milliseconds each time, a request looks whether the job has read the rights. */
+export interface Patience {
+  readonly tries: number;
+  readonly ms: number;
+}
+const PATIENCE: Patience = { tries: 75, ms: 200 };
+
+/**
+ * Waits until no running job of the user writes with older rights than those of the user's row. Usually this takes less than a second.
+ * Throws `unavailable` if the job's function was killed and its lease has not expired yet, because its last writes may still be under way.
+ */
+export async function untilJobsHaveRights(
+  context: ReadContext,
+  companyId: number,
+  userId: number,
+  { tries, ms }: Patience = PATIENCE,
+): Promise<void> {
+  const { table, clock } = context;
+  const { version } = await getUser(context, companyId, userId);
+  // A job that another job follows has ended its writes. So only the job that runs now can write with rights from before this read.
+  const { running } = await readQueue(table, companyId);
+  if (running === null) return;
+  for (let left = tries; ; left--) {
+    const item = await table.get(keys.bulkJob(companyId, running));
+    if (item === undefined) return;
+    const { createdBy, state, runsUntil, authorVersion = 0 } = StoredBulk.parse(item);
+    const writes = state === "running" && runsUntil > clock.now();
+    if (createdBy !== userId || !writes || authorVersion >= version) return;
+    if (left === 0) {
+      const detail = `The user is changed, but the job ${running} may still write with the user's old rights for two minutes. Repeat the request.`;
+      throw new ApiError("unavailable", detail, { showsDetail: true });
+    }
+    await sleep(ms);
+  }
+}

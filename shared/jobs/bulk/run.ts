@@ -1,0 +1,179 @@
+/**
+ * Executes a bulk job for one Lambda invocation. It handles the records chunk by chunk and stores the results of each chunk. The job's
+ * lease allows only one invocation at a time, and the company's queue only one job.
+ */
+import { mapConcurrently } from "#shared/all-ended.ts";
+import { type JobId, oneJob } from "#shared/aws/sqs.ts";
+import type { JobContext } from "#shared/context.ts";
+import type { Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { failedAt } from "#shared/errors.ts";
+import type { Kind, Kinds, Member } from "#shared/jobs/bulk/kind.ts";
+import { announce, parked, queueChange, readQueue, removed, whileQueueChanges } from "#shared/jobs/bulk/queue.ts";
+import { handleRecord, settleRecord } from "#shared/jobs/bulk/record.ts";
+import { storeResults } from "#shared/jobs/bulk/results.ts";
+import { authorOf } from "#shared/jobs/bulk/rights.ts";
+import { hasEnded, type Outcome, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
+import { ended, paused } from "#shared/jobs/bulk/transitions.ts";
+import { fruitlessRuns, JobLease, LeaseLost, MAX_FRUITLESS_RUNS } from "#shared/jobs/lease.ts";
+import * as limits from "#shared/limits.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
+
+/** A message of the queue of bulk jobs. It comes from an API request, from the job that ended before, or from the sweeper. */
+export const BulkMessage = oneJob("bulk");
+
+/** Number of concurrent transactions of a job. */
+const PARALLEL = 12;
+/** Number of records for which the rights of the user and the names of statuses, users and tags are read once. */
+const TOGETHER = 64;
+/**
+ * A job stops after this time and sends a message for its next invocation. Jobs of other companies that wait then get their turn, because
+ * the queue is fair between companies.
+ */
+const TURN_MS = 60_000;
+/** Time that must remain in a turn, so that `JobLease.isLate` lets the job work. It is the reserve of the lease. */
+const RESERVE_MS = 60_000;
+/** Interval of the writes that renew the lease while a chunk takes long. */
+const HEARTBEAT_MS = 30_000;
+
+/**
+ * Returns the function that executes a bulk job of one of these kinds. It may be killed at any point, called again, or called twice at
+ * the same time. It throws LeaseLost.
+ */
+export const bulkRunner =
+  (kinds: Kinds) =>
+  async (context: JobContext, { companyId, id }: JobId, remainingMs: () => number): Promise<void> => {
+    const key = keys.bulkJob(companyId, id);
+    const item = await context.table.get(key);
+    if (item === undefined) return;
+    const stored = StoredBulk.parse(item);
+    const now = context.clock.now();
+    const turnEnd = now + TURN_MS;
+    const remaining = (): number => Math.min(remainingMs(), turnEnd - context.clock.now() + RESERVE_MS);
+    const lease = new JobLease(context, key, (row) => StoredBulk.parse(row), stored, remaining);
+    if (stored.state === "paused") {
+      const isOver = Date.parse(stored.updatedAt) + limits.bulkKeptMs <= now;
+      return isOver ? end(context, lease, { state: "cancelled" }) : undefined;
+    }
+    if (hasEnded(stored) || !stored.isAdmitted || stored.runsUntil > now) return;
+    const kind = kinds[stored.kind];
+    if (kind === undefined) throw new Error(`no function executes bulk jobs of the kind ${stored.kind}`);
+    await lease.save({ state: "running", runs: stored.runs + 1, isOpen: true });
+    try {
+      if (stored.runs < MAX_FRUITLESS_RUNS) await work(context, lease, kind, stored.isOpen);
+      else await fail(context, lease, kind, stored.runs === MAX_FRUITLESS_RUNS);
+    } catch (error) {
+      if (error instanceof LeaseLost) throw error;
+      // The lease is released, so that a retry need not wait until it expires.
+      await lease.release({ runs: fruitlessRuns(lease.stored.runs, error) }).catch(() => undefined);
+      throw error;
+    }
+  };
+
+type Lease = JobLease<StoredBulk>;
+
+/**
+ * Handles chunk after chunk. `mustSettle` is true if an earlier invocation was killed. It may have written records of the next chunk, so
+ * that chunk is handled before the job is paused or cancelled.
+ */
+async function work(context: JobContext, lease: Lease, kind: Kind, mustSettle: boolean): Promise<void> {
+  const readMembers = kind.members(context, lease.stored);
+  for (let settles = mustSettle; ; settles = false) {
+    const { companyId, id, wanted, done, chunks } = lease.stored;
+    if (done >= chunks) return end(context, lease, { state: "completed" });
+    if (wanted === "cancelled" && !settles) return end(context, lease, { state: "cancelled" });
+    if (wanted === "paused" && !settles) return pause(context, lease);
+    if (lease.isLate()) {
+      await lease.release({ isOpen: false });
+      return context.jobs.send({ kind: "bulk", companyId, id });
+    }
+    const { results, isAllowed } = await handleChunk(context, lease, kind, await readMembers(done));
+    await storeChunk(context, lease, results, 0);
+    if (!isAllowed) {
+      return end(context, lease, { state: "failed", failure: "The user who began the job may no longer do this." });
+    }
+  }
+}
+
+/**
+ * Ends a job after too many runs without progress. With `settles`, the records of the next chunk that these runs have written are counted
+ * before, so that an undo restores them.
+ */
+async function fail(context: JobContext, lease: Lease, kind: Kind, settles: boolean): Promise<void> {
+  const { done, chunks, runs } = lease.stored;
+  if (settles && done < chunks) {
+    const members = await kind.members(context, lease.stored)(done);
+    const settle = (member: Member): Promise<StoredResult> => settleRecord(context, lease.stored, member);
+    await storeChunk(context, lease, await mapConcurrently(members, PARALLEL, settle), runs);
+  }
+  await end(context, lease, { state: "failed", failure: "The job could not be completed." });
+}
+
+async function storeChunk(
+  context: JobContext,
+  lease: Lease,
+  results: readonly StoredResult[],
+  runs: number,
+): Promise<void> {
+  const { companyId, id, done } = lease.stored;
+  await storeResults(context.objects, { companyId, id }, done, results);
+  await lease.save({ done: done + 1, runs, ...countsAfter(lease.stored, results) });
+}
+
+interface Handled {
+  readonly results: StoredResult[];
+  /** False if the user who began the job has lost the right to it. The records were then skipped. */
+  readonly isAllowed: boolean;
+}
+
+async function handleChunk(context: JobContext, lease: Lease, kind: Kind, members: Member[]): Promise<Handled> {
+  const results: StoredResult[] = [];
+  let isAllowed = true;
+  const heldUntil = (): number => lease.stored.runsUntil;
+  for (let at = 0; at < members.length; at += TOGETHER) {
+    const names = await currentDictionary(context, lease.stored.companyId);
+    const { version, caller } = authorOf(names, lease.stored);
+    // All records before have been handled, so no write with older rights is under way. A request that changes the rights waits for this.
+    if (version !== lease.stored.authorVersion) await lease.save({ authorVersion: version });
+    else await lease.heartbeat({}, HEARTBEAT_MS);
+    const allowed = caller !== undefined && kind.allows(caller, lease.stored) ? caller : undefined;
+    isAllowed = allowed !== undefined;
+    const handle = (member: Member): Promise<StoredResult> =>
+      handleRecord({ context, job: lease.stored, kind, caller: allowed, names, heldUntil }, member);
+    results.push(...(await mapConcurrently(members.slice(at, at + TOGETHER), PARALLEL, handle)));
+  }
+  return { results, isAllowed };
+}
+
+function countsAfter(before: StoredBulk, results: readonly StoredResult[]): Record<Outcome, number> {
+  const of = (wanted: Outcome): number => before[wanted] + results.filter(({ outcome }) => outcome === wanted).length;
+  return { changed: of("changed"), unchanged: of("unchanged"), skipped: of("skipped"), failed: of("failed") };
+}
+
+/** Ends the job and lets the company's next job run. Throws LeaseLost. */
+const end = (context: JobContext, lease: Lease, how: Pick<StoredBulk, "state" | "failure">): Promise<void> =>
+  leave(context, lease, removed, (nowMs) => ended(lease.stored, how, nowMs));
+
+/** Pauses the job and lets the company's next job run. Throws LeaseLost. */
+const pause = (context: JobContext, lease: Lease): Promise<void> =>
+  leave(context, lease, parked, (nowMs) => [paused(lease.stored, nowMs)]);
+
+async function leave(
+  context: JobContext,
+  { stored: { companyId, id } }: Lease,
+  queueAfter: typeof removed,
+  own: (nowMs: number) => readonly Write[],
+): Promise<void> {
+  try {
+    const admitted = await whileQueueChanges(async () => {
+      const queue = await readQueue(context.table, companyId);
+      const nowMs = context.clock.now();
+      const change = queueChange(companyId, queue, queueAfter(queue, id), nowMs, id);
+      await context.table.transact([...own(nowMs), ...change.writes]);
+      return change.admitted;
+    });
+    await announce(context.jobs, companyId, admitted);
+  } catch (error) {
+    throw failedAt(error, 0) === undefined ? error : new LeaseLost("another run has written the row of the job");
+  }
+}

@@ -1,0 +1,91 @@
+/** Puts a new bulk job into the company's queue. */
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobQueue } from "#shared/aws/sqs.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
+import { absent, type Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError, type ConditionFailed } from "#shared/errors.ts";
+import { presentJob } from "#shared/jobs/bulk/present.ts";
+import { announce, dueNow, enqueued, openJobs, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
+import type { Job } from "#shared/jobs/bulk/schema.ts";
+import type { StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
+import * as limits from "#shared/limits.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+
+/** The fields of a new job that depend on the request. */
+export type NewJob = Pick<StoredBulk, "id" | "kind" | "events" | "total" | "chunks"> &
+  Partial<Pick<StoredBulk, "action" | "undoes" | "firstId" | "territoryId">>;
+
+/**
+ * Throws if a job must not start while the jobs of the queue are open. It is called again if the queue has changed before the job is
+ * written.
+ */
+export type Guard = (queue: StoredQueue) => Promise<void>;
+
+/**
+ * Writes the row of a job and puts the job into the company's queue, in one transaction with `writes`. The records of the job must be
+ * stored before. Throws `conflict` if too many jobs wait, and ConditionFailed if the condition of one of `writes` fails.
+ */
+export async function startJob(
+  context: ApiContext,
+  jobs: Pick<JobQueue, "send">,
+  { companyId, userId }: Caller,
+  names: Dictionary,
+  job: NewJob,
+  writes: readonly Write[] = [],
+  guard?: Guard,
+): Promise<Job> {
+  const isOfQueue = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index >= writes.length);
+  const { answer, admitted } = await optimistic(async () => {
+    const queue = await readQueue(context.table, companyId);
+    requireRoom(queue);
+    await guard?.(queue);
+    const nowMs = context.clock.now();
+    const change = queueChange(companyId, queue, enqueued(queue, job.id), nowMs, job.id);
+    const isAdmitted = change.admitted === job.id;
+    const stored = newJob(job, companyId, userId, isAdmitted, iso(nowMs));
+    const { id, createdAt } = stored;
+    const row = { ...keys.bulkJob(companyId, id), ...stored, ...(isAdmitted && dueNow(nowMs)) };
+    const entry = { ...keys.bulkJobEntry(companyId, createdAt, id), type: "bulkJobEntry", id, createdBy: userId };
+    const made = presentJob(stored, names);
+    const all = [...writes, { put: row, when: absent }, { put: entry, when: absent }, ...change.writes];
+    await context.commit(all, made);
+    return { answer: made, admitted: change.admitted };
+  }, isOfQueue);
+  await announce(jobs, companyId, admitted);
+  return answer;
+}
+
+/** Throws `conflict` if the company already has the maximum number of open jobs. */
+export function requireRoom(queue: StoredQueue): void {
+  if (openJobs(queue) < limits.bulkWaiting) return;
+  throw new ApiError("conflict", `A company may have ${limits.bulkWaiting} jobs that wait or are paused.`);
+}
+
+const newJob = (
+  job: NewJob,
+  companyId: number,
+  createdBy: number,
+  isAdmitted: boolean,
+  createdAt: string,
+): StoredBulk => ({
+  type: "bulkJob",
+  companyId,
+  ...job,
+  state: "queued",
+  changed: 0,
+  unchanged: 0,
+  skipped: 0,
+  failed: 0,
+  done: 0,
+  isOpen: false,
+  isAdmitted,
+  createdBy,
+  createdAt,
+  updatedAt: createdAt,
+  version: 1,
+  runsUntil: 0,
+  runs: 0,
+});

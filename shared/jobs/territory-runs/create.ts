@@ -1,0 +1,67 @@
+/** Creates runs: jobs that assign, unassign or reassign the prospects inside a territory. */
+import * as z from "zod/mini";
+import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { badReference } from "#shared/errors.ts";
+import { validate } from "#shared/http/validate.ts";
+import { type BulkServices, beginBulk, chosenBy } from "#shared/jobs/bulk/create.ts";
+import type { BulkDryRun, Job } from "#shared/jobs/bulk/schema.ts";
+import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
+import { bulkKeys } from "#shared/jobs/s3-keys.ts";
+import { refuseOverlap } from "#shared/jobs/territory-runs/overlap.ts";
+import type { NewRun } from "#shared/jobs/territory-runs/schema.ts";
+import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
+import { packPolygon } from "#shared/reference/polygon.ts";
+import { getTerritory } from "#shared/territories/territories.ts";
+
+const FilterPart = z.object({ filter: ProspectFilter });
+
+/** Begins a run over the territory. A dry run only returns the number of its prospects, and some of them. */
+export async function createRun(
+  context: ApiContext,
+  services: BulkServices,
+  caller: Caller,
+  territoryId: number,
+  input: NewRun,
+): Promise<Job | BulkDryRun> {
+  const { companyId } = caller;
+  const { mode, toUserId, fromUserId, expectedCount, dryRun, events = "summary" } = input;
+  const [{ polygon }, names] = await Promise.all([
+    getTerritory(context, companyId, territoryId),
+    currentDictionary(context, companyId),
+  ]);
+  requireUsers(names, toUserId, fromUserId);
+  const from = mode === "assign" ? "nobody" : (fromUserId ?? "anyone");
+  const action: StoredAction = { assignedToUserId: toUserId ?? null, from };
+  const area = polygon.length === 0 ? emptyArea : polygonArea(polygon);
+  const { filter } = validate("body", FilterPart, { filter: input.filter ?? {} });
+  // No prospect is inside a territory without a polygon.
+  const [polygons, assignees] =
+    polygon.length === 0 ? [{}, new Set<number | null>()] : [{ polygon }, assigneesOf(caller, from, names)];
+  const chosen = await chosenBy(context, caller, { ...filter, ...polygons }, assignees);
+  const prepare = (id: number): Promise<void> =>
+    services.objects.put(bulkKeys.area(companyId, id), packPolygon(polygon), "application/octet-stream");
+  return beginBulk(context, services, caller, chosen, {
+    expectedCount,
+    dryRun: dryRun === true,
+    job: { kind: "territory_run", events, action, territoryId },
+    prepare,
+    guard: (queue) => refuseOverlap(context, services.objects, { companyId, territoryId, area }, queue),
+  });
+}
+
+function requireUsers({ users }: Dictionary, toUserId: number | undefined, fromUserId: number | undefined): void {
+  if (toUserId !== undefined && users.get(toUserId)?.isActive !== true)
+    throw badReference("an active user", "toUserId");
+  // The user may be disabled: the prospects of a user who has left are given to others.
+  if (fromUserId !== undefined && !users.has(fromUserId)) throw badReference("a user", "fromUserId");
+}
+
+/** Returns the representatives whose prospects the run takes and the caller may see. Null is in the set if it takes unassigned ones. */
+function assigneesOf(caller: Caller, from: StoredAction["from"], { users }: Dictionary): ReadonlySet<number | null> {
+  const wanted = from === "nobody" ? [null] : from === "anyone" ? [...users.keys()] : [from ?? null];
+  const visible = visibleAssignee(caller);
+  return new Set(visible === undefined ? wanted : wanted.filter((id) => id === visible));
+}

@@ -1,0 +1,20 @@
+/** The kind of bulk jobs that assigns the prospects of a territory. */
+import { changeKind } from "#shared/jobs/bulk/change.ts";
+import type { Kind } from "#shared/jobs/bulk/kind.ts";
+import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
+
+/** A prospect that was given to another user since the run was created is skipped. */
+export const territoryRunKind: Kind = {
+  ...changeKind,
+  decide: (job, candidate) => {
+    const { deletedAt, assignedToUserId } = candidate.current;
+    if (deletedAt === undefined && !isFrom(job.action?.from, assignedToUserId)) return { skipped: "changed_since" };
+    return changeKind.decide(job, candidate);
+  },
+};
+
+/** Returns true if the run takes prospects of this representative. */
+function isFrom(from: StoredAction["from"], assignee: number | null): boolean {
+  if (from === "anyone") return assignee !== null;
+  return from === "nobody" ? assignee === null : assignee === from;
+}

@@ -1,0 +1,25 @@
+/** Says how a change arrives: online, or later from a device that was offline. */
+import { Outdated } from "#shared/errors.ts";
+import { rowVersionOf } from "#shared/prospects/record-version.ts";
+
+export interface Arrival {
+  /** The time at which the user made the change on the device. The service has checked that it is neither in the future nor too old. */
+  readonly occurredAt?: string | undefined;
+  /** The version of the record that the user has changed. If the record has another version, nothing is written. */
+  readonly baseVersion?: number | undefined;
+}
+
+interface Versioned {
+  readonly id: number;
+  readonly version: number;
+}
+
+/** Throws Outdated with the current record if the change was made on another version of the record. */
+export async function requireBase({ baseVersion }: Arrival, current: Versioned, present: () => unknown): Promise<void> {
+  if (baseVersion === undefined || rowVersionOf(baseVersion) === current.version) return;
+  throw new Outdated(current, await present());
+}
+
+/** Returns the field `occurredAt` of a row. A row of a change that was made online does not have it. */
+export const occurred = ({ occurredAt }: Arrival): { occurredAt?: string } =>
+  occurredAt === undefined ? {} : { occurredAt };

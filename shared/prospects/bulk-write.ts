@@ -1,0 +1,123 @@
+/** Writes the fields of one prospect for a bulk job. The row keeps a mark of the job, so that a repeated run writes nothing twice. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
+import type { Condition, Write } from "#shared/db/expression.ts";
+import { type AgendaEntry, agendaRemoval, agendaWrites } from "#shared/prospects/agenda.ts";
+import { replaceProspect } from "#shared/prospects/rows.ts";
+import { type BulkFields, type BulkMark, StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
+import { changeWrites } from "#shared/prospects/write.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+
+/** The `source` of status changes that a bulk job makes. */
+const BULK_SOURCE = "bulk";
+
+/** Returns the values that the prospect has in the fields that `like` has. */
+function sameFields(prospect: StoredProspect, like: BulkFields): BulkFields {
+  const { statusId, assignedToUserId, assignedByUserId, tagIds, deletedAt = null } = prospect;
+  return {
+    ...(like.statusId !== undefined && { statusId }),
+    ...(like.assignedToUserId !== undefined && { assignedToUserId }),
+    ...(like.assignedByUserId !== undefined && { assignedByUserId }),
+    ...(like.tagIds !== undefined && { tagIds }),
+    ...(like.deletedAt !== undefined && { deletedAt }),
+  };
+}
+
+/** Returns the fields whose values in the prospect differ from `wanted`. */
+export const differing = (prospect: StoredProspect, wanted: BulkFields): BulkFields =>
+  chosen(wanted, sameFields(prospect, wanted), (a, b) => a !== b);
+
+/** Returns the fields whose values in the prospect equal those in `wanted`. */
+export const equalling = (prospect: StoredProspect, wanted: BulkFields): BulkFields =>
+  chosen(wanted, sameFields(prospect, wanted), (a, b) => a === b);
+
+function chosen(wanted: BulkFields, actual: BulkFields, test: (a: string, b: string) => boolean): BulkFields {
+  const passes = (field: keyof BulkFields): boolean =>
+    wanted[field] !== undefined && test(JSON.stringify(wanted[field]), JSON.stringify(actual[field]));
+  const { statusId, assignedToUserId, assignedByUserId, tagIds, deletedAt } = wanted;
+  return {
+    ...(passes("statusId") && { statusId }),
+    ...(passes("assignedToUserId") && { assignedToUserId }),
+    ...(passes("assignedByUserId") && { assignedByUserId }),
+    ...(passes("tagIds") && { tagIds }),
+    ...(passes("deletedAt") && { deletedAt }),
+  };
+}
+
+/** Returns the fields of `from` that `like` also has. */
+export function commonFields(from: BulkFields, like: BulkFields): BulkFields {
+  const { statusId, assignedToUserId, assignedByUserId, tagIds, deletedAt } = from;
+  return {
+    ...(like.statusId !== undefined && { statusId }),
+    ...(like.assignedToUserId !== undefined && { assignedToUserId }),
+    ...(like.assignedByUserId !== undefined && { assignedByUserId }),
+    ...(like.tagIds !== undefined && { tagIds }),
+    ...(like.deletedAt !== undefined && { deletedAt }),
+  };
+}
+
+export const isEmpty = (fields: BulkFields): boolean => Object.keys(fields).length === 0;
+
+/**
+ * Writes the fields in one transaction with the mark of the job. All fields must differ from the prospect's. Throws ConditionFailed if
+ * the row has changed since `current` was read, or if the prospect is deleted and the row does not meet `deletedIf`. Returns the mark.
+ */
+export async function writeByJob(
+  context: ApiContext,
+  caller: Caller,
+  current: StoredProspect,
+  after: BulkFields,
+  job: Pick<BulkMark, "jobId" | "events">,
+  dictionary: Dictionary,
+  deletedIf?: Condition,
+): Promise<BulkMark> {
+  const version = current.version + 1;
+  const bulk: BulkMark = { ...job, version, before: sameFields(current, after), after };
+  const { deletedAt: deletedBefore = null, ...others } = current;
+  const { deletedAt = deletedBefore, tagIds = current.tagIds } = after;
+  const { statusId = current.statusId, assignedToUserId = current.assignedToUserId } = after;
+  const { assignedByUserId = current.assignedByUserId } = after;
+  const next: StoredProspect = {
+    ...others,
+    statusId,
+    assignedToUserId,
+    assignedByUserId,
+    tagIds,
+    ...(deletedAt !== null && { deletedAt }),
+    updatedAt: iso(context.clock.now()),
+    updatedBy: caller.userId,
+    version,
+    bulk,
+  };
+  await context.table.transact(await writesOf(context, current, next, dictionary, deletedIf));
+  return bulk;
+}
+
+async function writesOf(
+  context: ApiContext,
+  current: StoredProspect,
+  next: StoredProspect,
+  dictionary: Dictionary,
+  deletedIf?: Condition,
+): Promise<Write[]> {
+  const [wasDeleted, isDeleted] = [current.deletedAt !== undefined, next.deletedAt !== undefined];
+  if (isDeleted && !wasDeleted) return [...replaceProspect(current, next, deletedIf), ...agendaRemoval(current)];
+  if (!isDeleted && wasDeleted) {
+    const entries = await appointmentTimes(context, current);
+    return [...replaceProspect(current, next), ...(entries.length === 0 ? [] : agendaWrites(next, next, entries))];
+  }
+  return changeWrites(context, current, next, () => [], dictionary, {}, BULK_SOURCE);
+}
+
+/** Reads the times of all appointments of a deleted prospect. Its agenda was deleted with it, and no appointment has changed since. */
+async function appointmentTimes({ table }: ApiContext, { companyId, id }: StoredProspect): Promise<AgendaEntry[]> {
+  const entries: AgendaEntry[] = [];
+  for await (const item of table.query(attachedKeys.appointments(companyId, id))) {
+    const { id: appointmentId, startAt, status, deletedAt } = StoredAppointment.parse(item);
+    if (deletedAt !== undefined) continue;
+    entries.push({ id: appointmentId, startMs: Date.parse(startAt), isScheduled: status === "scheduled" });
+  }
+  return entries;
+}

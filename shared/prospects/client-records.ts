@@ -1,0 +1,55 @@
+/**
+ * Ids that clients choose for new prospects. A device that is offline names a new prospect by such an id, because the service has not
+ * assigned its own id yet. Within a company, each user may use an id for only one prospect.
+ */
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { ReadContext } from "#shared/context.ts";
+import { absent, type Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError } from "#shared/errors.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { Id } from "#shared/schema.ts";
+
+export const StoredClientRecord = z.object({
+  type: z.literal("clientRecord"),
+  /** The id that the client has chosen, in lower case. */
+  clientRecordId: z.string(),
+  prospectId: Id,
+});
+
+const keyOf = ({ companyId, userId }: Pick<Caller, "companyId" | "userId">, clientRecordId: string) =>
+  keys.clientRecord(companyId, userId, clientRecordId.toLowerCase());
+
+/** Returns the write that reserves the client's id for a new prospect. It fails if the same user has used the id before. */
+export function clientRecordWrites({ companyId, createdBy: userId, id, clientRecordId }: StoredProspect): Write[] {
+  if (clientRecordId === undefined) return [];
+  const row: z.infer<typeof StoredClientRecord> = {
+    type: "clientRecord",
+    clientRecordId: clientRecordId.toLowerCase(),
+    prospectId: id,
+  };
+  return [{ put: { ...keyOf({ companyId, userId }, clientRecordId), ...row }, when: absent }];
+}
+
+export function clientRecordInUse(): ApiError {
+  const message = "is already the id of another prospect that you have created";
+  const faults = [{ pointer: "/clientRecordId", code: "duplicate", message }];
+  return new ApiError("conflict", `clientRecordId: ${message}.`, { faults });
+}
+
+/** Returns the prospects that the caller has created with these ids, by id in lower case. */
+export async function findClientRecords(
+  { table }: Pick<ReadContext, "table">,
+  caller: Caller,
+  clientRecordIds: ReadonlySet<string>,
+): Promise<Map<string, number>> {
+  if (clientRecordIds.size === 0) return new Map();
+  const items = await table.batchGet([...clientRecordIds].map((id) => keyOf(caller, id)));
+  return new Map(
+    items.map((item) => {
+      const { clientRecordId, prospectId } = StoredClientRecord.parse(item);
+      return [clientRecordId, prospectId];
+    }),
+  );
+}

@@ -1,0 +1,125 @@
+/**
+ * Vector tiles with prospects. A tile with few prospects has a pin for each of them. Any other tile has clusters, which are the cells of
+ * the same grid as those of GET /api/prospects/clusters.
+ */
+import type { Caller } from "#shared/auth/caller.ts";
+import { boxArea } from "#shared/company-index/areas.ts";
+import type { Matches } from "#shared/company-index/search/match.ts";
+import type { ReadContext } from "#shared/context.ts";
+import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
+import type { ProspectFilter } from "#shared/prospects/filter.ts";
+import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { digestOf } from "#shared/prospects/list/multiset-digest.ts";
+import { type Cell, cellsOf, type FilledCells, View } from "#shared/prospects/map/cells.ts";
+import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
+import { boxAround, contains, EXTENT, positionIn, type Tile } from "#shared/tiles/tile.ts";
+import { type AttributeValue, Layer, vectorTile } from "#shared/tiles/vector-tile.ts";
+
+/** Maximum number of prospects in a tile that shows each of them as a pin. */
+export const TILE_PINS_MAX = 5_000;
+/** Number of cells of a tile in each direction. A cell has 32 pixels if the tile has 512. */
+export const TILE_CELLS = 16;
+
+/** Returns the bytes of the tile. Returns undefined if no match is in the tile. */
+export async function prospectTile(
+  context: ReadContext,
+  caller: Caller,
+  tile: Tile,
+  { bbox, ...filter }: ProspectFilter,
+  validator: Validator = unconditional,
+): Promise<Uint8Array | undefined> {
+  const areas = bbox === undefined ? [] : [boxArea(bbox)];
+  const { names, matches } = await findFiltered(context, caller, { ...filter, areas }, { box: boxAround(tile) });
+  const place = [tile.z, tile.x, tile.y];
+  const current = fingerprint("tile", caller.companyId, names.version, ...place, ...digestOf(matches));
+  validator.check(current, context.clock.now());
+  validator.tag(current);
+  return tileOf(matches, tile, names);
+}
+
+interface Names {
+  readonly statuses: ReadonlyMap<number, { readonly value: string; readonly color: string }>;
+}
+
+/** @param matches all matches in the tile. Matches outside the tile are left out */
+export function tileOf(
+  matches: Pick<Matches, "segments" | "unflushed" | "total">,
+  tile: Tile,
+  names: Names,
+): Uint8Array | undefined {
+  if (matches.total > TILE_PINS_MAX) {
+    const view = View.ofTile(tile, TILE_CELLS);
+    const filled = cellsOf(matches, view);
+    if (filled.total > TILE_PINS_MAX) return clusterTile(tile, view, filled, names);
+  }
+  return pinTile(tile, matches, names);
+}
+
+function pinTile(
+  tile: Tile,
+  { segments, unflushed }: Pick<Matches, "segments" | "unflushed">,
+  names: Names,
+): Uint8Array | undefined {
+  const pins = new Layer("pins");
+  let total = 0;
+  const add = (id: number, lat: number, lng: number, shown: Shown): void => {
+    if (!contains(tile, lat, lng)) return;
+    total++;
+    pins.addPoint(positionIn(tile, lat, lng), { id, ...shown }, id);
+  };
+  for (const { inView, rows } of segments) {
+    const { main, geo } = inView.segment;
+    if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
+    const { ids, statusId } = main;
+    const shown = statusId.values.map((id) => statusShown(id, names));
+    for (const row of rows) {
+      const status = shown[statusId.codes[row] ?? 0];
+      if (status !== undefined) add(ids[row] ?? 0, geo.lat[row] ?? 0, geo.lng[row] ?? 0, status);
+    }
+  }
+  for (const { id, lat, lng, statusId } of unflushed) {
+    if (lat !== null && lng !== null) add(id, lat, lng, statusShown(statusId, names));
+  }
+  return total === 0 ? undefined : vectorTile([pins, metaOf(total)]);
+}
+
+/** The attributes of a pin or cluster that describe a status. A prospect without a status has no attribute `status`. */
+interface Shown extends Readonly<Record<string, AttributeValue>> {
+  readonly color: string;
+}
+
+function statusShown(id: number | null, { statuses }: Names): Shown {
+  const status = id === null ? undefined : statuses.get(id);
+  return status === undefined ? { color: DEFAULT_COLOR } : { status: status.value, color: status.color };
+}
+
+function metaOf(total: number): Layer {
+  const meta = new Layer("meta");
+  // The specification demands that a feature has a geometry. The centre of the tile has no meaning.
+  meta.addPoint([EXTENT / 2, EXTENT / 2], { total });
+  return meta;
+}
+
+function clusterTile(tile: Tile, view: View, { cells, statusIds, total }: FilledCells, names: Names): Uint8Array {
+  const [pins, clusters] = [new Layer("pins"), new Layer("clusters")];
+  for (const [at, cell] of cells) {
+    const { lat, lng } = cell.center;
+    const position = positionIn(tile, lat, lng);
+    if (cell.count === 1) {
+      const shown = statusShown(statusIds[cell.onlyStatus] ?? null, names);
+      pins.addPoint(position, { id: cell.lastId, ...shown }, cell.lastId);
+    } else clusters.addPoint(position, { key: view.keyOf(at), ...clusterAttributes(cell, statusIds, names) });
+  }
+  return vectorTile([pins, clusters, metaOf(total)]);
+}
+
+/** Returns the count, the most frequent status, and the count of each status as `status_<id>`. `status_none` counts those without one. */
+function clusterAttributes({ count, byStatus }: Cell, statusIds: readonly (number | null)[], names: Names) {
+  const counts = byStatus.flatMap((number, at) => (number === 0 ? [] : [{ id: statusIds[at] ?? null, number }]));
+  const [most] = counts.toSorted((a, b) => b.number - a.number || (a.id ?? 0) - (b.id ?? 0));
+  return {
+    count,
+    ...statusShown(most?.id ?? null, names),
+    ...Object.fromEntries(counts.map(({ id, number }) => [`status_${id ?? "none"}`, number])),
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * The polygons of territories, for filters of prospects. A warm function caches them. Each change of a polygon raises a version that every
+ * read of the company's search index contains, so a filter with a known territory reads nothing more than any other filter.
+ */
+import * as z from "zod/mini";
+import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
+import type { Area } from "#shared/company-index/criteria.ts";
+import type { Head } from "#shared/company-index/manifest.ts";
+import type { ReadContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
+import * as limits from "#shared/limits.ts";
+import { unpackPolygon } from "#shared/reference/polygon.ts";
+
+interface Cached {
+  readonly area: Area;
+  readonly version: string;
+  /** The time of the read, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** Maximum number of polygons in the cache. A polygon of 5 000 points needs about 400 KB. */
+const CACHED_POLYGONS = 50;
+
+const caches = new WeakMap<Reads, Map<string, Cached>>();
+
+const Locator = z.object({ createdAt: z.string() });
+const WithPolygon = z.object({ polygon: z.instanceof(Uint8Array) });
+
+/**
+ * Returns the area of a territory. The area of an unknown territory is empty, as that of a territory of another company.
+ *
+ * A cached polygon is used only if the company's search index still has the version with which it was read. It is read again after a
+ * minute, because release 0.2.0 changes polygons without raising the version.
+ */
+export async function territoryArea(
+  { table, clock }: Pick<ReadContext, "table" | "clock">,
+  companyId: number,
+  id: number,
+  { logId, polygonsVersion }: Pick<Head, "logId" | "polygonsVersion">,
+): Promise<Area> {
+  const version = `${logId}.${polygonsVersion}`;
+  const cache = caches.get(table) ?? new Map<string, Cached>();
+  caches.set(table, cache);
+  const key = `${companyId}#${id}`;
+  const known = cache.get(key);
+  const at = clock.now();
+  if (known?.version === version && at - known.at < limits.dictionaryCacheMs) return known.area;
+  cache.delete(key);
+  const locator = await table.get(keys.territoryLocator(companyId, id));
+  const item =
+    locator === undefined
+      ? undefined
+      : await table.get(keys.territory(companyId, Locator.parse(locator).createdAt, id));
+  if (item === undefined) return emptyArea;
+  const area = polygonArea(unpackPolygon(WithPolygon.parse(item).polygon));
+  cache.set(key, { area, version, at });
+  for (const oldest of cache.keys()) {
+    if (cache.size <= CACHED_POLYGONS) break;
+    cache.delete(oldest);
+  }
+  return area;
+}

@@ -1,0 +1,70 @@
+/** The days of a time zone. */
+import * as z from "zod/mini";
+
+const MS_PER_DAY = 86_400_000;
+/** The offsets of all time zones are multiples of a quarter of an hour, so all instants of a quarter are on the same day. */
+const QUARTER_MS = 15 * 60_000;
+const NAME_MAX = 64;
+
+const formatOf = (timeZone: string): Intl.DateTimeFormat =>
+  new Intl.DateTimeFormat("en-US", { timeZone, year: "numeric", month: "2-digit", day: "2-digit" });
+
+function isTimeZone(name: string): boolean {
+  try {
+    return formatOf(name).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** The name of a time zone in the IANA database, such as `America/Denver`. */
+export const TimeZone = z
+  .string()
+  .check(
+    z.maxLength(NAME_MAX),
+    z.refine(isTimeZone, { error: "must be the name of a time zone, such as America/Denver" }),
+  );
+
+/** Converts between instants (in milliseconds since 1970) and the days (`YYYY-MM-DD`) of one time zone. */
+export class DaysOfZone {
+  readonly #format: Intl.DateTimeFormat;
+  readonly #known = new Map<number, string>();
+  readonly isUtc: boolean;
+
+  constructor(timeZone: string) {
+    this.#format = formatOf(timeZone);
+    this.isUtc = this.#format.resolvedOptions().timeZone === "UTC";
+  }
+
+  dayOf(ms: number): string {
+    if (this.isUtc) return new Date(ms).toISOString().slice(0, 10);
+    const quarter = Math.floor(ms / QUARTER_MS);
+    const known = this.#known.get(quarter);
+    if (known !== undefined) return known;
+    const parts = new Map(this.#format.formatToParts(ms).map(({ type, value }) => [type, value]));
+    const day = `${parts.get("year")?.padStart(4, "0")}-${parts.get("month")}-${parts.get("day")}`;
+    this.#known.set(quarter, day);
+    return day;
+  }
+
+  /** Returns the first instant of the day. Days before 1970 are those of UTC: nothing has happened on them. */
+  startOf(day: string): number {
+    const utc = Date.parse(day);
+    if (this.isUtc || utc < MS_PER_DAY) return utc;
+    // The search is for the first quarter that is not on an earlier day.
+    let [before, after] = [utc - MS_PER_DAY, utc + MS_PER_DAY];
+    while (after - before > QUARTER_MS) {
+      const middle = before + Math.floor((after - before) / 2 / QUARTER_MS) * QUARTER_MS;
+      if (this.dayOf(middle) < day) before = middle;
+      else after = middle;
+    }
+    return after;
+  }
+
+  /** Returns the last millisecond of the day. */
+  endOf(day: string): number {
+    const next = Date.parse(day) + MS_PER_DAY;
+    const isLastYear = day.startsWith("9999-12-31");
+    return (isLastYear ? next : this.startOf(new Date(next).toISOString().slice(0, 10))) - 1;
+  }
+}

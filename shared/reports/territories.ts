@@ -1,0 +1,108 @@
+/** Adds up counts of prospects by the territories in which the prospects are now. */
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { ReadContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { RingArea } from "#shared/geometry/ring.ts";
+import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { unpackPolygon } from "#shared/reference/polygon.ts";
+import { Id, named } from "#shared/schema.ts";
+import { StoredTerritory } from "#shared/territories/territories.ts";
+
+export const TerritorySummary = named(
+  "TerritorySummary",
+  z.object({ id: Id, name: z.string() }),
+  "A territory in a report.",
+);
+
+interface Place {
+  readonly lat: number;
+  readonly lng: number;
+  readonly counts: readonly number[];
+  isInside: boolean;
+}
+
+interface TerritoryCounts {
+  readonly territory: z.infer<typeof TerritorySummary> | null;
+  readonly counts: readonly number[];
+}
+
+/**
+ * Returns the counts of each territory with any, by id, and then those of all other prospects. A prospect in several territories counts in
+ * each. The boundary belongs to a territory. Prospects that the caller may not see count as being in no territory.
+ */
+export async function byTerritory(
+  context: ReadContext,
+  caller: Caller,
+  byProspect: ReadonlyMap<number, readonly number[]>,
+): Promise<TerritoryCounts[]> {
+  if (byProspect.size === 0) return [];
+  const places = (await placesOf(context, caller, byProspect)).sort((a, b) => a.lat - b.lat);
+  const found: TerritoryCounts[] = [];
+  for await (const item of context.table.query(keys.territories(caller.companyId))) {
+    const { id, name, polygon } = StoredTerritory.parse(item);
+    const ring = unpackPolygon(polygon);
+    const counts = ring.length === 0 ? undefined : countsInside(new RingArea(ring), places);
+    if (counts !== undefined) found.push({ territory: { id, name }, counts });
+  }
+  found.sort((a, b) => (a.territory?.id ?? 0) - (b.territory?.id ?? 0));
+  const outside = new Map(byProspect);
+  for (const { id, isInside } of places) if (isInside) outside.delete(id);
+  const rest = sumOf(outside.values());
+  return rest === undefined ? found : [...found, { territory: null, counts: rest }];
+}
+
+/** Returns the places of the prospects that are on the map and that the caller may see. */
+async function placesOf(
+  context: ReadContext,
+  caller: Caller,
+  byProspect: ReadonlyMap<number, readonly number[]>,
+): Promise<(Place & { readonly id: number })[]> {
+  const { matches } = await findFiltered(context, caller, {}, { onMap: true });
+  const places: (Place & { readonly id: number })[] = [];
+  const add = (id: number, lat = Number.NaN, lng = Number.NaN): void => {
+    const counts = byProspect.get(id);
+    if (counts !== undefined) places.push({ id, lat, lng, counts, isInside: false });
+  };
+  for (const { inView, rows } of matches.segments) {
+    const { main, geo } = inView.segment;
+    if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
+    for (const row of rows) add(main.ids[row] ?? 0, geo.lat[row], geo.lng[row]);
+  }
+  for (const { id, lat, lng } of matches.unflushed) add(id, lat ?? undefined, lng ?? undefined);
+  return places;
+}
+
+/** `places` must be sorted by latitude. Returns undefined if none is inside. */
+function countsInside(area: RingArea, places: readonly Place[]): readonly number[] | undefined {
+  const [, minLat, , maxLat] = area.box;
+  const inside: (readonly number[])[] = [];
+  for (let at = firstFrom(places, minLat); at < places.length; at++) {
+    const place = places[at];
+    if (place === undefined || place.lat > maxLat) break;
+    if (!area.contains(place.lng, place.lat)) continue;
+    place.isInside = true;
+    inside.push(place.counts);
+  }
+  return sumOf(inside);
+}
+
+/** Returns the position of the first place whose latitude is `lat` or greater. */
+function firstFrom(places: readonly Place[], lat: number): number {
+  let [from, to] = [0, places.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((places[middle]?.lat ?? lat) < lat) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+function sumOf(all: Iterable<readonly number[]>): readonly number[] | undefined {
+  let sum: number[] | undefined;
+  for (const counts of all) {
+    const before = sum;
+    sum = counts.map((count, kind) => count + (before?.[kind] ?? 0));
+  }
+  return sum;
+}

@@ -1,0 +1,47 @@
+/** The two cookies of the console: the session, and the sign-in that has begun. */
+import type { Request } from "#shared/http/request.ts";
+import * as limits from "#shared/limits.ts";
+
+export interface Cookies {
+  readonly session: Cookie;
+  readonly signIn: Cookie;
+}
+
+interface Cookie {
+  /** Returns the value. Returns undefined if the cookie is missing or occurs twice, because one of the two may be from another site. */
+  read(request: Pick<Request, "headers">): string | undefined;
+  /** Returns the value of a `Set-Cookie` header. */
+  set(value: string): string;
+  readonly clear: string;
+}
+
+/**
+ * Returns the cookies for the origin of the console. Browsers accept a name with `__Host-` only over https, from this host itself and for
+ * all paths, so no other host can set such a cookie. A local service without https uses the names without the prefix.
+ */
+export function cookiesOf(origin: string): Cookies {
+  const isSecure = origin.startsWith("https://");
+  const named = (name: string, sameSite: "Strict" | "Lax", maxAgeMs: number): Cookie => {
+    const full = isSecure ? `__Host-${name}` : name;
+    const attributes = `Path=/; HttpOnly; SameSite=${sameSite}${isSecure ? "; Secure" : ""}`;
+    return {
+      read: (request) => cookieValue(request, full),
+      set: (value) => `${full}=${value}; Max-Age=${Math.floor(maxAgeMs / 1_000)}; ${attributes}`,
+      clear: `${full}=; Max-Age=0; ${attributes}`,
+    };
+  };
+  return {
+    session: named("session", "Strict", limits.sessionMs),
+    // The identity provider sends the browser back from another site. Browsers send only Lax cookies with such a request.
+    signIn: named("sign-in", "Lax", limits.signInMs),
+  };
+}
+
+function cookieValue({ headers }: Pick<Request, "headers">, name: string): string | undefined {
+  const values = (headers.get("cookie") ?? [])
+    .flatMap((line) => line.split(";"))
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(`${name}=`))
+    .map((pair) => pair.slice(name.length + 1));
+  return values.length === 1 ? values[0] : undefined;
+}

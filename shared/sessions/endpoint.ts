@@ -1,0 +1,112 @@
+/**
+ * Makes the handlers of sign-in, refresh and sign-out of the console. They differ from all other endpoints: browsers open two of them as
+ * pages, they read and set cookies, and they need no token.
+ */
+import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
+import * as z from "zod/mini";
+import { setting } from "#shared/config.ts";
+import { type ApiContext, apiContext } from "#shared/context.ts";
+import { stoppedAt } from "#shared/deadline.ts";
+import { ApiError } from "#shared/errors.ts";
+import { commonHeaders, problemAnswer } from "#shared/http/answer.ts";
+import { answering } from "#shared/http/chain.ts";
+import type { Request } from "#shared/http/request.ts";
+import { type Cookies, cookiesOf } from "#shared/sessions/cookies.ts";
+import type { ConsoleClient } from "#shared/sessions/issuer.ts";
+
+const DEADLINE_RESERVE_MS = 1_000;
+
+/** The header of every request that the console makes by script. Pages of other origins cannot send it (CSRF). */
+const REQUESTED_WITH = "canvassing-console";
+
+export interface SessionCall {
+  /** Returns the table and the other services. The sign-in page needs none of them. */
+  readonly context: () => ApiContext;
+  readonly request: Request;
+  readonly client: ConsoleClient;
+  /** The origin of the console, for example `https://console.example.com`. */
+  readonly origin: string;
+  readonly cookies: Cookies;
+}
+
+export interface SessionAnswer {
+  readonly status: 200 | 204 | 302 | 400 | 403;
+  readonly setCookies?: readonly string[];
+  readonly location?: string;
+  readonly body?: string;
+  readonly mediaType?: "application/json" | "text/html; charset=utf-8";
+}
+
+/** The description of the endpoint in the OpenAPI document. */
+export interface SessionDocument {
+  readonly summary: string;
+  readonly description: string;
+  /** The query parameters with their descriptions. */
+  readonly query?: Readonly<Record<string, string>>;
+  readonly answers: Readonly<Record<number, { readonly description: string; readonly mediaType?: "text/html" }>>;
+  /** The statuses of problem bodies. */
+  readonly problems: readonly number[];
+}
+
+/** The stage's variables. They are not in the environment, because the console's address is known only after the functions exist. */
+const Console = z.object({ consoleUrl: z.url(), consoleClient: z.string() });
+
+export function sessionEndpoint(session: SessionDocument, work: (call: SessionCall) => Promise<SessionAnswer>) {
+  const serve = async (event: APIGatewayProxyEvent, request: Request): Promise<APIGatewayProxyResult> => {
+    const console = z.safeParse(Console, event.stageVariables ?? {});
+    if (!console.success) throw new ApiError("not_found", "This deployment has no console.");
+    const { consoleUrl: origin, consoleClient: clientId } = console.data;
+    const client = clientOf(origin, clientId);
+    const answer = await work({ context: apiContext, request, client, origin, cookies: cookiesOf(origin) });
+    return {
+      statusCode: answer.status,
+      headers: {
+        ...commonHeaders(request),
+        ...(answer.mediaType !== undefined && { "Content-Type": answer.mediaType }),
+        ...(answer.location !== undefined && { Location: answer.location }),
+        "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+        "Referrer-Policy": "no-referrer",
+      },
+      // Several cookies need several headers. API Gateway sends a header several times only from this field.
+      ...(answer.setCookies !== undefined && { multiValueHeaders: { "Set-Cookie": [...answer.setCookies] } }),
+      body: answer.body ?? "",
+    };
+  };
+  const handle = (event: APIGatewayProxyEvent, context: Context): Promise<APIGatewayProxyResult> =>
+    answering(event, ({ request }) =>
+      stoppedAt(
+        () => context.getRemainingTimeInMillis() - DEADLINE_RESERVE_MS,
+        () => serve(event, request),
+      ).catch((error: unknown) => problemAnswer(request, error)),
+    );
+  return Object.assign(handle, { session });
+}
+
+function clientOf(origin: string, clientId: string): ConsoleClient {
+  const parameter = setting("CONSOLE_SECRET_PARAMETER");
+  return {
+    issuer: setting("ISSUER"),
+    clientId,
+    scope: setting("CONSOLE_SCOPE"),
+    redirectUri: `${origin}/api/session/callback`,
+    ...(parameter !== undefined && { secret: () => secretIn(parameter) }),
+  };
+}
+
+let secret: Promise<string> | undefined;
+
+function secretIn(parameter: string): Promise<string> {
+  // Only clients with a secret need the SDK of the parameter store.
+  secret ??= import("#shared/aws/ssm.ts").then(({ openParameters }) => openParameters().read(parameter));
+  secret.catch(() => {
+    secret = undefined;
+  });
+  return secret;
+}
+
+/** Throws unless a script of the console has sent the request. */
+export function assertFromConsole({ headers }: Request): void {
+  const values = headers.get("x-requested-with") ?? [];
+  if (values.length === 1 && values[0] === REQUESTED_WITH) return;
+  throw new ApiError("permission_denied", `The request needs the header X-Requested-With: ${REQUESTED_WITH}.`);
+}

@@ -1,0 +1,222 @@
+/**
+ * The calls of the identity provider (OpenID Connect issuer) for sign-ins of the console: authorization code flow with PKCE, refresh and
+ * the address of the sign-out page.
+ */
+import {
+  AuthorizationResponseError,
+  type AuthorizationServer,
+  allowInsecureRequests,
+  authorizationCodeGrantRequest,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  calculatePKCECodeChallenge,
+  discoveryRequest,
+  generateRandomCodeVerifier,
+  generateRandomNonce,
+  generateRandomState,
+  getValidatedIdTokenClaims,
+  None,
+  OperationProcessingError,
+  processAuthorizationCodeResponse,
+  processDiscoveryResponse,
+  processRefreshTokenResponse,
+  ResponseBodyError,
+  refreshTokenGrantRequest,
+  type TokenEndpointResponse,
+  validateAuthResponse,
+} from "oauth4webapi";
+import { subjectOfToken } from "#shared/auth/token.ts";
+import { ApiError } from "#shared/errors.ts";
+
+const FETCH_TIMEOUT_MS = 5_000;
+
+/** The console's client at the issuer. */
+export interface ConsoleClient {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Returns the client's secret. Undefined if the client has none: PKCE then proves who began the sign-in. */
+  readonly secret?: () => Promise<string>;
+  /** The scopes beside `openid`, separated by blanks. */
+  readonly scope?: string | undefined;
+  /** The URL to which the issuer sends the browser back. */
+  readonly redirectUri: string;
+}
+
+/** What the browser must bring back from the issuer. */
+export interface Challenge {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** The verified tokens of a user. `accessUntil` is the expiry of the access token, in milliseconds since 1970. */
+export interface Tokens {
+  readonly sub: string;
+  readonly access: string;
+  readonly refresh: string | undefined;
+  readonly accessUntil: number;
+}
+
+/** The issuer has refused, or the browser has not brought back what the sign-in needs. Only a new sign-in helps. */
+export class SignInRefused extends Error {
+  override readonly name = "SignInRefused";
+}
+
+export const newChallenge = (): Challenge => ({
+  state: generateRandomState(),
+  nonce: generateRandomNonce(),
+  verifier: generateRandomCodeVerifier(),
+});
+
+/** Returns the URL of the issuer's sign-in page. */
+export async function signInUrl(client: ConsoleClient, { state, nonce, verifier }: Challenge): Promise<string> {
+  const server = await discovered(client.issuer);
+  const url = new URL(endpointOf(server.authorization_endpoint));
+  const parameters = {
+    response_type: "code",
+    client_id: client.clientId,
+    redirect_uri: client.redirectUri,
+    scope: scopeOf(server, client),
+    state,
+    nonce,
+    code_challenge: await calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+  };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+/** Many issuers return a refresh token only for the scope `offline_access`. Cognito does not know this scope and refuses it. */
+function scopeOf({ scopes_supported = [] }: AuthorizationServer, { scope }: ConsoleClient): string {
+  const offline = scopes_supported.includes("offline_access") ? ["offline_access"] : [];
+  return [...new Set(["openid", ...offline, ...(scope ?? "").split(" ").filter(Boolean)])].join(" ");
+}
+
+/** Exchanges the code for tokens. `returned` are the query parameters of the callback. Throws SignInRefused, or `unavailable`. */
+export async function exchangeCode(
+  client: ConsoleClient,
+  returned: URLSearchParams,
+  { state, nonce, verifier }: Challenge,
+): Promise<Tokens> {
+  const server = await discovered(client.issuer);
+  const identified = { client_id: client.clientId };
+  return refusing(async () => {
+    const parameters = validateAuthResponse(server, identified, returned, state);
+    const authentication = await authenticationOf(server, client);
+    const { redirectUri, issuer } = client;
+    const answer = await reaching(
+      authorizationCodeGrantRequest(
+        server,
+        identified,
+        authentication,
+        parameters,
+        redirectUri,
+        verifier,
+        options(issuer),
+      ),
+    );
+    const granted = await processAuthorizationCodeResponse(server, identified, answer, {
+      expectedNonce: nonce,
+      requireIdToken: true,
+    });
+    const tokens = await verified(client, granted);
+    if (getValidatedIdTokenClaims(granted)?.sub !== tokens.sub) throw new SignInRefused("the tokens name two subjects");
+    return tokens;
+  });
+}
+
+/** Returns new tokens. Throws SignInRefused if the issuer no longer accepts the refresh token, or `unavailable`. */
+export async function refreshTokens(client: ConsoleClient, refreshToken: string): Promise<Tokens> {
+  const server = await discovered(client.issuer);
+  const identified = { client_id: client.clientId };
+  return refusing(async () => {
+    const authentication = await authenticationOf(server, client);
+    const answer = await reaching(
+      refreshTokenGrantRequest(server, identified, authentication, refreshToken, options(client.issuer)),
+    );
+    const tokens = await verified(client, await processRefreshTokenResponse(server, identified, answer));
+    // An issuer that does not rotate refresh tokens returns none.
+    return { ...tokens, refresh: tokens.refresh ?? refreshToken };
+  });
+}
+
+/** Returns the URL of the issuer's sign-out page. Returns undefined if the issuer has none. */
+export async function signOutUrl(client: ConsoleClient, returnTo: string): Promise<string | undefined> {
+  const { end_session_endpoint: endpoint } = await discovered(client.issuer);
+  if (endpoint === undefined) return undefined;
+  const url = new URL(endpoint);
+  // `logout_uri` is Cognito's own name of the parameter.
+  const parameters = { client_id: client.clientId, post_logout_redirect_uri: returnTo, logout_uri: returnTo };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+const EARLIEST_EXPIRY_MS = 60_000;
+
+/** Verifies the access token like that of any other request, but accepts only tokens for the console's client. */
+async function verified({ clientId }: ConsoleClient, granted: TokenEndpointResponse): Promise<Tokens> {
+  const { access_token: access, refresh_token: refresh, expires_in: seconds } = granted;
+  const sub = await subjectOfToken(access, [clientId]);
+  const lifetimeMs = seconds === undefined ? EARLIEST_EXPIRY_MS : seconds * 1_000;
+  return { sub, access, refresh, accessUntil: Date.now() + lifetimeMs };
+}
+
+async function authenticationOf(
+  { token_endpoint_auth_methods_supported: methods }: AuthorizationServer,
+  { secret }: ConsoleClient,
+): Promise<ClientAuth> {
+  if (secret === undefined) return None();
+  // OpenID Connect Discovery defines this default of the list.
+  const isBasic = (methods ?? ["client_secret_basic"]).includes("client_secret_basic");
+  return isBasic ? ClientSecretBasic(await secret()) : ClientSecretPost(await secret());
+}
+
+const servers = new Map<string, Promise<AuthorizationServer>>();
+
+/** Returns the issuer's discovery document, which a warm function caches. */
+function discovered(issuer: string): Promise<AuthorizationServer> {
+  const known = servers.get(issuer);
+  if (known !== undefined) return known;
+  const url = new URL(issuer);
+  const found = reaching(
+    discoveryRequest(url, options(issuer)).then((answer) => processDiscoveryResponse(url, answer)),
+  );
+  servers.set(issuer, found);
+  found.catch(() => servers.delete(issuer));
+  return found;
+}
+
+/** The settings refuse an issuer without https, except one on this machine. */
+const options = (issuer: string) => ({
+  [allowInsecureRequests]: issuer.startsWith("http://"),
+  signal: () => AbortSignal.timeout(FETCH_TIMEOUT_MS),
+});
+
+function endpointOf(url: string | undefined): string {
+  if (url === undefined) throw new ApiError("internal", "the issuer has no authorization endpoint");
+  return url;
+}
+
+async function reaching<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (cause) {
+    throw new ApiError("unavailable", "The identity provider cannot be reached.", { cause });
+  }
+}
+
+/** Converts refusals of the issuer to SignInRefused. The message contains no value of the request. */
+async function refusing<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof AuthorizationResponseError) throw new SignInRefused(`the issuer answered ${error.error}`);
+    if (error instanceof ResponseBodyError && error.status < 500) {
+      throw new SignInRefused(`the token endpoint answered ${error.error}`);
+    }
+    if (error instanceof OperationProcessingError) throw new SignInRefused(`not valid: ${error.code ?? error.name}`);
+    if (error instanceof ApiError && error.code === "unauthenticated") throw new SignInRefused(error.message);
+    throw error;
+  }
+}

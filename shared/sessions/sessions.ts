@@ -1,0 +1,144 @@
+/** Begins, refreshes and ends sessions of the console. */
+import { setTimeout as wait } from "node:timers/promises";
+import type { Caller } from "#shared/auth/caller.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { absent, all, any, below, missing, present } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
+import { assertOwner } from "#shared/sessions/authenticate.ts";
+import { type ConsoleClient, refreshTokens, SignInRefused, type Tokens } from "#shared/sessions/issuer.ts";
+import { digestOf, newSessionId } from "#shared/sessions/session-id.ts";
+import { openTokens, readSession, type StoredSession, sessionRow } from "#shared/sessions/stored.ts";
+
+/**
+ * Stores a new session and returns its id. The browser never chooses the id. `previous` is the digest of the session that the browser had
+ * before; that session ends.
+ */
+export async function beginSession(
+  context: ApiContext,
+  clientId: string,
+  tokens: Tokens,
+  previous: string | undefined,
+): Promise<{ readonly id: string; readonly caller: Caller }> {
+  const { table, clock, secrets } = context;
+  const caller = await lookUpCaller(context, tokens.sub);
+  const id = newSessionId();
+  const endsAt = clock.now() + limits.sessionMs;
+  const row = await sessionRow(secrets, { digest: digestOf(id), caller, clientId, tokens, endsAt });
+  await table.transact([
+    { put: { ...row }, when: absent },
+    ...(previous === undefined ? [] : [{ remove: keys.session(previous) }]),
+  ]);
+  return { id, caller };
+}
+
+/** Ends the session, also under the id that it has after or had before a refresh. Does nothing if it is unknown. */
+export async function endSession(context: Pick<ApiContext, "table" | "clock">, sessionId: string): Promise<void> {
+  const digest = digestOf(sessionId);
+  const session = await readSession(context, digest);
+  if (session !== undefined) await remove(context, [digest, session.replacedBy, session.replaces]);
+}
+
+async function remove({ table }: Pick<ApiContext, "table">, digests: readonly (string | undefined)[]): Promise<void> {
+  await table.transact(digests.flatMap((digest) => (digest === undefined ? [] : [{ remove: keys.session(digest) }])));
+}
+
+/** The result of a refresh: the new id, or undefined if the session keeps its id or another request has refreshed it. */
+export type Refreshed = { readonly id: string | undefined };
+
+/**
+ * Replaces the tokens of a session that expire soon, and its id. One request at a time refreshes a session; others wait for it. Throws
+ * `unauthenticated` if the user must sign in again.
+ */
+export async function refreshSession(
+  context: ApiContext,
+  client: ConsoleClient,
+  sessionId: string,
+): Promise<Refreshed> {
+  const digest = digestOf(sessionId);
+  const session = await readSession(context, digest);
+  if (session === undefined) throw signInAgain();
+  if (session.replacedBy !== undefined) return { id: undefined };
+  if (session.accessUntil > context.clock.now() + limits.refreshBeforeMs) return { id: undefined };
+  if (!(await claimRefresh(context, digest))) return awaitRefresh(context, digest);
+  try {
+    return { id: await replaceSession(context, client, digest, session) };
+  } catch (error) {
+    if (error instanceof SignInRefused || (error instanceof ApiError && error.code === "unauthenticated")) {
+      await remove(context, [digest]);
+      throw signInAgain(error);
+    }
+    // A sign-out during the refresh has removed the row. The session stays ended.
+    if (error instanceof ConditionFailed) throw signInAgain(error);
+    await releaseRefresh(context, digest);
+    throw error;
+  }
+}
+
+const signInAgain = (cause?: unknown): ApiError =>
+  new ApiError("unauthenticated", "The session has ended. Sign in again.", { cause });
+
+/** Returns true if this request may refresh the session. An issuer that rotates refresh tokens accepts each of them only once. */
+async function claimRefresh({ table, clock }: ApiContext, digest: string): Promise<boolean> {
+  const now = clock.now();
+  const isFree = any(missing("refreshingUntil"), below("refreshingUntil", now));
+  try {
+    await table.write({
+      update: keys.session(digest),
+      change: { set: { refreshingUntil: now + limits.refreshMs } },
+      when: all(present, missing("replacedBy"), isFree),
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof ConditionFailed) return false;
+    throw error;
+  }
+}
+
+async function releaseRefresh({ table }: ApiContext, digest: string): Promise<void> {
+  try {
+    await table.write({ update: keys.session(digest), change: { remove: ["refreshingUntil"] }, when: present });
+  } catch (error) {
+    if (!(error instanceof ConditionFailed)) throw error;
+  }
+}
+
+const POLL_MS = 150;
+const POLLS = 40;
+
+async function awaitRefresh(context: ApiContext, digest: string): Promise<Refreshed> {
+  for (let poll = 0; poll < POLLS; poll++) {
+    await wait(POLL_MS);
+    const session = await readSession(context, digest);
+    if (session === undefined) throw signInAgain();
+    if (session.replacedBy !== undefined) return { id: undefined };
+    if (session.refreshingUntil === undefined) break;
+  }
+  throw new ApiError("unavailable", "Another request could not refresh the session.", { showsDetail: true });
+}
+
+async function replaceSession(
+  context: ApiContext,
+  client: ConsoleClient,
+  digest: string,
+  session: StoredSession,
+): Promise<string> {
+  const { table, clock, secrets } = context;
+  const { refresh } = await openTokens(secrets, digest, session);
+  if (refresh === undefined) throw new SignInRefused("the issuer has given no refresh token");
+  const tokens = await refreshTokens(client, refresh);
+  const caller = assertOwner(session, await lookUpCaller(context, tokens.sub));
+  const id = newSessionId();
+  const { clientId } = client;
+  const { endsAt } = session;
+  const overlapEndsAt = Math.min(endsAt, clock.now() + limits.sessionOverlapMs);
+  const old = { digest, caller, clientId, tokens: { ...tokens, refresh: undefined }, endsAt: overlapEndsAt };
+  const next = { digest: digestOf(id), caller, clientId, tokens, endsAt };
+  await table.transact([
+    { put: { ...(await sessionRow(secrets, next)), replaces: digest }, when: absent },
+    { put: { ...(await sessionRow(secrets, old)), replacedBy: next.digest }, when: present },
+  ]);
+  return id;
+}

@@ -1,0 +1,88 @@
+/** The sign-in of the console: the redirect to the identity provider, and the return from it. */
+import * as z from "zod/mini";
+import { ApiError } from "#shared/errors.ts";
+import { log } from "#shared/log.ts";
+import type { SessionAnswer, SessionCall } from "#shared/sessions/endpoint.ts";
+import { exchangeCode, newChallenge, SignInRefused, signInUrl } from "#shared/sessions/issuer.ts";
+import { safeReturnTo } from "#shared/sessions/return-to.ts";
+import { digestOf, isSessionId } from "#shared/sessions/session-id.ts";
+import { beginSession } from "#shared/sessions/sessions.ts";
+
+/** The sign-in that has begun, in a cookie of the browser. Only this browser can therefore complete it (login CSRF). */
+const SignIn = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  returnTo: z.string(),
+  /** The digest of the session that the browser has already. It ends with the sign-in. */
+  previous: z.optional(z.string()),
+});
+type SignIn = z.infer<typeof SignIn>;
+
+export async function beginSignIn({ request, client, cookies }: SessionCall): Promise<SessionAnswer> {
+  const challenge = newChallenge();
+  const [returnTo, ...others] = request.queryParameters.get("returnTo") ?? [];
+  const sessionId = cookies.session.read(request);
+  const begun: SignIn = {
+    ...challenge,
+    returnTo: others.length > 0 ? "/" : safeReturnTo(returnTo),
+    ...(sessionId !== undefined && isSessionId(sessionId) && { previous: digestOf(sessionId) }),
+  };
+  const value = Buffer.from(JSON.stringify(begun)).toString("base64url");
+  return {
+    status: 302,
+    location: await signInUrl(client, challenge),
+    setCookies: [cookies.signIn.set(value)],
+  };
+}
+
+export async function completeSignIn(call: SessionCall): Promise<SessionAnswer> {
+  const { context, request, client, cookies } = call;
+  const begun = signInOf(cookies.signIn.read(request));
+  if (begun === undefined) return refusal(call, 400, "The sign-in has expired, or began in another browser.");
+  try {
+    const tokens = await exchangeCode(client, returnedParameters(call), begun);
+    const { id, caller } = await beginSession(context(), client.clientId, tokens, begun.previous);
+    log.info("signed in", { companyId: caller.companyId, userId: caller.userId });
+    return {
+      status: 302,
+      location: safeReturnTo(begun.returnTo),
+      setCookies: [cookies.session.set(id), cookies.signIn.clear],
+    };
+  } catch (error) {
+    if (error instanceof SignInRefused) {
+      log.info("sign-in refused", { reason: error.message });
+      return refusal(call, 400, "The sign-in was not completed.");
+    }
+    if (!(error instanceof ApiError) || error.code !== "unauthenticated") throw error;
+    log.info("sign-in refused", { reason: error.message });
+    return refusal(call, 403, "Your account has no access to this service.");
+  }
+}
+
+function signInOf(cookie: string | undefined): SignIn | undefined {
+  try {
+    return SignIn.parse(JSON.parse(Buffer.from(cookie ?? "", "base64url").toString("utf8")));
+  } catch {
+    return undefined;
+  }
+}
+
+function returnedParameters({ request }: SessionCall): URLSearchParams {
+  const returned = new URLSearchParams();
+  for (const [name, values] of request.queryParameters) for (const value of values) returned.append(name, value);
+  return returned;
+}
+
+/** Returns a page, because the browser shows the answer to the user. It contains no text of the request. */
+const refusal = ({ cookies }: SessionCall, status: 400 | 403, text: string): SessionAnswer => ({
+  status,
+  mediaType: "text/html; charset=utf-8",
+  setCookies: [cookies.signIn.clear],
+  body: `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sign-in</title></head>
+<body><main><h1>Sign-in</h1><p>${text}</p><p><a href="/api/session/login">Sign in</a></p></main></body>
+</html>
+`,
+});

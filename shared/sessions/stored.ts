@@ -1,0 +1,81 @@
+/** The stored row of a session. The company's data key encrypts the tokens in it. */
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { ApiContext } from "#shared/context.ts";
+import type { Item } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { Bytes, Id } from "#shared/schema.ts";
+import type { Secrets } from "#shared/secrets/secrets.ts";
+import type { Tokens } from "#shared/sessions/issuer.ts";
+
+export const StoredSession = z.object({
+  type: z.literal("session"),
+  companyId: Id,
+  userId: Id,
+  /** The client for which the issuer made the tokens out. */
+  clientId: z.string(),
+  tokens: Bytes,
+  /** The expiry of the access token, in milliseconds since 1970. */
+  accessUntil: z.int(),
+  /** The end of the session, in milliseconds since 1970. */
+  endsAt: z.int(),
+  /** The same time in seconds since 1970. DynamoDB deletes the row some time after it (TTL). */
+  expiresAt: z.int(),
+  /** Until this time, in milliseconds since 1970, one request refreshes the session, and others wait for it. */
+  refreshingUntil: z.optional(z.int()),
+  /** The digest of the new id after a refresh. The row with the old id works for another minute. */
+  replacedBy: z.optional(z.string()),
+  /** The digest of the id that the session had before its last refresh. */
+  replaces: z.optional(z.string()),
+});
+export type StoredSession = z.infer<typeof StoredSession>;
+
+const Sealed = z.object({ access: z.string(), refresh: z.optional(z.string()) });
+export type SessionTokens = z.infer<typeof Sealed>;
+
+export interface NewSession {
+  readonly digest: string;
+  readonly caller: Pick<Caller, "companyId" | "userId">;
+  readonly clientId: string;
+  readonly tokens: Pick<Tokens, "access" | "refresh" | "accessUntil">;
+  readonly endsAt: number;
+}
+
+/** Returns the row of a session. The tokens are encrypted for this row, and cannot be decrypted in another one. */
+export async function sessionRow(
+  secrets: Pick<Secrets, "seal">,
+  { digest, caller: { companyId, userId }, clientId, tokens, endsAt }: NewSession,
+): Promise<StoredSession & keys.Key> {
+  const key = keys.session(digest);
+  const text = JSON.stringify({ access: tokens.access, refresh: tokens.refresh } satisfies Partial<Tokens>);
+  return {
+    ...key,
+    type: "session",
+    companyId,
+    userId,
+    clientId,
+    tokens: await secrets.seal(companyId, key, text),
+    accessUntil: Math.floor(tokens.accessUntil),
+    endsAt,
+    expiresAt: Math.ceil(endsAt / 1_000),
+  };
+}
+
+/** Returns the session. Returns undefined if it is unknown or has ended. DynamoDB may delete an expired row a day late. */
+export async function readSession(
+  { table, clock }: Pick<ApiContext, "table" | "clock">,
+  digest: string,
+): Promise<StoredSession | undefined> {
+  const item: Item | undefined = await table.get(keys.session(digest));
+  if (item === undefined) return undefined;
+  const session = StoredSession.parse(item);
+  return session.endsAt > clock.now() ? session : undefined;
+}
+
+export async function openTokens(
+  secrets: Pick<Secrets, "open">,
+  digest: string,
+  { companyId, tokens }: StoredSession,
+): Promise<SessionTokens> {
+  return Sealed.parse(JSON.parse(await secrets.open(companyId, keys.session(digest), tokens)));
+}

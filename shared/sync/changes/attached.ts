@@ -1,0 +1,160 @@
+/** Reads the rows of notes, appointments and territories for the feed of changes. */
+import { setTimeout as sleep } from "node:timers/promises";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
+import type { Item } from "#shared/db/expression.ts";
+import { blockOf, type Key } from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
+import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
+
+/** A row that is wanted in this version or a later one. */
+export interface WantedRow extends Key {
+  readonly version: number;
+}
+
+interface Versioned {
+  readonly version: number;
+}
+
+/** Number of rows of one partition from which on a Query is cheaper than single reads. */
+const WORTH_A_QUERY = 4;
+const TRIES = 5;
+
+const nameOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
+
+/**
+ * Returns the wanted rows by the name of their keys. A row that does not exist is left out. Rows of one partition are often neighbours,
+ * because they were written one after the other, so one Query reads them. It reads at most twice as many rows as are wanted.
+ */
+export async function rowsAt<Row extends Versioned>(
+  table: Reads,
+  wanted: readonly WantedRow[],
+  parse: (item: Item) => Row,
+  mayQuery = true,
+): Promise<(row: Key) => Row | undefined> {
+  const found = new Map<string, Row>();
+  const keep = (item: Item): void => {
+    const { pk, sk } = item;
+    if (typeof pk === "string" && typeof sk === "string") found.set(nameOf({ pk, sk }), parse(item));
+  };
+  const names = new Set(wanted.map(nameOf));
+  const single: Key[] = [];
+  const reads: Promise<void>[] = [];
+  for (const [pk, own] of Map.groupBy(wanted, ({ pk }) => pk)) {
+    const sorted = own.map(({ sk }) => sk).sort();
+    const [from = "", upTo = ""] = [sorted[0], sorted.at(-1)];
+    if (!mayQuery || own.length < WORTH_A_QUERY) {
+      single.push(...sorted.map((sk) => ({ pk, sk })));
+      continue;
+    }
+    const work = async (): Promise<void> => {
+      const query = { pk, from, upTo, limit: 2 * own.length, consistency: "eventual" } as const;
+      for await (const item of table.query(query)) {
+        if (names.has(nameOf({ pk, sk: String(item.sk) }))) keep(item);
+      }
+    };
+    reads.push(work());
+  }
+  const batch = single.length === 0 ? [] : table.batchGet(single, { consistency: "eventual" });
+  const [items] = await Promise.all([batch, ...reads]);
+  for (const item of items) keep(item);
+  for (let tries = 1; tries <= TRIES; tries++) {
+    const behind = wanted.filter((row) => (found.get(nameOf(row))?.version ?? 0) < row.version);
+    if (behind.length === 0) break;
+    if (tries > 1) await sleep(10 * tries);
+    for (const item of await table.batchGet(behind.map(({ pk, sk }) => ({ pk, sk })))) keep(item);
+    // A row that is still missing after two strong reads was deleted meanwhile.
+    if (tries > 1 && behind.every((row) => !found.has(nameOf(row)))) break;
+  }
+  return (row) => found.get(nameOf(row));
+}
+
+/** A list of rows, and whether there are more. */
+export interface Some<Row> {
+  readonly rows: readonly Row[];
+  readonly hasMore: boolean;
+}
+
+/** Sorts directly after a key, and before all other keys that begin like it. */
+const after = (sk: string): string => `${sk}!`;
+
+async function someRows<Row>(
+  table: Reads,
+  { pk, from, upTo }: { readonly pk: string; readonly from: string; readonly upTo: string },
+  limit: number,
+  parse: (item: Item) => Row,
+): Promise<Some<Row>> {
+  const rows: Row[] = [];
+  for await (const item of table.query({ pk, from, upTo, limit: limit + 1 })) rows.push(parse(item));
+  return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
+}
+
+/** The ids and versions of a prospect's notes that the search index knows. */
+export type KnownNotes = readonly { readonly id: number; readonly version: number }[];
+
+/** More notes of one prospect are read by a Query of their own. */
+const MANY_NOTES = 200;
+
+/**
+ * Reads the notes of several prospects with eventually consistent reads, and leaves out prospects for which a note is missing or older
+ * than the index knows. Notes of neighbouring prospects are read by one Query.
+ */
+export async function notesOf(
+  table: Reads,
+  companyId: number,
+  prospects: readonly (readonly [id: number, notes: KnownNotes])[],
+): Promise<Map<number, StoredNote[]>> {
+  const found = new Map(prospects.map(([id]): [number, StoredNote[]] => [id, []]));
+  const readSpan = async (own: typeof prospects): Promise<void> => {
+    const [first = 0, last = 0] = [own[0]?.[0], own.at(-1)?.[0]];
+    const range = attachedKeys.notes(companyId, first, last);
+    const limit = 2 * own.reduce((sum, [, notes]) => sum + notes.length, 0);
+    for await (const item of table.query({ ...range, limit, consistency: "eventual" })) {
+      const note = StoredNote.parse(item);
+      found.get(note.prospectId)?.push(note);
+    }
+  };
+  const reads: Promise<void>[] = [];
+  for (const own of Map.groupBy(prospects, ([id]) => blockOf(id)).values()) {
+    const few = own.filter(([, notes]) => notes.length <= MANY_NOTES);
+    const [first = 0, last = 0] = [few[0]?.[0], few.at(-1)?.[0]];
+    const isDense = few.length >= WORTH_A_QUERY && last - first < 3 * few.length;
+    const single = isDense ? own.filter((one) => !few.includes(one)) : own;
+    if (isDense) reads.push(readSpan(few));
+    for (const one of single) reads.push(readSpan([one]));
+  }
+  await Promise.all(reads);
+  for (const [id, notes] of prospects) {
+    const versions = new Map(found.get(id)?.map((note) => [note.id, note.version]));
+    if (notes.some((note) => (versions.get(note.id) ?? 0) < note.version)) found.delete(id);
+  }
+  return found;
+}
+
+/** Reads the notes of a prospect after the note with this creation time and id. */
+export function notesAfter(
+  table: Reads,
+  companyId: number,
+  prospectId: number,
+  [createdAt, id]: readonly number[],
+  limit: number,
+): Promise<Some<StoredNote>> {
+  const range = attachedKeys.notes(companyId, prospectId);
+  const from = id === undefined ? range.from : after(noteKey(companyId, prospectId, createdAt ?? 0, id).sk);
+  return someRows(table, { ...range, from }, limit, (item) => StoredNote.parse(item));
+}
+
+/** Reads the appointments of a prospect after the appointment with this id. */
+export function appointmentsAfter(
+  table: Reads,
+  companyId: number,
+  prospectId: number,
+  id: number | undefined,
+  limit: number,
+): Promise<Some<StoredAppointment>> {
+  const { pk, begins } = attachedKeys.appointments(companyId, prospectId);
+  const from = id === undefined ? begins : after(attachedKeys.appointment(companyId, prospectId, id).sk);
+  return someRows(table, { pk, from, upTo: `${begins}~` }, limit, (item) => StoredAppointment.parse(item));
+}
+
+export const noteKey = (companyId: number, prospectId: number, createdAt: number, id: number): Key =>
+  attachedKeys.note(companyId, prospectId, new Date(createdAt).toISOString(), id);

@@ -1,0 +1,213 @@
+/**
+ * Returns the pages of `GET /api/changes`: first a snapshot of the records that the caller may see, then what has changed since its
+ * beginning. The change log has no gap, and no clock decides what is new (docs/decisions/2026-11-23-changes.md).
+ */
+import { createHash } from "node:crypto";
+import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import { type Change, logBeginOf, POSITION_MS } from "#shared/company-index/change-log.ts";
+import type { Head } from "#shared/company-index/manifest.ts";
+import { ChunkLost, readLog } from "#shared/company-index/read/chunks.ts";
+import { dictionaryAtLeast } from "#shared/reference/dictionary.ts";
+import { agendaEntries, allAgendas } from "#shared/sync/changes/appointments.ts";
+import {
+  type Cursor,
+  foreignCursor,
+  openCursor,
+  type Place,
+  type Position,
+  resetRequired,
+  sealCursor,
+  seesAll,
+} from "#shared/sync/changes/cursor.ts";
+import { deliveredOf, knownOf, nothingDelivered } from "#shared/sync/changes/delivered.ts";
+import { addElapsed } from "#shared/sync/changes/elapsed.ts";
+import { type ChangesContext, type Making, PageItems } from "#shared/sync/changes/items.ts";
+import { addRecords } from "#shared/sync/changes/records.ts";
+import { type ChangeItem, type ChangesPage, type ChangesQuery, ChangeType } from "#shared/sync/changes/schema.ts";
+import { type Bulk, Interest, Selection, sorted } from "#shared/sync/changes/selection.ts";
+import { StageReads } from "#shared/sync/changes/stage-reads.ts";
+import { readStages, type Stage } from "#shared/sync/changes/stages.ts";
+import { countTerritories } from "#shared/territories/territories.ts";
+
+interface Page {
+  readonly items: readonly ChangeItem[];
+  readonly next: Cursor;
+  readonly hasMore: boolean;
+  /** The number of records at the beginning of the snapshot. Undefined after the snapshot. */
+  readonly total?: number;
+}
+
+/**
+ * Returns the page after the cursor, or the first page of a snapshot. Throws `sync_reset_required` if the log no longer contains the
+ * changes after the cursor.
+ */
+export async function readChanges(
+  context: ChangesContext,
+  caller: Caller,
+  { cursor: text, types, limit }: ChangesQuery,
+): Promise<ChangesPage> {
+  const cursor = text === undefined ? undefined : await openCursor(context.secrets, caller, text);
+  if (cursor !== undefined && types !== undefined && !isSame(types, cursor.types)) throw foreignCursor();
+  const nowMs = Math.max(context.clock.now(), (cursor?.elapsed.at ?? 1) - 1);
+  const making = { context, caller, nowMs };
+  const page =
+    cursor !== undefined && cursor.snapshot === undefined
+      ? await changesPage(making, cursor, limit)
+      : await snapshotPage(making, cursor, types ?? ChangeType.options, limit);
+  const { items, next, hasMore, total } = page;
+  const sealed = await sealCursor(context.secrets, caller, next);
+  const common = { items: [...items], cursor: sealed, hasMore };
+  return total === undefined ? { phase: "changes", ...common } : { phase: "snapshot", ...common, total };
+}
+
+const isSame = (types: readonly ChangeType[], others: readonly ChangeType[]): boolean =>
+  types.length === others.length && types.every((type) => others.includes(type));
+
+/** The changes after a snapshot begin at the head row of its first page. */
+const beginning = (caller: Caller, types: readonly ChangeType[], head: Head, since: number): Cursor => ({
+  types,
+  seesAll: seesAll(caller),
+  logId: logOf(head),
+  position: { version: head.version, offset: 0, since },
+  delivered: nothingDelivered,
+  elapsed: { at: since + 1, id: 0, quietUntil: Number.POSITIVE_INFINITY },
+  snapshot: { stage: 0, after: undefined, total: undefined },
+  partial: undefined,
+});
+
+/** Cursors contain positions in this order, so it must not change. */
+const order: readonly ChangeType[] = ["statuses", "tags", "users", "territories", "prospects", "appointments", "notes"];
+const snapshotStages = (types: readonly ChangeType[]): Stage[] =>
+  order.filter((type) => types.includes(type)).map((type) => ({ type }));
+
+async function snapshotPage(
+  making: Making,
+  known: Cursor | undefined,
+  types: readonly ChangeType[],
+  limit: number,
+): Promise<Page> {
+  const { caller, nowMs } = making;
+  const reads = new StageReads(making, known?.types ?? types);
+  const { head } = await reads.found();
+  const cursor = known ?? beginning(caller, types, head, nowMs);
+  const from = cursor.snapshot ?? { stage: 0, after: undefined, total: undefined };
+  const total = from.total ?? (await countAll(reads, cursor.types));
+  const page = new PageItems(limit);
+  const place = await readStages(reads, snapshotStages(cursor.types), from, page);
+  const { elapsed } = cursor;
+  const quietUntil = Math.min(elapsed.quietUntil, page.quietUntil);
+  const next = {
+    ...cursor,
+    elapsed: { ...elapsed, quietUntil },
+    snapshot: place === undefined ? undefined : { ...place, total },
+  };
+  return { items: page.items, next, hasMore: true, total };
+}
+
+/** Counts all records of these types that the caller may see. */
+async function countAll(reads: StageReads, types: readonly ChangeType[]): Promise<number> {
+  const { context, caller } = reads.making;
+  const { names, matches } = await reads.found();
+  const own = visibleAssignee(caller);
+  const countAppointments = async (): Promise<number> =>
+    own === undefined
+      ? (await allAgendas(context.table, caller.companyId, [...names.users.keys()])).count
+      : (await agendaEntries(context.table, caller.companyId, own)).length;
+  const counts: Record<ChangeType, () => number | Promise<number>> = {
+    prospects: () => matches.total,
+    notes: async () => (await reads.notes()).count(),
+    appointments: countAppointments,
+    territories: () => countTerritories(context.table, caller.companyId),
+    statuses: () => names.statuses.size,
+    tags: () => names.tags.size,
+    users: () => names.users.size,
+  };
+  const all = await Promise.all(types.map((type) => counts[type]()));
+  return all.reduce((sum, count) => sum + count, 0);
+}
+
+/** Number of changes in most rows of the log. A flush starts with this number. */
+const CHANGES_PER_ROW = 64;
+/** Rows of the log that are read for a user who sees only some prospects. Most changes do not concern this user. */
+const ROWS_FOR_FEW = 256;
+const rowsFor = ({ seesAll: isAll }: Cursor, limit: number): number =>
+  isAll ? Math.ceil(limit / CHANGES_PER_ROW) + 1 : ROWS_FOR_FEW;
+
+async function changesPage(making: Making, cursor: Cursor, limit: number): Promise<Page> {
+  const { context, caller, nowMs } = making;
+  const { table } = context;
+  const { companyId } = caller;
+  const { types } = cursor;
+  if (nowMs - cursor.position.since > POSITION_MS) throw resetRequired("expired", types);
+  const log = await readLog(table, companyId, cursor.position.version, rowsFor(cursor, limit));
+  const { head } = log.unflushed;
+  requireLog(cursor, head);
+  const interest = new Interest(caller, types);
+  const unflushed = sorted(log.unflushed.changes.filter(interest.concerns));
+  const known = knownOf(cursor.delivered, unflushed);
+  const selection = new Selection(limit, interest, cursor.position);
+  await selection.addChunks(log.chunks, known).catch((error: unknown) => {
+    throw error instanceof ChunkLost ? resetRequired("log_restarted", types) : error;
+  });
+  const hasAllChunks =
+    selection.bulk === undefined && selection.position.version >= head.lastChunk && !selection.isFull;
+  if (hasAllChunks) {
+    selection.position = { version: head.version, offset: 0, since: nowMs };
+    selection.addUnflushed(unflushed, known);
+  }
+  const page = new PageItems(limit);
+  const names = () => dictionaryAtLeast(context, companyId, head.dictionaryVersion);
+  const { records, bulk } = selection;
+  const done =
+    bulk === undefined
+      ? await addRecords(making, types, records, cursor.partial, head.dictionaryVersion, names, page)
+      : { records: 0, partial: await addBulk(making, cursor, bulk, page) };
+  const isBulkDone = bulk !== undefined && done.partial === undefined;
+  const cut = bulk === undefined ? records[done.records] : undefined;
+  const quietUntil = Math.min(cursor.elapsed.quietUntil, page.quietUntil);
+  const next = { ...cursor, elapsed: { ...cursor.elapsed, quietUntil }, partial: done.partial };
+  const position: Position = cut?.before ?? (isBulkDone ? bulk.after : bulk?.before) ?? selection.position;
+  if (!hasAllChunks || cut?.before !== undefined) {
+    return { items: page.items, next: { ...next, position }, hasMore: true };
+  }
+  const shown = new Set(records.slice(0, done.records).map(({ id }) => id));
+  // An item shows the current state of its record, so it also delivers later changes of the record. It does not deliver the records that
+  // show a changed name.
+  const isShown = (change: Change): boolean =>
+    (shown.has(change.id) && interest.stagesOf(change).length === 0) ||
+    (isBulkDone && bulk.key.id === change.id && bulk.key.version === change.version);
+  const isDelivered = (change: Change): boolean => known.isDelivered(change) || isShown(change);
+  const delivered = deliveredOf(unflushed, isDelivered);
+  const isAll = unflushed.every(isDelivered);
+  const isQuiet = !isAll || next.elapsed.quietUntil > nowMs;
+  if (isQuiet || page.room <= 0) {
+    return { items: page.items, next: { ...next, position, delivered }, hasMore: !(isAll && isQuiet) };
+  }
+  const { elapsed, hasMore } = await addElapsed(making, types, cursor.elapsed, await names(), page);
+  return { items: page.items, next: { ...next, position, delivered, elapsed }, hasMore };
+}
+
+/** Adds records that change together, from the place where the last page has ended. Returns where the next page continues. */
+async function addBulk(making: Making, cursor: Cursor, { key, stages, afterId }: Bulk, page: PageItems) {
+  const { partial, types } = cursor;
+  const isSameChange = partial?.key.id === key.id && partial.key.version === key.version;
+  const first: Place = { stage: 0, after: afterId === undefined || afterId === 0 ? undefined : [afterId, 0, 0] };
+  const reads = new StageReads(making, types);
+  const place = await readStages(reads, stages, isSameChange ? partial : first, page);
+  return place === undefined ? undefined : { key: { id: key.id, version: key.version }, ...place };
+}
+
+/**
+ * Returns what identifies the change log. The name of the table is part of it: a table that was restored from a backup has another name,
+ * and its log uses version numbers again that clients may have seen with other changes.
+ */
+const logOf = ({ logId }: Head): string =>
+  createHash("sha256")
+    .update(JSON.stringify([process.env.TABLE_NAME ?? "", logId]))
+    .digest("base64url")
+    .slice(0, 16);
+
+function requireLog({ types, logId, position }: Cursor, head: Head): void {
+  const isThere = position.version >= logBeginOf(head) && position.version <= head.version;
+  if (logId !== logOf(head) || !isThere) throw resetRequired("log_restarted", types);
+}

@@ -1,0 +1,181 @@
+/**
+ * The cursor of `GET /api/changes`: how far a client has read. It is encrypted and authenticated with the company's data key, so that a
+ * client cannot change it. It belongs to one user.
+ */
+
+import type { Caller } from "#shared/auth/caller.ts";
+import { visibleAssignee } from "#shared/auth/caller.ts";
+import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
+import type { Key } from "#shared/db/keys.ts";
+import { ApiError } from "#shared/errors.ts";
+import { NotSealed, type Secrets } from "#shared/secrets/secrets.ts";
+import { type ChangeKey, type Delivered, readDelivered, writeDelivered } from "#shared/sync/changes/delivered.ts";
+import { ChangeType } from "#shared/sync/changes/schema.ts";
+
+/** A position in the change log. */
+export interface Position {
+  /** All chunks up to this version of the index's head row have been read completely. */
+  readonly version: number;
+  /** Number of changes that have been read of the next chunk. For the chunk of an import: the last id. */
+  readonly offset: number;
+  /** The time at which nothing before the position was missing, in milliseconds since 1970. */
+  readonly since: number;
+}
+
+/** A place in a list of stages. Each stage reads some records of one type, in a fixed order. */
+export interface Place {
+  readonly stage: number;
+  /** The order of the last record that was read. Undefined before the first record. Its parts depend on the type. */
+  readonly after: readonly [number, number, number] | undefined;
+}
+
+export interface SnapshotProgress extends Place {
+  /** The number of records at the beginning. Undefined before the first page. */
+  readonly total: number | undefined;
+}
+
+/** A change with many items, of which only the first ones have been delivered. */
+export interface PartialChange extends Place {
+  readonly key: ChangeKey;
+}
+
+/** A place in the order of what happens without a write, such as the beginning of an appointment. */
+export interface Elapsed {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly id: number;
+  /** Nothing that the client has changes before this time without a write, in milliseconds since 1970. */
+  readonly quietUntil: number;
+}
+
+export interface Cursor {
+  readonly types: readonly ChangeType[];
+  readonly seesAll: boolean;
+  readonly logId: string;
+  readonly position: Position;
+  readonly delivered: Delivered;
+  readonly elapsed: Elapsed;
+  /** Undefined after the snapshot. */
+  readonly snapshot: SnapshotProgress | undefined;
+  readonly partial: PartialChange | undefined;
+}
+
+export const seesAll = (caller: Caller): boolean => visibleAssignee(caller) === undefined;
+
+/** Format 1 had neither `elapsed` nor `partial`, and only one type. */
+const FORMAT = 2;
+
+/** After the year 9999. */
+const NEVER = 2 ** 48;
+
+function writePlace(into: ByteWriter, { stage, after }: Place): void {
+  into.integer(stage);
+  into.integer(after === undefined ? 0 : 1);
+  for (const part of after ?? []) into.signed(part);
+}
+
+function readPlace(from: ByteReader): Place {
+  const stage = from.integer();
+  const after = from.integer() === 0 ? undefined : ([from.signed(), from.signed(), from.signed()] as const);
+  return { stage, after };
+}
+
+function encoded({ types, position, delivered, elapsed, snapshot, partial, ...rest }: Cursor): string {
+  const into = new ByteWriter();
+  into.integer(FORMAT);
+  into.integer(types.reduce((bits, type) => bits | (1 << ChangeType.options.indexOf(type)), 0));
+  into.integer(rest.seesAll ? 1 : 0);
+  into.text(rest.logId);
+  into.integer(position.version);
+  into.integer(position.offset);
+  into.integer(Math.floor(position.since / 1_000));
+  writeDelivered(into, delivered);
+  into.integer(elapsed.at);
+  into.integer(elapsed.id);
+  into.integer(Math.min(elapsed.quietUntil, NEVER));
+  into.integer(snapshot === undefined ? 0 : 1);
+  if (snapshot !== undefined) {
+    writePlace(into, snapshot);
+    into.integer(snapshot.total ?? 0);
+  }
+  into.integer(partial === undefined ? 0 : 1);
+  if (partial !== undefined) {
+    into.integer(partial.key.id);
+    into.integer(partial.key.version);
+    writePlace(into, partial);
+  }
+  return Buffer.from(into.finish()).toString("base64url");
+}
+
+function decoded(text: string): Cursor | undefined {
+  const from = new ByteReader(Buffer.from(text, "base64url"));
+  const format = from.integer();
+  if (format > FORMAT) return undefined;
+  const bits = from.integer();
+  const types = ChangeType.options.filter((_, i) => (bits & (1 << i)) !== 0);
+  const [isAll, logId] = [from.integer() === 1, from.text()];
+  const position = { version: from.integer(), offset: from.integer(), since: from.integer() * 1_000 };
+  const delivered = readDelivered(from);
+  const common = { types, seesAll: isAll, logId, position, delivered };
+  if (format === 1) {
+    const isSnapshot = from.integer() === 1;
+    const elapsed = { at: position.since, id: 0, quietUntil: 0 };
+    if (!isSnapshot) return { ...common, elapsed, snapshot: undefined, partial: undefined };
+    const place = { stage: from.integer(), after: [from.integer(), 0, 0] } as const;
+    return { ...common, elapsed, snapshot: { ...place, total: from.integer() }, partial: undefined };
+  }
+  const elapsed = { at: from.integer(), id: from.integer(), quietUntil: from.integer() };
+  const snapshot = from.integer() === 0 ? undefined : { ...readPlace(from), total: from.integer() };
+  const partial =
+    from.integer() === 0 ? undefined : { key: { id: from.integer(), version: from.integer() }, ...readPlace(from) };
+  return { ...common, elapsed, snapshot, partial };
+}
+/** The key of no stored row. It binds a cursor to its user. */
+const boundTo = ({ companyId, userId }: Caller): Key => ({ pk: `C#${companyId}#CURSOR`, sk: `U#${userId}` });
+
+export async function sealCursor(secrets: Secrets, caller: Caller, cursor: Cursor): Promise<string> {
+  const sealed = await secrets.seal(caller.companyId, boundTo(caller), encoded(cursor));
+  return Buffer.from(sealed).toString("base64url");
+}
+
+export type ResetReason = "expired" | "scope_changed" | "log_restarted";
+
+const resetTexts: Record<ResetReason, string> = {
+  expired: "The cursor is older than 60 days.",
+  scope_changed: "The user's role or permissions have changed, so the user sees other records.",
+  log_restarted: "The company's change log began anew after the cursor was made.",
+};
+
+/** Returns the error that tells a client to start again with a snapshot of the same types. */
+export function resetRequired(reason: ResetReason, types: readonly ChangeType[]): ApiError {
+  const location = `/api/changes?types=${types.join(",")}`;
+  return new ApiError("sync_reset_required", `${resetTexts[reason]} Begin anew without a cursor.`, {
+    members: { reason },
+    location,
+  });
+}
+
+export const foreignCursor = (cause?: unknown): ApiError =>
+  new ApiError("validation_failed", "The cursor is damaged, or belongs to another user or to other types.", {
+    faults: [
+      {
+        parameter: "cursor",
+        code: "invalid_cursor",
+        message: "is damaged, or belongs to another user or to other types",
+      },
+    ],
+    cause,
+  });
+
+/** Returns the caller's cursor. Throws `validation_failed` for any other text, and `sync_reset_required` if the caller's scope has changed. */
+export async function openCursor(secrets: Secrets, caller: Caller, text: string): Promise<Cursor> {
+  const cursor = await secrets
+    .open(caller.companyId, boundTo(caller), Buffer.from(text, "base64url"))
+    .then(decoded)
+    .catch((error: unknown) => {
+      throw error instanceof NotSealed ? foreignCursor(error) : error;
+    });
+  if (cursor === undefined) throw resetRequired("log_restarted", ChangeType.options);
+  if (cursor.seesAll !== seesAll(caller)) throw resetRequired("scope_changed", cursor.types);
+  return cursor;
+}

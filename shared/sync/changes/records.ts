@@ -1,0 +1,300 @@
+/** Makes the items of the records that a page of changes has selected, from their current rows. */
+
+import * as attachedKeys from "#shared/db/attached-keys.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
+import { shownVersion } from "#shared/prospects/record-version.ts";
+import { findNoteLocators, type NoteLocator } from "#shared/prospects/rows.ts";
+import { StoredAppointment, StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
+import { type Dictionary, freshDictionary } from "#shared/reference/dictionary.ts";
+import { appointmentsAfter, noteKey, notesAfter, rowsAt, type WantedRow } from "#shared/sync/changes/attached.ts";
+import type { PartialChange } from "#shared/sync/changes/cursor.ts";
+import {
+  appointmentItem,
+  attachedVersion,
+  hiddenBecause,
+  type Making,
+  noteItem,
+  type PageItems,
+  prospectItem,
+  removal,
+  statusItem,
+  type TimedItem,
+  tagItem,
+  territoryItem,
+  userItem,
+} from "#shared/sync/changes/items.ts";
+import type { ChangeType } from "#shared/sync/changes/schema.ts";
+import { type Selected, typeOf } from "#shared/sync/changes/selection.ts";
+import { StoredTerritory } from "#shared/territories/territories.ts";
+
+/** Number of records whose rows are read at a time. Rows with 32 KB of custom fields fill a page after 120 rows. */
+const AT_ONCE = 250;
+/** Number of prospects of one page that may bring their notes and appointments, or take them with them. */
+const MOVES_AT_ONCE = 64;
+/** Number of notes, and of appointments, that are read of such a prospect beside others. The first record of a page may have more. */
+const ATTACHED_AT_ONCE = 32;
+
+/** The stages of a prospect that moves: first the prospect itself, then its notes, and then its appointments. */
+const [NOTES, APPOINTMENTS] = [1, 2];
+
+export interface Taken {
+  /** Number of records with all their items in the page. */
+  readonly records: number;
+  /** The first record after them, if only some of its items are in the page. */
+  readonly partial: PartialChange | undefined;
+}
+
+/** Adds the items of the records to the page, in their order, as far as they fit. */
+export async function addRecords(
+  making: Making,
+  types: readonly ChangeType[],
+  records: readonly Selected[],
+  partial: PartialChange | undefined,
+  namesVersion: number,
+  namesOf: () => Promise<Dictionary>,
+  page: PageItems,
+): Promise<Taken> {
+  let moves = 0;
+  const [first] = records;
+  const begun = first !== undefined && isSame(partial, first) ? partial : undefined;
+  for (let done = 0; done < records.length; done += AT_ONCE) {
+    const some = records.slice(done, done + AT_ONCE);
+    const rows = await readRows(making, types, some, namesVersion, namesOf);
+    const moving = some.filter(({ moves: isMoving }) => isMoving).slice(0, MOVES_AT_ONCE);
+    const reading = moving.map(async (record) => {
+      const isFirst = record === first;
+      const limit = isFirst ? Math.max(1, page.room) : ATTACHED_AT_ONCE;
+      return [record.id, await readAttached(rows, record.id, isFirst ? begun : undefined, limit)] as const;
+    });
+    const attached = new Map(await Promise.all(reading));
+    for (const [i, record] of some.entries()) {
+      const known = record === first ? begun : undefined;
+      if (record.moves && ++moves > MOVES_AT_ONCE) return { records: done + i, partial: undefined };
+      const cut = await addRecord(rows, record, known, attached.get(record.id) ?? [], page);
+      if (cut !== undefined) return { records: done + i, partial: cut === "unchanged" ? known : cut };
+    }
+  }
+  return { records: records.length, partial: undefined };
+}
+
+/** A newer change may have hidden what was delivered, so the record then begins again. */
+const isSame = (partial: PartialChange | undefined, { id, version }: Selected): boolean =>
+  partial?.key.id === id && partial.key.version === version;
+
+interface Rows {
+  readonly making: Making;
+  readonly types: readonly ChangeType[];
+  readonly names: Dictionary;
+  readonly prospects: ReadonlyMap<number, StoredProspect>;
+  readonly note: (row: Key) => StoredNote | undefined;
+  readonly appointment: (row: Key) => StoredAppointment | undefined;
+  readonly territory: (row: Key) => StoredTerritory | undefined;
+  /** The keys of notes whose creation time is not in the log. */
+  readonly noteKeys: ReadonlyMap<number, Key>;
+}
+
+async function readRows(
+  { context, caller, nowMs }: Making,
+  types: readonly ChangeType[],
+  records: readonly Selected[],
+  namesVersion: number,
+  namesOf: () => Promise<Dictionary>,
+): Promise<Rows> {
+  const { table } = context;
+  const { companyId } = caller;
+  const refs = records.filter(({ change }) => change.kind === "prospect");
+  const changes = records.map(({ change }) => change);
+  const notes = changes.flatMap((change) => (change.kind === "note" && !change.isDeleted ? [change] : []));
+  const meetings = changes.flatMap((change) => (change.kind === "appointment" && !change.isDeleted ? [change] : []));
+  const areas = changes.flatMap((change) => (change.kind === "territory" && !change.isDeleted ? [change] : []));
+  const unplaced = notes.filter(({ createdAt }) => createdAt === undefined).map(({ id }) => id);
+  const locators =
+    unplaced.length === 0 ? new Map<number, NoteLocator>() : await findNoteLocators(table, companyId, unplaced);
+  const noteKeys = new Map<number, WantedRow>();
+  for (const { id, version, prospectId, createdAt } of notes) {
+    const at = createdAt ?? Date.parse(locators.get(id)?.createdAt ?? "");
+    if (!Number.isNaN(at)) noteKeys.set(id, { ...noteKey(companyId, prospectId, at, id), version });
+  }
+  // The version of these prospects is not in the log, so only a strongly consistent read shows who may see them.
+  const parents = new Set([...notes, ...meetings].map(({ prospectId }) => prospectId));
+  const appointmentRows = meetings.map(({ id, version, prospectId }) => ({
+    ...attachedKeys.appointment(companyId, prospectId, id),
+    version,
+  }));
+  const territoryRows = areas.map(({ id, version, createdAt = 0 }) => ({
+    ...keys.territory(companyId, new Date(createdAt).toISOString(), id),
+    version,
+  }));
+  const [names, prospects, note, appointment, territory] = await Promise.all([
+    namesOf().then((known) => namesWith({ context, caller, nowMs }, known, records)),
+    rowsAtLeast(table, companyId, refs, namesVersion, parents),
+    rowsAt(table, [...noteKeys.values()], (item) => StoredNote.parse(item)),
+    rowsAt(table, appointmentRows, (item) => StoredAppointment.parse(item)),
+    rowsAt(table, territoryRows, (item) => StoredTerritory.parse(item), false),
+  ]);
+  return { making: { context, caller, nowMs }, types, names, prospects, note, appointment, territory, noteKeys };
+}
+
+/** The rows of a transaction may become visible later than its entry. */
+const NAMES_TRIES = 5;
+
+/** Returns a dictionary that contains the selected statuses, tags and users in their versions or later ones. */
+async function namesWith(
+  { context, caller }: Making,
+  known: Dictionary,
+  records: readonly Selected[],
+): Promise<Dictionary> {
+  let names = known;
+  for (let tries = 1; tries <= NAMES_TRIES; tries++) {
+    const { statuses, tags, users } = names;
+    const isBehind = records.some(({ id, version, change: { kind, isDeleted } }) => {
+      const all = kind === "status" ? statuses : kind === "tag" ? tags : kind === "user" ? users : undefined;
+      const found = all?.get(id)?.version;
+      // A tag that is missing was deleted later, and this deletion is in the log too.
+      const isGone = kind === "tag" && found === undefined && tries > 1;
+      return all !== undefined && !isDeleted && !isGone && (found ?? 0) < version;
+    });
+    if (!isBehind) break;
+    names = await freshDictionary(context, caller.companyId);
+  }
+  return names;
+}
+
+/** Adds all items of the record. Returns where the next page continues if they do not fit. */
+async function addRecord(
+  rows: Rows,
+  record: Selected,
+  partial: PartialChange | undefined,
+  attached: readonly Attached[],
+  page: PageItems,
+): Promise<PartialChange | "unchanged" | undefined> {
+  const { types } = rows;
+  const key = { id: record.id, version: record.version };
+  let cut: PartialChange | "unchanged" = "unchanged";
+  if ((partial?.stage ?? 0) === 0) {
+    const item = types.includes(typeOf[record.change.kind]) ? await ownItem(rows, record) : undefined;
+    if (item !== undefined && !page.add(item)) return cut;
+    if (!record.moves) return undefined;
+    cut = { key, stage: NOTES, after: undefined };
+  }
+  for (const { stage, entries, hasMore } of attached) {
+    for (const { item, order } of entries) {
+      if (!page.add(item)) return cut;
+      cut = { key, stage, after: order };
+    }
+    if (hasMore) return cut;
+  }
+  return undefined;
+}
+
+/** Reads the notes and appointments of a prospect that has come into the caller's sight or left it. */
+async function readAttached(
+  rows: Rows,
+  id: number,
+  partial: PartialChange | undefined,
+  limit: number,
+): Promise<Attached[]> {
+  const prospect = rows.prospects.get(id);
+  if (prospect === undefined) return [];
+  const from = Math.max(NOTES, partial?.stage ?? NOTES);
+  const after = (stage: number): Order | undefined => (partial?.stage === stage ? partial.after : undefined);
+  return Promise.all([
+    ...(from <= NOTES ? [notesOf(rows, prospect, after(NOTES), limit)] : []),
+    appointmentsOf(rows, prospect, after(APPOINTMENTS), limit),
+  ]);
+}
+
+async function ownItem(
+  { making, names, prospects, ...rows }: Rows,
+  { id, version, change }: Selected,
+): Promise<TimedItem | undefined> {
+  const { companyId } = making.caller;
+  if (change.kind !== "prospect" && change.isDeleted) {
+    return { item: removal(typeOf[change.kind], id, shownVersion(version), "deleted") };
+  }
+  const parent = "prospectId" in change ? prospects.get(change.prospectId) : undefined;
+  const isParentVisible = parent !== undefined && hiddenBecause(making.caller, parent) === undefined;
+  switch (change.kind) {
+    case "prospect": {
+      const row = prospects.get(id);
+      if (row === undefined) throw new Error(`the row of prospect ${id} was not read`);
+      return prospectItem(making, row, names);
+    }
+    case "note": {
+      const key = rows.noteKeys.get(id);
+      const row = key === undefined ? undefined : rows.note(key);
+      return row === undefined || !isParentVisible ? undefined : noteItem(row, parent.version, names);
+    }
+    case "appointment": {
+      const row = rows.appointment(attachedKeys.appointment(companyId, change.prospectId, id));
+      return row === undefined || !isParentVisible ? undefined : appointmentItem(row, parent.version, names);
+    }
+    case "territory": {
+      const row = rows.territory(keys.territory(companyId, new Date(change.createdAt ?? 0).toISOString(), id));
+      return row === undefined ? undefined : territoryItem(row);
+    }
+    case "status": {
+      const row = names.statuses.get(id);
+      return row === undefined ? undefined : statusItem(row);
+    }
+    case "tag": {
+      const row = names.tags.get(id);
+      return row === undefined ? undefined : tagItem(row);
+    }
+    case "user": {
+      const row = names.users.get(id);
+      return row === undefined ? undefined : userItem(row, making.nowMs);
+    }
+  }
+}
+
+type Order = readonly [number, number, number];
+
+interface Attached {
+  readonly stage: number;
+  readonly entries: readonly { readonly item: TimedItem; readonly order: Order }[];
+  readonly hasMore: boolean;
+}
+
+const nothing: Attached = { stage: APPOINTMENTS, entries: [], hasMore: false };
+
+/** The notes of a prospect that has come into the caller's sight or left it. */
+async function notesOf(
+  { making: { context, caller }, types, names }: Rows,
+  prospect: StoredProspect,
+  after: Order | undefined,
+  limit: number,
+): Promise<Attached> {
+  if (!types.includes("notes")) return nothing;
+  const reason = hiddenBecause(caller, prospect);
+  const { rows, hasMore } = await notesAfter(context.table, caller.companyId, prospect.id, after ?? [], limit);
+  const entries = rows.map((row) => ({
+    order: [Date.parse(row.createdAt), row.id, 0] as const,
+    item:
+      reason === undefined
+        ? noteItem(row, prospect.version, names)
+        : { item: removal("notes", row.id, attachedVersion(row, prospect.version, names), reason) },
+  }));
+  return { stage: NOTES, entries, hasMore };
+}
+
+async function appointmentsOf(
+  { making: { context, caller }, types, names }: Rows,
+  prospect: StoredProspect,
+  after: Order | undefined,
+  limit: number,
+): Promise<Attached> {
+  if (!types.includes("appointments") || prospect.agendaUntil === undefined) return nothing;
+  const reason = hiddenBecause(caller, prospect);
+  const { rows, hasMore } = await appointmentsAfter(context.table, caller.companyId, prospect.id, after?.[0], limit);
+  const entries = rows.map((row) => ({
+    order: [row.id, 0, 0] as const,
+    item:
+      reason === undefined
+        ? appointmentItem(row, prospect.version, names)
+        : { item: removal("appointments", row.id, attachedVersion(row, prospect.version, names), reason) },
+  }));
+  return { stage: APPOINTMENTS, entries, hasMore };
+}

@@ -1,0 +1,76 @@
+/** Applies one operation with the functions of the single endpoints. */
+import type { Caller } from "#shared/auth/caller.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { ApiError } from "#shared/errors.ts";
+import { validate } from "#shared/http/validate.ts";
+import * as limits from "#shared/limits.ts";
+import { createAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
+import { type Operation, type OperationType, operations, type SentOperation } from "#shared/sync/operations/schema.ts";
+
+const isType = (type: unknown): type is OperationType => typeof type === "string" && Object.hasOwn(operations, type);
+
+/** Returns the operation with its validated fields. Throws `validation_failed`. */
+export function readOperation(sent: SentOperation): Operation {
+  if (!isType(sent.type)) {
+    const message = `must be one of ${Object.keys(operations).join(", ")}`;
+    throw new ApiError("validation_failed", `The type of the operation ${message}.`, {
+      faults: [{ pointer: "/type", code: "invalid_value", message }],
+    });
+  }
+  return validate("body", operations[sent.type], sent);
+}
+
+/**
+ * Throws `validation_failed` if the operation's `occurredAt` is in the future or too old. This is not part of `readOperation`, because an
+ * operation that was applied in time may be repeated later.
+ */
+function requirePast(operation: Operation, nowMs: number): void {
+  const { occurredAt } = { occurredAt: undefined, ...operation };
+  if (occurredAt === undefined) return;
+  const ageMs = nowMs - Date.parse(occurredAt);
+  if (ageMs >= 0 && ageMs <= limits.factAgeMs) return;
+  const message =
+    ageMs < 0 ? "must not be in the future" : `must not be older than ${limits.factAgeMs / 86_400_000} days`;
+  throw new ApiError("validation_failed", `occurredAt ${message}.`, {
+    faults: [{ pointer: "/occurredAt", code: "out_of_range", message }],
+  });
+}
+
+/**
+ * Applies an operation through the commit of the context. `id` is the record that the operation names. It is undefined for a prospect that
+ * the operation creates.
+ */
+export async function apply(
+  context: ApiContext,
+  caller: Caller,
+  operation: Operation,
+  id: number | undefined,
+): Promise<void> {
+  requirePast(operation, context.clock.now());
+  if (operation.type === "prospect.create") {
+    const { fields, clientRecordId, ...arrival } = operation;
+    await createProspect(context, caller, { ...fields, clientRecordId }, arrival);
+    return;
+  }
+  if (id === undefined) throw new ApiError("not_found", "There is no such prospect.");
+  switch (operation.type) {
+    case "prospect.update":
+      await updateProspect(context, caller, id, operation.fields, operation);
+      return;
+    case "prospect.delete":
+      return deleteProspect(context, caller, id, operation);
+    case "prospect.tags":
+      await setTags(context, caller, id, operation.fields, operation);
+      return;
+    case "note.create":
+      await createNote(context, caller, id, operation.fields, operation);
+      return;
+    case "appointment.create":
+      await createAppointment(context, caller, id, operation.fields, operation);
+      return;
+    case "appointment.update":
+      await updateAppointment(context, caller, id, operation.fields, operation);
+  }
+}

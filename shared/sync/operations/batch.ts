@@ -1,0 +1,176 @@
+/**
+ * Applies the operations of one batch. Operations on the same record are applied one after the other, and stop at the first failure.
+ * Operations on different records are applied concurrently and do not depend on each other.
+ */
+import type { Caller } from "#shared/auth/caller.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { isStopped, stoppedBefore } from "#shared/deadline.ts";
+import { ApiError, isTransient } from "#shared/errors.ts";
+import { answerBytes } from "#shared/http/answer.ts";
+import * as limits from "#shared/limits.ts";
+import { findClientRecords } from "#shared/prospects/client-records.ts";
+import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
+import { apply, readOperation } from "#shared/sync/operations/apply.ts";
+import { HasReceipt, receiptOf } from "#shared/sync/operations/receipts.ts";
+import { applied, Blocked, failed, type Result, retry } from "#shared/sync/operations/results.ts";
+import type { Operation, OperationBatch, OperationResults, SentOperation } from "#shared/sync/operations/schema.ts";
+
+/** Time for making the answer after the last operation. An operation that is still running then gets the outcome `retry`. */
+const ANSWER_MS = 1_000;
+
+interface Step {
+  /** The position of the operation in the batch. */
+  readonly at: number;
+  readonly sent: SentOperation;
+  /** The validated operation, or the reason why it is not valid. */
+  readonly operation: Operation | ApiError;
+}
+
+/** The operations on one record, in their order. */
+interface Chain {
+  /** Undefined until the prospect is created. */
+  recordId: number | undefined;
+  readonly steps: Step[];
+}
+
+interface Batch {
+  readonly context: ApiContext & { readonly dictionary?: Dictionary };
+  readonly caller: Caller;
+  readonly requestId: string;
+}
+
+export async function applyBatch(batch: Batch, { operations }: OperationBatch): Promise<OperationResults> {
+  const steps = operations.map((sent, at): Step => ({ at, sent, operation: readOrFault(sent) }));
+  const { context, caller } = batch;
+  const [found, dictionary] = await Promise.all([
+    findClientRecords(context, caller, namesToFind(steps)),
+    currentDictionary(context, caller.companyId),
+  ]);
+  const shared: Batch = { ...batch, context: { ...context, dictionary } };
+  const chains = chainsOf(steps, found);
+  const results = new Map<number, Result>();
+  const room = { bytes: limits.operationResultBytes };
+  const waiting = chains.values();
+  const work = async (): Promise<void> => {
+    for (const chain of waiting) await applyChain(shared, chain, results, room);
+  };
+  await stoppedBefore(ANSWER_MS, () => Promise.all(Array.from({ length: limits.recordsAtOnce }, work)));
+  return { results: steps.map(({ at, sent: { opId } }) => ({ opId, ...(results.get(at) ?? retry(null)) })) };
+}
+
+function readOrFault(sent: SentOperation): Operation | ApiError {
+  try {
+    return readOperation(sent);
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+}
+
+/** The name of the record on which an operation works, as the device has sent it. An invalid operation may have none. */
+function nameOf({ at, sent: { type, id, clientRecordId } }: Step): string {
+  if (type === "appointment.update") return `appointment ${String(id)}`;
+  if (typeof clientRecordId === "string") return clientRecordId.toLowerCase();
+  return typeof id === "number" ? `prospect ${id}` : `operation ${at}`;
+}
+
+/**
+ * Returns the ids that clients have given to prospects and that must be looked up in the table. A prospect that is created in the batch
+ * needs no read, unless another operation may name it by its id.
+ */
+function namesToFind(steps: readonly Step[]): Set<string> {
+  const valid = steps.flatMap(({ operation }) => (operation instanceof ApiError ? [] : [operation]));
+  const names = (own: readonly Operation[]) =>
+    new Set(
+      own.flatMap((operation) =>
+        "clientRecordId" in operation && operation.clientRecordId !== undefined
+          ? [operation.clientRecordId.toLowerCase()]
+          : [],
+      ),
+    );
+  const hasIds = valid.some(
+    ({ type, ...named }) => type !== "appointment.update" && "id" in named && named.id !== undefined,
+  );
+  const created = names(valid.filter(({ type }) => type === "prospect.create"));
+  return hasIds ? names(valid) : new Set([...names(valid)].filter((name) => !created.has(name)));
+}
+
+/** Groups the operations by record. Two names (an id and a client's id) may mean the same record. */
+function chainsOf(steps: readonly Step[], found: ReadonlyMap<string, number>): Chain[] {
+  const chains = new Map<string, Chain>();
+  for (const step of steps) {
+    const { id } = step.sent;
+    const given = nameOf(step);
+    const known = found.get(given) ?? (typeof id === "number" ? id : undefined);
+    const name = found.has(given) ? `prospect ${known}` : given;
+    const chain = chains.get(name) ?? { recordId: known, steps: [] };
+    chain.steps.push(step);
+    chains.set(name, chain);
+  }
+  return [...chains.values()];
+}
+
+async function applyChain(
+  batch: Batch,
+  chain: Chain,
+  results: Map<number, Result>,
+  room: { bytes: number },
+): Promise<void> {
+  let isBlocked = false;
+  for (const step of chain.steps) {
+    // Without a result, this operation and all later ones on the record get the outcome `retry`.
+    if (isStopped()) return;
+    const result = await applyStep(batch, chain, step, isBlocked);
+    // Nothing was written for a conflict, so the device can send the operation again and gets the record then.
+    if (result.record !== undefined) room.bytes -= answerBytes(JSON.stringify(result.record));
+    if (result.record !== undefined && room.bytes < 0) return;
+    results.set(step.at, result);
+    if (result.outcome === "retry") return;
+    if (result.outcome !== "applied" && result.outcome !== "duplicate") isBlocked = true;
+  }
+}
+
+async function applyStep(batch: Batch, chain: Chain, step: Step, isBlocked: boolean): Promise<Result> {
+  const { requestId } = batch;
+  try {
+    return await firstTry(batch, chain, step, isBlocked);
+  } catch (error) {
+    const isCreate = step.sent.type === "prospect.create";
+    if (isCreate && error instanceof HasReceipt) chain.recordId = error.written.id;
+    const isOfProspect = !["note.create", "appointment.create"].includes(String(step.sent.type));
+    return failed(error, { requestId, at: step.at, id: isOfProspect ? (chain.recordId ?? null) : null });
+  }
+}
+
+async function firstTry({ context, caller }: Batch, chain: Chain, step: Step, isBlocked: boolean): Promise<Result> {
+  const { operation } = step;
+  if (operation instanceof ApiError) throw isBlocked ? new Blocked() : operation;
+  const { type, ...payload } = operation;
+  const name = type === "prospect.create" ? nameOf(step) : chain.recordId;
+  const receipt = receiptOf(context, caller, step.sent.opId, {
+    ...payload,
+    type,
+    id: undefined,
+    clientRecordId: undefined,
+    name,
+  });
+  try {
+    if (isBlocked) throw new Blocked();
+    await apply(receipt.context, caller, operation, chain.recordId);
+  } catch (error) {
+    // The operation is applied if its transaction has committed. A later read of the single endpoint may still fail.
+    if (receipt.written() === undefined) {
+      // An operation that was applied before may now fail for another reason, for example because the prospect is deleted.
+      if (!(error instanceof HasReceipt) && !isTransient(error)) await receipt.check();
+      // A creation is rejected if a prospect already has the same `clientRecordId`. The result then contains the id of this prospect.
+      if (type === "prospect.create" && error instanceof ApiError && error.code === "conflict") {
+        chain.recordId ??= (await findClientRecords(context, caller, new Set([nameOf(step)]))).get(nameOf(step));
+      }
+      throw error;
+    }
+  }
+  const written = receipt.written();
+  if (written === undefined) throw new Error(`${type} has ended without a commit`);
+  if (type === "prospect.create") chain.recordId = written.id;
+  return applied(written);
+}

@@ -1,0 +1,102 @@
+/**
+ * Receipts of operations. The transaction that applies an operation also writes its receipt, on the condition that there is none yet. An
+ * operation that is sent several times, even concurrently, is therefore applied once.
+ */
+import { createHash } from "node:crypto";
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { ApiContext, Written } from "#shared/context.ts";
+import { absent, type Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError, ConditionFailed, failedAt } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
+import { Id } from "#shared/schema.ts";
+
+export const StoredReceipt = z.object({
+  type: z.literal("receipt"),
+  /** A hash of the operation. It shows whether the same `opId` was used for another operation. */
+  fingerprint: z.string(),
+  /** The id of the record that the operation has written, and the record's version after this write. */
+  id: Id,
+  version: z.int(),
+  /** DynamoDB's TTL deletes the row after this time, in seconds since 1970. */
+  expiresAt: z.int(),
+});
+
+/** The operation has a receipt: it was applied before. */
+export class HasReceipt extends Error {
+  override readonly name = "HasReceipt";
+  readonly written: Written;
+  constructor(written: Written) {
+    super("the operation was applied before");
+    this.written = written;
+  }
+}
+
+export interface Receipts {
+  /** Returns a context whose commits also write the receipt. They throw HasReceipt if there is one. */
+  readonly context: ApiContext;
+  /** The record of the last commit. Undefined before it. */
+  readonly written: () => Written | undefined;
+  /** Throws HasReceipt if there is a receipt, or `idempotency_mismatch` if it belongs to another operation. */
+  readonly check: () => Promise<void>;
+}
+
+/** Prepares the receipt of one operation. */
+export function receiptOf(
+  context: ApiContext,
+  { companyId, userId }: Caller,
+  opId: string,
+  payload: unknown,
+): Receipts {
+  const key = keys.receipt(companyId, userId, opId.toLowerCase());
+  const fingerprint = createHash("sha256").update(canonical(payload)).digest("base64url");
+  let last: Written | undefined;
+
+  function found(item: unknown): never {
+    const { id, version, ...receipt } = StoredReceipt.parse(item);
+    if (receipt.fingerprint !== fingerprint) {
+      throw new ApiError("idempotency_mismatch", "This opId was used for another operation.");
+    }
+    throw new HasReceipt({ id, version });
+  }
+
+  const commit: ApiContext["commit"] = async (writes, _, written) => {
+    if (written === undefined) throw new Error("an operation has committed without its record");
+    const { id, version } = written;
+    const expiresAt = Math.ceil((context.clock.now() + limits.receiptKeptMs) / 1_000);
+    const stored: z.infer<typeof StoredReceipt> = { type: "receipt", fingerprint, id, version, expiresAt };
+    const receipt = { put: { ...key, ...stored }, when: absent } satisfies Write;
+    try {
+      // A transaction costs twice as many write units as a single write. A receipt without other writes is therefore written without a
+      // transaction.
+      if (writes.length === 0) await context.table.write(receipt);
+      else await context.table.transact([...writes, receipt]);
+    } catch (error) {
+      const failure = failedAt(error, writes.length);
+      if (failure === undefined) throw error;
+      // DynamoDB returns the stored row with the failed condition. If the row is missing, the receipt was deleted after the condition
+      // failed.
+      if (failure.item === undefined) throw new ConditionFailed([]);
+      found(failure.item);
+    }
+    last = { id, version };
+  };
+
+  return {
+    context: { ...context, commit },
+    written: () => last,
+    check: async () => {
+      const item = await context.table.get(key);
+      if (item !== undefined) found(item);
+    },
+  };
+}
+
+/** Returns JSON text that does not depend on the order of an object's keys. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, part: unknown) =>
+    typeof part === "object" && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );

@@ -1,0 +1,88 @@
+/** The form of territories in GeoJSON (RFC 7946). */
+import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
+import type { Polygon } from "#shared/reference/polygon.ts";
+import { named } from "#shared/schema.ts";
+import { Territory } from "#shared/territories/territories.ts";
+
+/** Minimum number of positions of a ring in GeoJSON. The last position repeats the first one. */
+const RING_POSITIONS = 4;
+
+const Position = z.tuple([z.number(), z.number()]);
+
+const TerritoryGeometry = named(
+  "TerritoryGeometry",
+  z.object({ type: z.literal("Polygon"), coordinates: z.array(z.array(Position)) }),
+  "A GeoJSON polygon with one ring.",
+);
+
+const { id, polygon: _polygon, ...rest } = Territory.shape;
+const TerritoryProperties = named(
+  "TerritoryProperties",
+  z.object(rest),
+  "The fields of a territory, without its id and its polygon.",
+);
+
+export const TerritoryFeature = named(
+  "TerritoryFeature",
+  z.object({
+    type: z.literal("Feature"),
+    id,
+    geometry: z.nullable(TerritoryGeometry),
+    properties: TerritoryProperties,
+  }),
+  "A territory as a GeoJSON feature.",
+);
+type TerritoryFeature = z.infer<typeof TerritoryFeature>;
+
+export const TerritoryCollection = named(
+  "TerritoryCollection",
+  z.object({ type: z.literal("FeatureCollection"), features: z.array(TerritoryFeature) }),
+  "Territories in GeoJSON (RFC 7946), newest first.",
+);
+
+/* @__PURE__ */ explain([TerritoryGeometry], () => ({
+  fields: { coordinates: "One closed ring of `[lng, lat]` positions, counter-clockwise." },
+}));
+/* @__PURE__ */ explain([TerritoryFeature], () => ({
+  fields: { geometry: "Null if the territory has no polygon." },
+}));
+
+export const featureOf = ({ id, polygon, ...properties }: Territory): TerritoryFeature => ({
+  type: "Feature",
+  id,
+  geometry: polygon.length === 0 ? null : { type: "Polygon", coordinates: [exteriorRing(polygon)] },
+  properties,
+});
+
+/** Returns the polygon as a ring of GeoJSON: closed, with at least four positions, and counter-clockwise. */
+export function exteriorRing(polygon: Polygon): [number, number][] {
+  const ring = polygon.map(([lng, lat]): [number, number] => [lng, lat]);
+  const [first] = ring;
+  if (first === undefined) return ring;
+  if (!isClosed(ring)) ring.push([...first]);
+  // A closed polygon may have three points, of which two are equal. Repeating a position does not change its area.
+  while (ring.length < RING_POSITIONS) ring.push([...first]);
+  return doubleArea(ring) < 0 ? ring.reverse() : ring;
+}
+
+export function isClosed(polygon: Polygon): boolean {
+  const [first, last] = [polygon.at(0), polygon.at(-1)];
+  return polygon.length > 1 && first?.[0] === last?.[0] && first?.[1] === last?.[1];
+}
+
+/**
+ * Returns twice the signed area of a ring, which is positive if the ring is counter-clockwise. Coordinates count from the first point,
+ * because the products of large coordinates would lose the area of a small ring.
+ */
+function doubleArea(ring: Polygon): number {
+  const [startLng, startLat] = ring[0] ?? [0, 0];
+  let sum = 0;
+  let [lastLng, lastLat] = [0, 0];
+  for (const point of ring) {
+    const [lng, lat] = [point[0] - startLng, point[1] - startLat];
+    sum += lastLng * lat - lng * lastLat;
+    [lastLng, lastLat] = [lng, lat];
+  }
+  return sum;
+}

@@ -1,0 +1,80 @@
+/** The schemas of the API for imports of territories from GeoJSON. */
+import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
+import * as limits from "#shared/limits.ts";
+import { Id, named } from "#shared/schema.ts";
+
+export const NewTerritories = named(
+  "NewTerritories",
+  z.object({
+    type: z.literal("FeatureCollection"),
+    /** Each feature is validated later, because a wrong feature must not stop the import of the others. */
+    features: z.array(z.unknown()).check(z.maxLength(limits.territoryFeatures)),
+  }),
+  "A GeoJSON FeatureCollection (RFC 7946) of polygons.",
+);
+export type NewTerritories = z.output<typeof NewTerritories>;
+
+/* @__PURE__ */ explain([NewTerritories], () => ({
+  fields: { features: `At most ${limits.territoryFeatures} features. Each becomes one territory.` },
+  example: {
+    type: "FeatureCollection",
+    features: [
+      {
+        type: "Feature",
+        geometry: {
+          type: "Polygon",
+          coordinates: [
+            [
+              [-104.987, 39.727],
+              [-104.973, 39.727],
+              [-104.973, 39.74],
+              [-104.987, 39.727],
+            ],
+          ],
+        },
+        properties: { name: "Capitol Hill", totalProperties: 410 },
+      },
+    ],
+  },
+}));
+
+export const FeatureResult = named(
+  "FeatureResult",
+  z.object({
+    index: z.int(),
+    outcome: z.enum(["created", "skipped", "failed"]),
+    id: z.nullable(Id),
+    code: z.nullable(z.string()),
+    detail: z.nullable(z.string()),
+  }),
+  "What became of one feature.",
+);
+export type FeatureResult = z.infer<typeof FeatureResult>;
+
+/* @__PURE__ */ explain([FeatureResult], () => ({
+  fields: {
+    index: "The position of the feature in the file. The first one has 0.",
+    outcome:
+      "`created`, `skipped` if the company has the same territory already, or `failed` if the feature cannot be imported.",
+    id: "The id of the new territory, or of the territory that is the same.",
+    code: "Why no territory was created, for programs: `duplicate`, `not_a_feature`, `unsupported_geometry`, `validation_failed`, `invalid_reference` or `conflict`.",
+    detail: "Why no territory was created, for people.",
+  },
+}));
+
+export const TerritoryImport = named(
+  "TerritoryImport",
+  z.object({ created: z.int(), skipped: z.int(), failed: z.int(), results: z.array(FeatureResult) }),
+  "The result of an import of territories. The three counts sum to the number of features.",
+);
+export type TerritoryImport = z.infer<typeof TerritoryImport>;
+
+/* @__PURE__ */ explain([TerritoryImport], () => ({
+  fields: {
+    created: "The number of new territories.",
+    skipped: "The number of features that the company has already.",
+    failed: "The number of features that cannot be imported.",
+    results: "One entry for each feature, in the order of the file.",
+  },
+}));

@@ -1,0 +1,253 @@
+/**
+ * Imports territories from GeoJSON. The features are written in groups, each in one transaction. A request with an idempotency key also
+ * writes a receipt of each group, so that a repeated request continues where a killed one has ended.
+ */
+import { createHash } from "node:crypto";
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import { folded } from "#shared/caseless.ts";
+import { iso } from "#shared/clock.ts";
+import { territoriesChangeInHead } from "#shared/company-index/manifest.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { any, atMost, missing, type Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { failedAt } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
+import { type Polygon, unpackPolygon } from "#shared/reference/polygon.ts";
+import { type ReadFeature, readFeature } from "#shared/territories/feature.ts";
+import { exteriorRing } from "#shared/territories/geojson.ts";
+import { FeatureResult, type NewTerritories, type TerritoryImport } from "#shared/territories/import-schema.ts";
+import {
+  countWrite,
+  type NewTerritory,
+  packed,
+  StoredTerritory,
+  territoryWrites,
+  tooManyTerritories,
+} from "#shared/territories/territories.ts";
+
+/** Number of features in a group. Each needs three writes, the group needs up to three more, and a transaction has at most 100. */
+const GROUP = 32;
+/** How often a group is written again because other requests have used up the room for its territories. */
+const TRIES = 10;
+
+const StoredGroup = z.object({
+  type: z.literal("territoryImportGroup"),
+  number: z.int(),
+  results: z.array(FeatureResult),
+  /** The time from which the receipt is ignored, in milliseconds since 1970. DynamoDB's TTL deletes the row later. */
+  forgottenAt: z.number(),
+  expiresAt: z.int(),
+});
+type StoredGroup = z.infer<typeof StoredGroup>;
+
+/** Creates a territory for each valid feature, unless the company already has the same territory. */
+export async function importTerritories(
+  context: ApiContext,
+  caller: Caller,
+  { features }: NewTerritories,
+): Promise<TerritoryImport> {
+  const count = Math.ceil(features.length / GROUP);
+  const names = await currentDictionary(context, caller.companyId);
+  const read = features.map((feature, index): PlacedFeature => ({ index, ...readFeature(feature, names) }));
+  const known = await knownTerritories(context, caller.companyId, read);
+  // The receipts are read last. Another execution of this request may write a group meanwhile, whose territories are no duplicates then.
+  const receipts = await readReceipts(context, caller, count);
+  const results: FeatureResult[] = [];
+  for (let number = 0; number < count; number++) {
+    const own = read.slice(number * GROUP, (number + 1) * GROUP);
+    const done = receipts.get(number) ?? (await importGroup(context, caller, number, own, known));
+    for (const result of done) {
+      const input = read[result.index]?.input;
+      if (result.id !== null && input !== undefined) known.set(signOf(input), result.id);
+    }
+    results.push(...done);
+  }
+  const counted = (outcome: FeatureResult["outcome"]): number =>
+    results.filter((result) => result.outcome === outcome).length;
+  return { created: counted("created"), skipped: counted("skipped"), failed: counted("failed"), results };
+}
+
+/** A feature with its position in the file. */
+interface PlacedFeature extends ReadFeature {
+  readonly index: number;
+}
+
+const groupKey = (caller: Caller, requestKey: string, number: number): keys.Key =>
+  keys.requestPart(caller.companyId, caller.userId, requestKey, number);
+
+/** Returns the results of the groups that an earlier execution of this request has written. */
+async function readReceipts(
+  { table, clock, requestKey }: ApiContext,
+  caller: Caller,
+  count: number,
+): Promise<Map<number, readonly FeatureResult[]>> {
+  if (requestKey === undefined) return new Map();
+  const rows = await table.batchGet(Array.from({ length: count }, (_, number) => groupKey(caller, requestKey, number)));
+  const groups = rows.map((row) => StoredGroup.parse(row)).filter(({ forgottenAt }) => forgottenAt > clock.now());
+  return new Map(groups.map(({ number, results }) => [number, results]));
+}
+
+/**
+ * Returns the ids of the company's territories that have the name of a feature. The keys are made from the name and the ring by `signOf`.
+ */
+async function knownTerritories(
+  { table }: ApiContext,
+  companyId: number,
+  features: readonly PlacedFeature[],
+): Promise<Map<string, number>> {
+  const names = new Set(features.flatMap(({ input }) => (input === undefined ? [] : [folded(input.name)])));
+  const known = new Map<string, number>();
+  if (names.size === 0) return known;
+  for await (const item of table.query(keys.territories(companyId))) {
+    const { id, name, polygon } = StoredTerritory.parse(item);
+    // Only polygons of territories with such a name are unpacked, because all polygons of a company may not fit into memory.
+    if (names.has(folded(name))) known.set(signOf({ name, polygon: unpackPolygon(polygon) }), id);
+  }
+  return known;
+}
+
+/** Returns a text that is equal for territories with the same name and the same ring, wherever the ring begins. */
+export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon | undefined }): string {
+  const ring = exteriorRing(polygon).slice(0, -1);
+  const isBefore = ([x, y]: readonly number[], [otherX, otherY]: readonly number[]): boolean =>
+    x === otherX ? (y ?? 0) < (otherY ?? 0) : (x ?? 0) < (otherX ?? 0);
+  const start = ring.reduce((first, point, i) => (isBefore(point, ring[first] ?? point) ? i : first), 0);
+  const turned = [...ring.slice(start), ...ring.slice(0, start)];
+  return createHash("sha256")
+    .update(JSON.stringify([folded(name), turned]))
+    .digest("base64");
+}
+
+const result = (index: number, outcome: FeatureResult["outcome"], more: Partial<FeatureResult>): FeatureResult => ({
+  index,
+  outcome,
+  id: null,
+  code: null,
+  detail: null,
+  ...more,
+});
+
+/** Writes the territories of one group in one transaction. Returns the results of its features. */
+async function importGroup(
+  context: ApiContext,
+  caller: Caller,
+  number: number,
+  group: readonly PlacedFeature[],
+  known: ReadonlyMap<string, number>,
+): Promise<readonly FeatureResult[]> {
+  const seen = new Map(known);
+  let results: FeatureResult[] = [];
+  let wanted: { readonly index: number; readonly territory: StoredTerritory }[] = [];
+  const now = iso(context.clock.now());
+  for (const { index, input, fault } of group) {
+    if (input === undefined) {
+      results.push(result(index, "failed", fault ?? {}));
+      continue;
+    }
+    const sign = signOf(input);
+    const id = seen.get(sign);
+    if (id !== undefined) {
+      const detail = `The company has a territory with this name and this polygon: ${id}.`;
+      results.push(result(index, "skipped", { id, code: "duplicate", detail }));
+      continue;
+    }
+    const territory = newTerritory(await context.ids.next(), caller, input, now);
+    seen.set(sign, territory.id);
+    wanted.push({ index, territory });
+  }
+  for (let tries = 1; wanted.length > 0; tries++) {
+    const made = wanted.map(({ index, territory }) => result(index, "created", { id: territory.id }));
+    const all = [...results, ...made].toSorted((a, b) => a.index - b.index);
+    const written = wanted.map(({ territory }) => territory);
+    const bytes = written.reduce((sum, { polygonBytes }) => sum + polygonBytes, 0);
+    const receipt = receiptWrites(context, caller, number, all);
+    try {
+      const count = countWrite(caller.companyId, written.length, bytes);
+      await context.table.transact([
+        count,
+        ...receipt,
+        ...written.flatMap(territoryWrites),
+        territoriesChangeInHead(caller.companyId),
+      ]);
+      return all;
+    } catch (error) {
+      // Another execution of this request has written the group.
+      const earlier = receipt.length === 0 ? undefined : failedAt(error, 1);
+      if (earlier !== undefined) return StoredGroup.parse(earlier.item).results;
+      const full = failedAt(error, 0);
+      if (full === undefined || tries === TRIES) throw error;
+      const fitting = thatFit(full.item, wanted);
+      const refused = new Set(wanted.filter((one) => !fitting.includes(one)).map(({ territory }) => territory.id));
+      const { message } = tooManyTerritories();
+      for (const { index, territory } of wanted) {
+        if (refused.has(territory.id)) results.push(result(index, "failed", { code: "conflict", detail: message }));
+      }
+      // A later feature that is the same as a refused one is refused too.
+      results = results.map((one) =>
+        one.id !== null && refused.has(one.id)
+          ? result(one.index, "failed", { code: "conflict", detail: message })
+          : one,
+      );
+      wanted = fitting;
+    }
+  }
+  return results.toSorted((a, b) => a.index - b.index);
+}
+
+const Count = z.object({ territories: z.int(), polygonBytes: z.int() });
+
+/** Returns the territories for which the company has room. */
+function thatFit<T extends { readonly territory: StoredTerritory }>(count: unknown, wanted: readonly T[]): T[] {
+  let { territories, polygonBytes } = Count.parse(count);
+  return wanted.filter(({ territory }) => {
+    const isRoom =
+      territories < limits.territoriesPerCompany &&
+      polygonBytes + territory.polygonBytes <= limits.polygonBytesPerCompany;
+    if (isRoom) {
+      territories++;
+      polygonBytes += territory.polygonBytes;
+    }
+    return isRoom;
+  });
+}
+
+function receiptWrites(
+  { clock, requestKey }: ApiContext,
+  caller: Caller,
+  number: number,
+  results: FeatureResult[],
+): Write[] {
+  if (requestKey === undefined) return [];
+  const now = clock.now();
+  const forgottenAt = now + limits.idempotencyKeptMs;
+  const expiresAt = Math.ceil(forgottenAt / 1_000);
+  const stored: StoredGroup = { type: "territoryImportGroup", number, results, forgottenAt, expiresAt };
+  return [
+    {
+      put: { ...groupKey(caller, requestKey, number), ...stored },
+      when: any(missing("pk"), atMost("forgottenAt", now)),
+    },
+  ];
+}
+
+const newTerritory = (
+  id: number,
+  { companyId, userId }: Caller,
+  { name, polygon = [], totalProperties, assignedToUserId }: NewTerritory,
+  now: string,
+): StoredTerritory => ({
+  type: "territory",
+  id,
+  companyId,
+  name,
+  totalProperties,
+  assignedToUserId,
+  ...packed(polygon),
+  createdAt: now,
+  updatedAt: now,
+  createdBy: userId,
+  updatedBy: userId,
+  version: 1,
+});

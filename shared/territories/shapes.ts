@@ -1,0 +1,74 @@
+/**
+ * The polygons of all territories of a company, for map tiles. A warm function keeps them. Each change of a territory raises a version in
+ * the head row of the search index, so a tile of unchanged territories reads that row alone.
+ */
+import type { Box } from "#shared/company-index/criteria.ts";
+import { type Head, readHead } from "#shared/company-index/manifest.ts";
+import type { ReadContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
+import { RingArea } from "#shared/geometry/ring.ts";
+import * as limits from "#shared/limits.ts";
+import { unpackPolygon } from "#shared/reference/polygon.ts";
+import { StoredTerritory } from "#shared/territories/territories.ts";
+
+/** A territory with a polygon. The polygon is packed, because all polygons of a company unpacked may not fit into memory. */
+export interface Shape extends Pick<StoredTerritory, "id" | "version" | "name" | "assignedToUserId" | "polygon"> {
+  readonly box: Box;
+}
+
+interface Cached {
+  readonly shapes: readonly Shape[];
+  readonly version: string;
+  /** The time of the read, in milliseconds since 1970. */
+  readonly at: number;
+  readonly bytes: number;
+}
+
+/** Maximum bytes of packed polygons in the cache. A typical company has less than 100 KB, and the largest one about 60 MB. */
+const CACHED_BYTES = 96_000_000;
+/** Approximate bytes of a territory in memory without its polygon. */
+const SHAPE_BYTES = 500;
+
+const caches = new WeakMap<Reads, Map<number, Cached>>();
+
+/**
+ * Returns the territories with a polygon. Cached ones are used only if the version in the head row is the one with which they were read.
+ * They are read again after a minute, because release 0.1.0 changes territories without raising the version.
+ */
+export async function territoryShapes(
+  { table, clock }: Pick<ReadContext, "table" | "clock">,
+  companyId: number,
+): Promise<readonly Shape[]> {
+  // The version is read before the territories. They may then be newer than the version, but never older.
+  const version = versionOf(readHead(await table.get(keys.indexHead(companyId))));
+  const cache = caches.get(table) ?? new Map<number, Cached>();
+  caches.set(table, cache);
+  const known = cache.get(companyId);
+  const at = clock.now();
+  if (known?.version === version && at - known.at < limits.dictionaryCacheMs) return known.shapes;
+  cache.delete(companyId);
+  const shapes: Shape[] = [];
+  let bytes = 0;
+  for await (const item of table.query(keys.territories(companyId))) {
+    const { id, version, name, assignedToUserId, polygon } = StoredTerritory.parse(item);
+    const ring = unpackPolygon(polygon);
+    if (ring.length === 0) continue;
+    shapes.push({ id, version, name, assignedToUserId, polygon, box: new RingArea(ring).box });
+    bytes += polygon.length + SHAPE_BYTES;
+  }
+  cache.set(companyId, { shapes, version, at, bytes });
+  evict(cache);
+  return shapes;
+}
+
+const versionOf = ({ logId, polygonsVersion }: Head): string => `${logId}.${polygonsVersion}`;
+
+function evict(cache: Map<number, Cached>): void {
+  let bytes = [...cache.values()].reduce((sum, entry) => sum + entry.bytes, 0);
+  for (const [companyId, entry] of cache) {
+    if (bytes <= CACHED_BYTES) break;
+    cache.delete(companyId);
+    bytes -= entry.bytes;
+  }
+}

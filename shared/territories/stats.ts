@@ -1,0 +1,117 @@
+/** Counts the prospects inside a territory by status and by representative, from the company's search index. */
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import { UserSummary } from "#shared/auth/user-schema.ts";
+import type { Matches } from "#shared/company-index/search/match.ts";
+import type { ReadContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { explain } from "#shared/documentation.ts";
+import { notFound } from "#shared/errors.ts";
+import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { statusSummary } from "#shared/prospects/present.ts";
+import { StatusSummary } from "#shared/reference/schema.ts";
+import { userSummary } from "#shared/reference/users.ts";
+import { named } from "#shared/schema.ts";
+
+const StatusCount = named(
+  "StatusCount",
+  z.object({ status: z.nullable(StatusSummary), count: z.int() }),
+  "The number of prospects with a status; null means no status.",
+);
+const AssigneeCount = named(
+  "AssigneeCount",
+  z.object({ user: z.nullable(UserSummary), count: z.int() }),
+  "The number of prospects of a representative; null means unassigned.",
+);
+
+export const TerritoryStats = named(
+  "TerritoryStats",
+  z.object({
+    total: z.int(),
+    byStatus: z.array(StatusCount),
+    byAssignee: z.array(AssigneeCount),
+    untouchedDays: z.nullable(z.int()),
+  }),
+  "The prospects inside a territory that the caller may see.",
+);
+export type TerritoryStats = z.infer<typeof TerritoryStats>;
+
+/* @__PURE__ */ explain([TerritoryStats], () => ({
+  fields: {
+    total: "The number of prospects inside the polygon or on its boundary.",
+    byStatus: "Only statuses with prospects, the largest count first. The counts sum to `total`.",
+    byAssignee: "Only representatives with prospects, the largest count first. The counts sum to `total`.",
+    untouchedDays:
+      "Whole days of 24 hours since the last change of the prospect that has been unchanged for the longest time. The changes are those of the filter `updatedSince`, so notes and appointments do not count. Null if there are no prospects, or if the search index contains parts of release 0.1.0.",
+  },
+}));
+
+export async function territoryStats(context: ReadContext, caller: Caller, id: number): Promise<TerritoryStats> {
+  const [locator, { names, matches }] = await Promise.all([
+    context.table.get(keys.territoryLocator(caller.companyId, id)),
+    findFiltered(context, caller, { territoryId: id }),
+  ]);
+  if (locator === undefined) throw notFound("territory");
+  const statuses = new Counts();
+  const assignees = new Counts();
+  count(matches, statuses, assignees);
+  return {
+    total: matches.total,
+    byStatus: statuses.sorted((statusId) => ({
+      status: statusId === null ? null : statusSummary(names.statuses.get(statusId)),
+    })),
+    untouchedDays: untouchedDays(matches, context.clock.now()),
+    byAssignee: assignees.sorted((userId) => ({ user: userId === null ? null : userSummary(names.users.get(userId)) })),
+  };
+}
+
+class Counts {
+  readonly #counts = new Map<number | null, number>();
+
+  add(value: number | null, count = 1): void {
+    if (count > 0) this.#counts.set(value, (this.#counts.get(value) ?? 0) + count);
+  }
+
+  sorted<T>(shown: (value: number | null) => T): (T & { count: number })[] {
+    return [...this.#counts]
+      .toSorted(([a, one], [b, other]) => other - one || (a ?? 0) - (b ?? 0))
+      .map(([value, count]) => ({ ...shown(value), count }));
+  }
+}
+
+/** Counts by the codes of a segment first, because a segment has only a few different codes. */
+function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Counts): void {
+  for (const { inView, rows } of segments) {
+    const { statusId, assignedToUserId } = inView.segment.main;
+    for (const [column, counts] of [
+      [statusId, statuses],
+      [assignedToUserId, assignees],
+    ] as const) {
+      const byCode = new Uint32Array(column.values.length);
+      for (const row of rows) {
+        const code = column.codes[row] ?? 0;
+        byCode[code] = (byCode[code] ?? 0) + 1;
+      }
+      for (const [code, value] of column.values.entries()) counts.add(value, byCode[code] ?? 0);
+    }
+  }
+  for (const { statusId, assignedToUserId } of unflushed) {
+    statuses.add(statusId);
+    assignees.add(assignedToUserId);
+  }
+}
+
+const DAY_MS = 86_400_000;
+
+/** Returns null if there are no matches, or if the time of the last change of one of them is unknown. */
+export function untouchedDays({ segments, unflushed, total }: Matches, now: number): number | null {
+  let oldest = Number.POSITIVE_INFINITY;
+  for (const { inView, rows } of segments) {
+    const { main, geo } = inView.segment;
+    // Math.min returns NaN if one of the times is unknown.
+    for (const row of rows)
+      oldest = Math.min(oldest, (main.createdAt[row] ?? 0) + (geo?.updatedAfter?.[row] ?? Number.NaN));
+  }
+  for (const { updatedAt = Number.NaN } of unflushed) oldest = Math.min(oldest, updatedAt);
+  return total === 0 || Number.isNaN(oldest) ? null : Math.max(0, Math.floor((now - oldest) / DAY_MS));
+}

@@ -1,0 +1,87 @@
+/**
+ * The tiles of web maps. At the zoom z, the map of the world (Web Mercator) is divided into 2^z columns and 2^z rows of tiles. Each point
+ * is in exactly one tile of a zoom.
+ */
+import * as z from "zod/mini";
+import type { Box } from "#shared/company-index/criteria.ts";
+import { explain } from "#shared/documentation.ts";
+import { cellAt, latAt, lngAt, MAX_ZOOM, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
+
+/** The width and height of a tile in units of its grid. Positions in a tile are whole numbers. */
+export const EXTENT = 4_096;
+
+export const VECTOR_TILE_TYPE = "application/vnd.mapbox-vector-tile";
+
+export interface Tile {
+  readonly z: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+const ZoomText = z.pipe(
+  z.string().check(z.regex(/^[0-9]{1,2}$/, { error: `must be a whole number from 0 to ${MAX_ZOOM}` })),
+  z.pipe(z.transform(Number), z.int().check(z.maximum(MAX_ZOOM))),
+);
+const Column = z.pipe(
+  z.string().check(z.regex(/^[0-9]{1,7}$/, { error: "must be a whole number" })),
+  z.transform(Number),
+);
+/** API Gateway supports no parameter with a fixed text after it, so the parameter of the row contains the file name extension. */
+const RowFile = z.pipe(
+  z.string().check(z.regex(/^[0-9]{1,7}\.mvt$/, { error: "must be a whole number, followed by .mvt" })),
+  z.transform((name) => Number.parseInt(name, 10)),
+);
+
+const onMap = (axis: "x" | "y") =>
+  z.refine<Tile>((tile) => tile[axis] < 2 ** tile.z, { path: [axis], error: "must be less than 2 to the power of z" });
+
+export const TilePath = z.object({ z: ZoomText, x: Column, y: RowFile }).check(onMap("x"), onMap("y"));
+
+export const VectorTile = z.string();
+z.globalRegistry.add(VectorTile, {
+  id: "VectorTile",
+  description: "A vector tile of the Mapbox Vector Tile specification 2.1, a Protocol Buffers message.",
+  format: "binary",
+});
+
+const number = (description: string, example: number, maximum: number) => ({
+  ...{ description, example },
+  schema: { type: "integer", minimum: 0, maximum },
+});
+/* @__PURE__ */ explain([TilePath], () => ({
+  fields: {
+    z: number(`The zoom, from 0 to ${MAX_ZOOM}.`, 10, MAX_ZOOM),
+    x: number("The column, from west to east, from 0 to 2^z - 1.", 213, 2 ** MAX_ZOOM - 1),
+    y: {
+      description: "The row, from north to south, from 0 to 2^z - 1, followed by `.mvt`.",
+      example: "388.mvt",
+      schema: { type: "string", pattern: "^[0-9]{1,7}\\.mvt$" },
+    },
+  },
+}));
+
+/** Degrees by which rounding may move a point over the edge of a tile at most. */
+const ROUNDING = 1e-9;
+
+/** Returns a box that contains all points of the tile, and few others. The outermost tiles also contain the points near the poles. */
+export function boxAround({ z: zoom, x, y }: Tile): Box {
+  const tiles = 2 ** zoom;
+  return [
+    Math.max(-180, lngAt(x / tiles) - ROUNDING),
+    y === tiles - 1 ? -90 : latAt((y + 1) / tiles) - ROUNDING,
+    Math.min(180, lngAt((x + 1) / tiles) + ROUNDING),
+    y === 0 ? 90 : latAt(y / tiles) + ROUNDING,
+  ];
+}
+
+/** Returns true if the point is in the tile. The western and the northern edge belong to a tile, and the other edges to its neighbours. */
+export function contains({ z: zoom, x, y }: Tile, lat: number, lng: number): boolean {
+  const tiles = 2 ** zoom;
+  return cellAt(mercatorX(lng), tiles) === x && cellAt(mercatorY(lat), tiles) === y;
+}
+
+/** Returns the position of a point of the tile, each number from 0 to EXTENT - 1. The numbers count from the north-western corner. */
+export function positionIn({ z: zoom, x, y }: Tile, lat: number, lng: number): readonly [x: number, y: number] {
+  const tiles = 2 ** zoom;
+  return [cellAt(mercatorX(lng) * tiles - x, EXTENT), cellAt(mercatorY(lat) * tiles - y, EXTENT)];
+}

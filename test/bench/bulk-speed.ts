@@ -1,0 +1,79 @@
+/**
+ * Measures the speed of a bulk job, compared with a loop that sends the same transactions through a plain SDK client. The measurements
+ * alternate, so that other load of the machine affects both.
+ */
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, TransactWriteCommand, type TransactWriteCommandInput } from "@aws-sdk/lib-dynamodb";
+import { mapConcurrently } from "#shared/all-ended.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { contextOn, type JobContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { openTable } from "#shared/db/table.ts";
+import { changeKind } from "#shared/jobs/bulk/change.ts";
+import { createBulk } from "#shared/jobs/bulk/create.ts";
+import { bulkRunner } from "#shared/jobs/bulk/run.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import { memoryBucket } from "../jobs/faulty-jobs.ts";
+import { type Budget, sizeOf } from "./budget.ts";
+import { median, taken } from "./clock.ts";
+import { makeProspect } from "./prospects.ts";
+import type { Stage } from "./stage.ts";
+
+const RECORDS = 1_024;
+const ROUNDS = 3;
+/** Number of concurrent transactions of the plain loop. A job makes the same number. */
+const LANES = 12;
+const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+
+export async function bulkSpeed({ company, caller, context, clock }: Stage, endpoint: string): Promise<Budget[]> {
+  const numbers = Array.from({ length: RECORDS }, (_, i) => i % company.count);
+  const ids = await mapConcurrently(numbers, LANES, async (i) => {
+    const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, i).prospect;
+    return (await createProspect(context, caller, { name, phoneNumber, emailAddress, lat, lng })).id;
+  });
+  const rows = await context.table.batchGet(ids.map((id) => keys.prospect(company.id, id)));
+  const before = rows.map(({ pk, sk, ...row }) => ({ pk: String(pk), sk: String(sk), ...row }));
+
+  const sent: TransactWriteCommandInput[] = [];
+  const job = jobOn(endpoint, clock, sent);
+  const plain = DynamoDBDocumentClient.from(
+    new DynamoDBClient({ endpoint, region: "us-east-1", credentials, ...patient }),
+    { marshallOptions: { removeUndefinedValues: true } },
+  );
+  const set = { currentStatusId: company.statuses[1]?.id, assignedToUserId: company.repIds[0] };
+  const samples: { bulkMs: number; bareMs: number }[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const created = await createBulk(job, job, caller, { ids, action: { set } });
+    if (!("id" in created)) throw new Error("a dry run is no job");
+    sent.length = 0;
+    const message = { companyId: company.id, id: created.id };
+    const bulk = await taken(() => bulkRunner({ prospect_bulk: changeKind })(job, message, () => 300_000));
+    // The last transactions change the state of the job.
+    const own = sent.slice(0, RECORDS);
+    await context.table.batchPut(before);
+    const bare = await taken(() => mapConcurrently(own, LANES, (input) => plain.send(new TransactWriteCommand(input))));
+    await context.table.batchPut(before);
+    samples.push({ bulkMs: bulk.wallMs, bareMs: bare.wallMs });
+  }
+  const ratio = median(samples.map(({ bulkMs, bareMs }) => bulkMs / bareMs));
+  const text = `bulk change of ${RECORDS} prospects, time beside a plain loop of the same transactions`;
+  return [{ number: 6, text, size: sizeOf(company.count), limit: 2, measured: ratio }];
+}
+
+/** Returns a context whose client stores the transactions that it sends in `sent`. */
+function jobOn(endpoint: string, clock: Stage["clock"], sent: TransactWriteCommandInput[]): JobContext {
+  const client = dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient });
+  client.middlewareStack.add(
+    (next) => (call) => {
+      if (isTransaction(call.input)) sent.push({ TransactItems: call.input.TransactItems });
+      return next(call);
+    },
+    { step: "initialize", priority: "low" },
+  );
+  const jobs = { send: async () => undefined, returnIn: async () => undefined };
+  return { ...contextOn(openTable(TABLE, client), clock), objects: memoryBucket(), jobs };
+}
+
+const isTransaction = (input: object): input is Required<Pick<TransactWriteCommandInput, "TransactItems">> =>
+  "ClientRequestToken" in input && "TransactItems" in input;

@@ -1,0 +1,104 @@
+/** Writes docs/latency.md: the latencies of requests on simulated working days. */
+import { PROVISIONED } from "../../../infra/settings/capacity.ts";
+import { prices } from "../../../infra/settings/prices.ts";
+import { HOURS_A_MONTH } from "./assumptions.ts";
+import { type Design, designOf } from "./design.ts";
+import { functionOf, type Measured, type Operation } from "./measured.ts";
+import { table } from "./tables.ts";
+import { type Day, quantile, type Scenario, simulate } from "./working-day.ts";
+
+export interface Choice {
+  /** Prospects of the company. */
+  readonly prospects: number;
+  readonly seed?: number;
+}
+
+/** The minutes between two runs of the scheduled smoke test. */
+const SMOKE_TEST_MINUTES = 5;
+
+const onDemand = designOf("production");
+const provisioned: Design = { ...onDemand, provisioned: Object.fromEntries(PROVISIONED.map((file) => [file, 1])) };
+const usual = "with the smoke test";
+
+const designs: Readonly<Record<string, Design>> = {
+  "no prospects in memory": { ...onDemand, keepsRows: false },
+  "on demand": onDemand,
+  [usual]: { ...onDemand, smokeTestMinutes: SMOKE_TEST_MINUTES },
+  "one environment provisioned": provisioned,
+  "provisioned, index loaded at its start": { ...provisioned, loadsAtStart: true },
+};
+
+const REPS = [1, 50, 1_000] as const;
+
+/** A lone rep lists 30 times in a day, so the rows for one rep come from many days. */
+const DAYS: Readonly<Record<(typeof REPS)[number], number>> = { 1: 40, 50: 1, 1000: 1 };
+
+const SHOWN: readonly Operation[] = ["list", "pins", "patch", "detail", "create"];
+
+interface Latencies {
+  readonly startShare: number;
+  readonly sorted: Float64Array;
+}
+
+/** Simulates several days with different random numbers. */
+function daysOf(scenario: Scenario, design: Design, measured: Measured, count: number, seed?: number): Day[] {
+  return Array.from({ length: count }, (_, i) =>
+    i === 0 && seed === undefined
+      ? simulate(scenario, design, measured)
+      : simulate(scenario, design, measured, (seed ?? 0) + i),
+  );
+}
+
+function latenciesOf(days: readonly Day[], operation: Operation): Latencies {
+  const all = days.map(({ functions }) => functions.get(functionOf[operation]));
+  const sum = (of: "starts" | "requests"): number => all.reduce((total, day) => total + (day?.[of] ?? 0), 0);
+  const values = days.flatMap(({ latencies }) => [...(latencies.get(operation) ?? [])]);
+  return { startShare: sum("starts") / sum("requests"), sorted: Float64Array.from(values).sort() };
+}
+
+const cells = ({ startShare, sorted }: Latencies): string[] => [
+  `${(100 * startShare).toFixed(1)} %`,
+  ...[0.5, 0.9, 0.99].map((part) => quantile(sorted, part).toFixed(0)),
+];
+
+export function latencyReport(measured: Measured, { prospects, seed }: Choice): string {
+  const days = (reps: (typeof REPS)[number], design: Design): Day[] =>
+    daysOf({ reps, companies: 1, prospects }, design, measured, DAYS[reps], seed);
+  const lists: string[][] = [];
+  const others: string[][] = [];
+  for (const reps of REPS) {
+    for (const [name, design] of Object.entries(designs)) {
+      const simulated = days(reps, design);
+      lists.push([`${reps}`, name, ...cells(latenciesOf(simulated, "list"))]);
+      if (name === usual)
+        for (const operation of SHOWN) others.push([`${reps}`, operation, ...cells(latenciesOf(simulated, operation))]);
+    }
+  }
+  const quantiles = ["starts", "p50", "p90", "p99"];
+  return `${[
+    "# How long a request takes",
+    `\`npm run simulate -- --write\` writes this page. It simulates working days of reps in one company of ${prospects} prospects: their
+requests, the environments that Lambda starts and ends, the indexes and prospects in their memory, and the latencies of DynamoDB
+([working-day.ts](../test/bench/cost/working-day.ts), [assumptions.ts](../test/bench/cost/assumptions.ts)). The processor times were measured on
+${measured.date}. All times are milliseconds and contain those of API Gateway. \`starts\` is the share of requests that wait for the start of a
+function. No function was measured in an AWS account.`,
+    "## Lists",
+    table(["reps", "environments", ...quantiles], lists),
+    `- *no prospects in memory*: each list reads the rows of its page, as before [lists kept them](decisions/2026-11-23-prospects-in-memory.md).
+- *on demand*: Lambda starts an environment when a request finds none. This is the default of the preset \`small\`.
+- *with the smoke test*: the default of the preset \`production\`. The [scheduled smoke test](deploy.md#watch) calls the functions every
+  ${SMOKE_TEST_MINUTES} minutes, so Lambda rarely ends all environments.
+- *one environment provisioned*: with \`warmEnvironments=1\`. ${dollarsText()}
+- *index loaded at its start*: a provisioned environment reads the index of the company before its first request.`,
+    "## Other requests, with the smoke test",
+    table(["reps", "request", ...quantiles], others),
+  ].join("\n\n")}\n`;
+}
+
+function dollarsText(): string {
+  const parts = PROVISIONED.map((file) => {
+    const gb = onDemand.memoryMb(file) / 1_024;
+    return `${(gb * HOURS_A_MONTH * 3_600 * prices.lambda.provisionedGbSecond).toFixed(2)} for \`${file}\``;
+  });
+  return `Dollars a month: ${parts.join(", ")}.`;
+}

@@ -1,0 +1,43 @@
+/** Simulates the prospects that one environment of the list function keeps in memory (shared/prospects/list/recent-rows.ts). */
+import { COMPANY_BYTES, keptBytes, TOTAL_BYTES } from "#shared/prospects/list/recent-rows.ts";
+import { LISTED_PROSPECTS, PAGE_SIZE } from "./assumptions.ts";
+
+const COMPANIES = TOTAL_BYTES / COMPANY_BYTES;
+
+/** A page of prospects in memory, with the number of writes of its rep at the time of the last list. */
+type Pages = Map<string, number>;
+
+export class RowMemory {
+  readonly #companies = new Map<number, Pages>();
+  readonly #pagesOfCompany: number;
+
+  /** @param textBytes length of the JSON text of a prospect's row */
+  constructor(textBytes: number) {
+    this.#pagesOfCompany = Math.floor(COMPANY_BYTES / (PAGE_SIZE * keptBytes(textBytes)));
+  }
+
+  /**
+   * Returns the share of the page's prospects that a list must read, and keeps the page.
+   *
+   * @param writes the number of writes of the rep so far; each of them changes one of the prospects that the rep lists
+   */
+  read(company: number, page: string, writes: number): number {
+    const pages: Pages = this.#companies.get(company) ?? new Map();
+    // A Map keeps the order of insertion, so the least recent company and page come first.
+    this.#companies.delete(company);
+    this.#companies.set(company, pages);
+    dropFirst(this.#companies, COMPANIES);
+    const before = pages.get(page);
+    pages.delete(page);
+    pages.set(page, writes);
+    dropFirst(pages, this.#pagesOfCompany);
+    return before === undefined ? 1 : 1 - (1 - 1 / LISTED_PROSPECTS) ** (writes - before);
+  }
+}
+
+function dropFirst<Key>(map: Map<Key, unknown>, most: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= most) return;
+    map.delete(key);
+  }
+}

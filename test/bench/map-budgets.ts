@@ -1,0 +1,139 @@
+/**
+ * Measures budget 15, the map in a warm function: tiles, clusters and lists of a territory. Units and bytes are the same in each run. Times
+ * depend on the machine.
+ */
+import { gzipSync } from "node:zlib";
+import type { ApiContext } from "#shared/context.ts";
+import { metered } from "#shared/db/meter.ts";
+import { mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
+import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { ClusterQuery, prospectClusters } from "#shared/prospects/map/clusters.ts";
+import { prospectTile } from "#shared/prospects/map/tiles.ts";
+import { createTerritory } from "#shared/territories/territories.ts";
+import { territoryTile } from "#shared/territories/tiles.ts";
+import type { Tile } from "#shared/tiles/tile.ts";
+import { type Budget, sizeOf } from "./budget.ts";
+import { interleaved } from "./clock.ts";
+import { cities, cityBbox } from "./places.ts";
+import type { Stage } from "./stage.ts";
+
+const RUNS = 15;
+/** The zoom of the tile with most prospects. The tile contains nearly the whole largest city, which has 17 % of the prospects. */
+const DENSE_ZOOM = 8;
+const TILE_BYTES_MAX = 60_000;
+const RING_POINTS = 5_000;
+
+function tileOf({ lat, lng }: { readonly lat: number; readonly lng: number }, z: number): Tile {
+  return { z, x: Math.floor(mercatorX(lng) * 2 ** z), y: Math.floor(mercatorY(lat) * 2 ** z) };
+}
+
+const [largest = { lat: 0, lng: 0 }] = cities;
+const denseTile = tileOf(largest, DENSE_ZOOM);
+const country = ClusterQuery.parse({ bbox: "-125,24,-66,50", zoom: "4" });
+
+const line = ({ company }: Stage, text: string, limit: number | null, measured: number): Budget => ({
+  ...{ number: 15, text, size: sizeOf(company.count), limit, measured },
+});
+
+/** Returns a ring of 5 000 points around the box of a list, so that the territory and the box contain the same prospects. */
+function ringAround(bbox: string): [number, number][] {
+  const [west = 0, south = 0, east = 0, north = 0] = bbox.split(",").map(Number);
+  const side = RING_POINTS / 4;
+  return Array.from({ length: RING_POINTS }, (_, i): [number, number] => {
+    const along = (i % side) / side;
+    if (i < side) return [west + along * (east - west), south];
+    if (i < 2 * side) return [east, south + along * (north - south)];
+    if (i < 3 * side) return [east - along * (east - west), north];
+    return [west, north - along * (north - south)];
+  });
+}
+
+/** Creates a territory whose polygon is the box of the lists. Its entry makes later reads of the index a little larger. */
+async function newTerritory({ context, caller }: Stage): Promise<number> {
+  const input = { name: "T", polygon: ringAround(cityBbox), totalProperties: 0, assignedToUserId: null };
+  return (await createTerritory(context, caller, input)).id;
+}
+
+export async function mapUnits(stage: Stage): Promise<Budget[]> {
+  const { context, caller } = stage;
+  const territoryId = await newTerritory(stage);
+  const list = ListQuery.parse({ territoryId: String(territoryId) });
+  // The box contains the same prospects as the territory.
+  await stage.fill(ListQuery.parse({ bbox: cityBbox }));
+  const works = {
+    tile: () => prospectTile(context, caller, denseTile, {}),
+    "tile of a territory": () => prospectTile(context, caller, denseTile, { territoryId }),
+    "tile of territories": () => territoryTile(context, caller, denseTile),
+    clusters: () => prospectClusters(context, caller, country),
+  };
+  const budgets: Budget[] = [];
+  for (const [name, work] of Object.entries(works)) {
+    await work();
+    const { usage } = await metered(async () => work());
+    budgets.push(line(stage, `warm ${name}, read units`, 1, usage.readUnits));
+    budgets.push(line(stage, `warm ${name}, rounds`, 1, usage.rounds));
+  }
+  await listProspects(context, caller, list);
+  const { usage } = await metered(() => listProspects(context, caller, list));
+  return [
+    ...budgets,
+    line(stage, "warm list of a territory, rounds", 2, usage.rounds),
+    line(stage, "warm list of a territory, read units", 26, usage.readUnits),
+    line(
+      stage,
+      "tiles from zoom 4 to 18 around a city, largest, bytes gzipped",
+      TILE_BYTES_MAX,
+      await largestTile(stage),
+    ),
+  ];
+}
+
+async function largestTile({ context, caller }: { context: ApiContext } & Pick<Stage, "caller">): Promise<number> {
+  let bytes = 0;
+  for (let zoom = 4; zoom <= 18; zoom++) {
+    const tile = await prospectTile(context, caller, tileOf(largest, zoom), {});
+    if (tile !== undefined) bytes = Math.max(bytes, gzipSync(tile).length);
+  }
+  return bytes;
+}
+
+export async function mapTimes(stage: Stage): Promise<Budget[]> {
+  const { context, caller, company } = stage;
+  const territoryId = await newTerritory(stage);
+  const find = (filter: ProspectFilter) => findFiltered(context, caller, filter);
+  const box = ProspectFilter.parse({ bbox: cityBbox });
+  const works = {
+    tile: () => prospectTile(context, caller, denseTile, {}),
+    clusters: () => prospectClusters(context, caller, country),
+    bbox: () => find(box),
+    territory: () => find({ territoryId }),
+  };
+  for (const work of Object.values(works)) await work();
+  const runs = await interleaved(RUNS, works);
+  const of = (name: keyof typeof works): number => runs.get(name)?.cpuMs ?? Number.NaN;
+  const { matches } = await findFiltered(
+    context,
+    caller,
+    {},
+    { onMap: true, box: [-106.875, 38.822, -104.0625, 40.9799] },
+  );
+  // Smaller companies have no limit, because the fixed cost of a request is a large part of their times.
+  const most = (limit: number): number | null => (company.count < 1_000_000 ? null : limit);
+  return [
+    line(
+      stage,
+      `warm tile of about ${sizeOf(Math.round(matches.total / 1_000) * 1_000)} prospects, processor time, ms`,
+      most(40),
+      of("tile"),
+    ),
+    line(stage, "clusters of a country, processor time, ms", most(60), of("clusters")),
+    line(
+      stage,
+      "territory of 5 000 points / bbox of the same area, processor time",
+      most(2),
+      of("territory") / of("bbox"),
+    ),
+  ];
+}

@@ -1,0 +1,134 @@
+/**
+ * Measures budget 17 of docs/benchmarks.md: the read units and rounds of `GET /api/changes` in a warm function without rows in memory, and
+ * what the change log adds to the write units of a created prospect.
+ */
+import type { Caller } from "#shared/auth/caller.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { blockOf, IDS_PER_PARTITION } from "#shared/db/keys.ts";
+import { metered, type Usage } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
+import type { ProspectPatch } from "#shared/prospects/input.ts";
+import { forgetRows } from "#shared/prospects/list/recent-rows.ts";
+import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { readChanges } from "#shared/sync/changes/changes.ts";
+import { type Budget, sizeOf } from "./budget.ts";
+import { makeProspect } from "./prospects.ts";
+import type { Stage } from "./stage.ts";
+
+/** Prospects of one page of a snapshot. */
+const PAGE = 500;
+/** A flush starts with 64 entries, so 63 are the most that remain unflushed. */
+const UNFLUSHED = 63;
+const CHANGED = 60;
+/** Distance of the ids of changed prospects that are not neighbours. */
+const APART = 7;
+
+const all = { least: 1, settleMs: 0 };
+
+/** Cursors are not encrypted here. A warm function has the company's data key in memory, so this does not change the units. */
+const secrets: ApiContext["secrets"] = {
+  seal: async (_, __, text) => Buffer.from(text),
+  open: async (_, __, sealed) => Buffer.from(sealed).toString(),
+};
+
+export async function pullBudgets(stage: Stage): Promise<Budget[]> {
+  const { company, caller } = stage;
+  const context: ApiContext = { ...stage.context, secrets };
+  const { table } = context;
+  const size = sizeOf(company.count);
+  const line = (text: string, limit: number | null, measured: number): Budget => ({
+    number: 17,
+    text,
+    size,
+    limit,
+    measured,
+  });
+  const lines = (text: string, units: number, rounds: number, usage: Usage): Budget[] => [
+    line(`${text}, read units`, units, usage.readUnits),
+    line(`${text}, rounds`, rounds, usage.rounds),
+  ];
+  let cursor: string | undefined;
+  /** A sales user who sees only what this bench assigns to them. */
+  const rep: Caller = { ...caller, role: "sales", permissions: [] };
+  const pull = async (reader = rep): Promise<Usage & { items: number }> => {
+    forgetRows(table);
+    const page = () => readChanges(context, reader, { limit: PAGE, types: ["prospects"], cursor });
+    const { result, usage } = await metered(page);
+    ({ cursor } = result);
+    return { ...usage, items: result.items.length };
+  };
+  const flushed = async (): Promise<void> => {
+    await flush(context, company.id, all);
+  };
+  const create = (at: number) => {
+    const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at).prospect;
+    const assignedToUserId = caller.userId;
+    return createProspect(context, caller, { name, phoneNumber, emailAddress, lat, lng, assignedToUserId });
+  };
+  const change = async (ids: readonly number[], fields: ProspectPatch): Promise<void> => {
+    for (const id of ids) await updateProspect(context, caller, id, fields);
+  };
+
+  await stage.fillFirst(PAGE);
+  await flushed();
+  const bare = await metered(() => readBlocks(table, company.id, company.firstId, PAGE));
+  await pull(caller);
+  cursor = undefined;
+  const snapshot = await pull(caller);
+  if (snapshot.items !== PAGE) throw new Error(`the snapshot's first page has ${snapshot.items} prospects`);
+
+  cursor = undefined;
+  await pull();
+  await pull();
+  const idle = await pull();
+  const neighbours = Array.from({ length: CHANGED }, (_, i) => company.firstId + i);
+  const apart = neighbours.map((id, i) => id + CHANGED + i * (APART - 1));
+  await change(neighbours, { assignedToUserId: caller.userId });
+  const unflushed = await pull();
+  await flushed();
+  await change(neighbours, { currentStatusId: company.statuses[2]?.id });
+  await flushed();
+  const afterFlushes = await pull();
+  await change(apart, { assignedToUserId: caller.userId });
+  await flushed();
+  const scattered = await pull();
+  for (let i = 0; i < UNFLUSHED; i++) await create(i);
+  for (let i = 0; i < 2; i++) await pull();
+  const busy = await pull();
+  const share = await chunkShare(context, company.id, UNFLUSHED);
+  const most = 2 + CHANGED / 4;
+  return [
+    ...lines("request for changes that finds nothing", 2, 1, idle),
+    ...lines(`request for changes that finds nothing, with ${UNFLUSHED} unflushed creations`, 4, 1, busy),
+    ...lines(`${CHANGED} changed neighbours, not flushed`, most, 2, unflushed),
+    ...lines(`${CHANGED} changed neighbours, after two flushes`, most, 2, afterFlushes),
+    ...lines(`${CHANGED} changed prospects, ${APART} ids apart, after a flush`, 2 + CHANGED / 2, 2, scattered),
+    line(`page of ${PAGE} prospects of a snapshot / a bare Query`, 1.1, snapshot.readUnits / bare.usage.readUnits),
+    line(`page of ${PAGE} prospects of a snapshot, rounds`, 3, snapshot.rounds),
+    line(`change log, write units of a creation, mean of ${UNFLUSHED}`, 0.2, share),
+  ];
+}
+
+/** Reads the rows of prospects with consecutive ids, with one Query for each partition. */
+async function readBlocks(table: Table, companyId: number, first: number, count: number): Promise<void> {
+  for (let from = first; from < first + count; from = (blockOf(from) + 1) * IDS_PER_PARTITION) {
+    const span = keys.prospectSpan(companyId, from, first + count - 1);
+    for await (const _ of table.query({ ...span, consistency: "eventual" }));
+  }
+}
+
+/** Flushes, and returns the write units of the chunk and of its transaction for each entry. The head row alone would cost one unit. */
+async function chunkShare(context: ApiContext, companyId: number, entries: number): Promise<number> {
+  let units = 0;
+  const table: Table = {
+    ...context.table,
+    transact: async (writes) => {
+      const { usage } = await metered(() => context.table.transact(writes));
+      units += usage.writeUnits - 1;
+    },
+  };
+  await flush({ ...context, table }, companyId, all);
+  return units / entries;
+}

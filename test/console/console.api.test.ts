@@ -1,0 +1,220 @@
+/**
+ * Tests the console in a real browser: users sign in, pages show what the API shows to these users, and an admin imports a file, assigns a
+ * territory and sends a webhook again.
+ */
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { buildConsole } from "../../infra/build/console.ts";
+import { noBrowser, openBrowser } from "../harness/browser.ts";
+import { baseUrl, clientOf } from "../harness/client.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { dataOf } from "../harness/shapes.ts";
+import { newTeam, type Team } from "../harness/team.ts";
+import { chooseUser, figuresOf, mapOf, phone, picture, type Visit, violationsOf, visit } from "./visit.ts";
+
+let opened: Browser | undefined;
+let reason = noBrowser;
+beforeAll(async () => {
+  if (noBrowser !== undefined) return;
+  if (!(await fetch(`${baseUrl()}/config.json`)).ok) {
+    reason = "this service does not serve the console";
+    return;
+  }
+  await buildConsole();
+  opened = await openBrowser();
+});
+afterAll(() => opened?.close());
+
+function browserOr(skip: (note?: string) => never): Browser {
+  return opened ?? skip(reason);
+}
+
+// The demo companies are the same for all test files, so these tests only read them.
+const admin = "admin@acme.test";
+const rep = "rep@acme.test";
+/** A page may load this much more than the document states, before the figures must be made again. */
+const TOLERANCE = 1.1;
+
+const foreigner = "owner@globex.test";
+
+const listOf = async (email: string, search?: string) => {
+  const query = { pageSize: 500, ...(search !== undefined && { search }) };
+  return dataOf(await clientOf(email).GET("/api/prospects", { params: { query } }));
+};
+
+describe("the map", () => {
+  test.for([admin, rep])("shows %s exactly the prospects of the list that have a place", async (email, { skip }) => {
+    const { context, page, faults, paths, pins } = await visit(browserOr(skip), email, "/");
+    const { items } = await listOf(email);
+    const mapped = items.filter(({ lat, lng }) => lat !== null && lng !== null).map(({ id }) => id);
+    expect(await mapOf(page)).toBe(mapped.length);
+    expect((await pins()).sort()).toEqual(mapped.sort());
+    if (email === admin) {
+      const { stated, measured } = figuresOf("First visit of the map", paths);
+      expect(measured).toBeLessThanOrEqual(stated * TOLERANCE);
+      await picture(page, "map");
+    }
+    expect(await violationsOf(page)).toEqual([]);
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+});
+
+describe("the table", () => {
+  test("has the order and the filters of its address, and a prospect opens beside it", async ({ skip }) => {
+    const path = "/prospects?status=Sold&sort=-name";
+    const { context, page, faults, paths } = await visit(browserOr(skip), admin, path);
+    const names = page.locator("tbody tr td:nth-child(2)");
+    await names.first().waitFor();
+    const { items } = await listOf(admin);
+    const sold = items.filter(({ currentStatus }) => currentStatus?.value === "Sold").map(({ name }) => name ?? "");
+    expect(await names.allInnerTexts()).toEqual(sold.sort().reverse());
+    const { stated, measured } = figuresOf("First visit of the table", paths);
+    expect(measured).toBeLessThanOrEqual(stated * TOLERANCE);
+    await picture(page, "prospects");
+    await names.first().getByRole("button").click();
+    await page
+      .getByRole("complementary", { name: "Prospect" })
+      .getByRole("heading", { name: sold[0] ?? "" })
+      .waitFor();
+    expect(new URL(page.url()).searchParams.get("prospect")).toMatch(/^\d+$/);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+
+  test("shows a rep the assigned prospects, on a phone too, and nothing that only admins may do", async ({ skip }) => {
+    const { context, page } = await visit(browserOr(skip), rep, "/prospects?sort=name", phone);
+    await page.locator("tbody tr").first().waitFor();
+    expect(await page.locator("tbody tr").count()).toBe((await listOf(rep)).total);
+    await picture(page, "phone");
+    await page.getByRole("button", { name: "Menu" }).click();
+    expect(await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts()).not.toContain(
+      "Webhooks",
+    );
+    expect(await page.getByRole("button", { name: /^Change all/ }).count()).toBe(0);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    expect(await violationsOf(page)).toEqual([]);
+    await context.close();
+  });
+
+  test("shows nothing of another company", async ({ skip }) => {
+    const [prospect] = (await listOf(admin)).items;
+    if (prospect === undefined) throw new Error("the demo company has no prospects");
+    const search = encodeURIComponent(prospect.phoneNumber ?? "");
+    const { context, page } = await visit(
+      browserOr(skip),
+      foreigner,
+      `/prospects?search=${search}&prospect=${prospect.id}`,
+    );
+    await page.getByRole("heading", { name: "No prospect matches" }).waitFor();
+    await page.getByRole("heading", { name: "The console could not load the prospect" }).waitFor();
+    expect(await page.content()).not.toContain(prospect.name ?? "");
+    await context.close();
+  });
+});
+
+test("without a session, the browser signs in and comes back to the same page", async ({ skip }) => {
+  const { context, page } = await visit(browserOr(skip), admin, "/");
+  await context.clearCookies();
+  await page.goto("/territories?territory=0");
+  await chooseUser(page, admin);
+  await page.getByRole("heading", { name: "Territories" }).waitFor();
+  expect(new URL(page.url()).search).toBe("?territory=0");
+  await context.close();
+});
+
+const file = `name,lat,lng,status
+Ann,39.75,-104.95,New
+Bob,39.76,-104.96,New
+Cid,39.95,-104.95,New
+Dan,91,-104.95,New
+`;
+
+const message = (page: Page, text: string | RegExp) => page.getByRole("status").getByText(text);
+
+/** These tests use one company in this order, as an admin does at the beginning. */
+describe("an admin", () => {
+  let team: Team;
+  let admin: Visit;
+  beforeAll(async () => {
+    if (opened === undefined) return;
+    team = await newTeam();
+    admin = await visit(opened, team.admin.email, "/files");
+  });
+
+  test("tries a file with a fault, imports it, and undoes it", async ({ skip }) => {
+    browserOr(skip);
+    const { page } = admin;
+    const choose = () =>
+      page
+        .getByLabel(/Drop a CSV file/)
+        .setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer: Buffer.from(file) });
+    const total = async () => dataOf(await team.admin.GET("/api/prospects")).total;
+    await choose();
+    await message(page, "3 prospects would be created, 1 row would be skipped.").waitFor();
+    expect(await page.getByRole("region", { name: "Rows with faults" }).locator("tbody td").first().innerText()).toBe(
+      "5",
+    );
+    expect(await total()).toBe(0);
+    await page.getByRole("button", { name: "Import 3 rows" }).click();
+    await page.getByRole("button", { name: "Undo the import" }).click();
+    await message(page, "3 prospects restored.").waitFor();
+    expect(await total()).toBe(0);
+    await choose();
+    await page.getByRole("button", { name: "Import 3 rows" }).click();
+    await page.getByRole("button", { name: "Undo the import" }).waitFor();
+    expect(await total()).toBe(3);
+    expect(await violationsOf(page)).toEqual([]);
+  });
+
+  test("makes a territory with the keyboard, and assigns the prospects inside", async ({ skip }) => {
+    browserOr(skip);
+    const { page } = admin;
+    await page.getByRole("link", { name: "Territories" }).click();
+    await page.getByRole("button", { name: "Type the corners" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("North");
+    await dialog.getByLabel("Corners").fill("-105, 39.7\n-104.9, 39.7\n-104.9, 39.8\n-105, 39.8");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "North" }).click();
+    await page.getByText("2 prospects inside.").waitFor();
+    await page.getByRole("button", { name: "Assign the prospects" }).click();
+    await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Ravi Rep" });
+    await dialog.getByRole("button", { name: "Assign all: 2 prospects" }).click();
+    await message(page, "2 prospects changed.").waitFor();
+    expect(
+      dataOf(await team.rep.GET("/api/prospects"))
+        .items.map(({ name }) => name)
+        .sort(),
+    ).toEqual(["Ann", "Bob"]);
+    expect(await violationsOf(page)).toEqual([]);
+  });
+
+  test("sends a failed delivery again when its receiver works", async ({ skip }) => {
+    browserOr(skip);
+    const { page, faults } = admin;
+    let isBroken = true;
+    const receiver = await startReceiver((_, response) => response.writeHead(isBroken ? 500 : 204).end());
+    onTestFinished(receiver.close);
+    await page.getByRole("link", { name: "Webhooks" }).click();
+    await page.getByRole("button", { name: "New webhook" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("CRM");
+    await dialog.getByLabel("URL").fill(receiver.url);
+    await dialog.getByRole("button", { name: "Create the webhook" }).click();
+    await dialog.getByRole("button", { name: "Open the webhook" }).click();
+    await page.getByRole("button", { name: "Send a test event" }).click();
+    const log = page.getByRole("region", { name: "Deliveries" });
+    await log.getByText("waiting").waitFor();
+    await log.getByRole("button", { name: /^Details of webhook.test/ }).click();
+    await dialog.getByText("status 500").first().waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+    isBroken = false;
+    await log.getByRole("button", { name: /^Send now: webhook.test/ }).click();
+    await log.getByText("delivered").waitFor();
+    await picture(page, "webhook");
+    expect(await violationsOf(page)).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+});

@@ -1,0 +1,100 @@
+/** Opens pages of the console in a real browser, signed in as one user. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { Browser, BrowserContext, Page, Response } from "playwright-core";
+import * as z from "zod/mini";
+import { root } from "../../infra/build/bundle.ts";
+import { consoleDirectory } from "../../infra/build/console.ts";
+import { faultsOf } from "../harness/browser.ts";
+import { baseUrl } from "../harness/client.ts";
+
+export interface Visit {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Errors of scripts, and what the Content-Security-Policy refused. */
+  readonly faults: readonly string[];
+  /** The paths that the page has requested so far. */
+  readonly paths: ReadonlySet<string>;
+  /** The ids of the pins that the map has got. */
+  readonly pins: () => Promise<number[]>;
+}
+
+interface Screen {
+  readonly width: number;
+  readonly height: number;
+}
+
+export const desktop: Screen = { width: 1180, height: 580 };
+export const phone: Screen = { width: 360, height: 480 };
+
+const Pins = z.array(z.object({ id: z.number() }));
+
+/** Signs in on the local issuer's page, and opens the page of the console at the path. */
+export async function visit(browser: Browser, email: string, path: string, viewport = desktop): Promise<Visit> {
+  const context = await browser.newContext({ viewport, baseURL: baseUrl(), reducedMotion: "reduce" });
+  const page = await context.newPage();
+  const faults = faultsOf(page);
+  const paths = new Set<string>();
+  context.on("request", (request) => paths.add(new URL(request.url()).pathname));
+  let answer: Response | undefined;
+  context.on("response", (response) => {
+    if (response.url().includes("/api/prospects/pins")) answer = response;
+  });
+  const pins = async () => z.parse(Pins, await answer?.json()).map(({ id }) => id);
+  await page.goto(`/api/session/login?returnTo=${encodeURIComponent(path)}`);
+  await chooseUser(page, email);
+  return { context, page, faults, paths, pins };
+}
+
+/** The page has a button for each demo user, and a field for other users. */
+export async function chooseUser(page: Page, email: string): Promise<void> {
+  await page.getByLabel("Another user").fill(email);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** The map has drawn everything when it is ready and the number of prospects is known. */
+export async function mapOf(page: Page): Promise<number> {
+  await page.locator('[data-ready="true"] canvas').waitFor();
+  const count = page.locator("[data-count]");
+  await count.waitFor();
+  return Number(await count.getAttribute("data-count"));
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Returns the violations of WCAG 2.2 AA that axe finds, each with the element. */
+export async function violationsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(`axe
+    .run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
+    .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html)))`);
+}
+
+/** With CONSOLE_DOCS=1, the tests write the pictures and the figures of docs/console.md. Otherwise they compare the figures. */
+const isWriting = process.env.CONSOLE_DOCS === "1";
+
+export async function picture(page: Page, name: string): Promise<void> {
+  if (!isWriting) return;
+  mkdirSync(join(root, "docs/console"), { recursive: true });
+  await page.screenshot({ path: join(root, "docs/console", `${name}.png`), animations: "disabled" });
+}
+
+const DOCUMENT = join(root, "docs/console.md");
+
+/** Returns the compressed kilobytes that the document states for a page, and those that the page has loaded. */
+export function figuresOf(name: string, paths: ReadonlySet<string>): { stated: number; measured: number } {
+  const files = [...paths].filter((path) => path.startsWith("/assets/")).map((path) => path.slice(1));
+  const bytes = ["index.html", ...files].map((file) => gzipSync(readFileSync(join(consoleDirectory, file))).length);
+  const measured = Math.round(bytes.reduce((sum, one) => sum + one, 0) / 1000);
+  const calls = [...paths].filter((path) => path.startsWith("/api/") && !path.startsWith("/api/session/")).length;
+  const row = new RegExp(`^\\| ${name} \\|.*$`, "m");
+  const text = readFileSync(DOCUMENT, "utf8");
+  if (isWriting) {
+    const line = `| ${name} | ${bytes.length} | ${measured} KB | ${calls} |`;
+    writeFileSync(DOCUMENT, text.replace(row, line));
+    return { stated: measured, measured };
+  }
+  return { stated: Number(/ (\d+) KB /.exec(row.exec(text)?.[0] ?? "")?.[1]), measured };
+}

@@ -1,0 +1,126 @@
+/**
+ * One endpoint for `AWS_ENDPOINT_URL`. It passes the calls of DynamoDB, S3 and SQS to the servers of a local service. It answers the calls
+ * of CloudFormation, of a user pool and of Parameter Store itself. Its CloudFormation stack has the outputs of the local service.
+ */
+import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
+import * as z from "zod/mini";
+import { serveOnLoopback } from "../../infra/local/listener.ts";
+import { xml } from "./cloud/xml.ts";
+import { answerPool, type PoolAnswer, type PoolUsers } from "./user-pool.ts";
+
+export const STACK = "Canvassing";
+
+export interface AccountEndpoint {
+  /** The environment variables with which the commands find the endpoint. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly users: PoolUsers;
+  readonly parameters: Map<string, string>;
+  /** The called services in order, for example `dynamodb`. */
+  readonly calls: string[];
+  /** Lets `count` calls pass, and never answers the call after them. Calls `held` when that call arrives. */
+  holdAfter(count: number, held: () => void): void;
+  stop(): void;
+}
+
+const Parameter = z.object({ Name: z.string(), Value: z.optional(z.string()) });
+
+/** @param outputs the answer of `GET /local/outputs` of the local service */
+export async function startAccountEndpoint(
+  outputs: Readonly<Record<"DynamoDbEndpoint" | "S3Endpoint" | "SqsEndpoint", string>>,
+): Promise<AccountEndpoint> {
+  const users: PoolUsers = new Map();
+  const parameters = new Map<string, string>();
+  const calls: string[] = [];
+  let passing = Number.POSITIVE_INFINITY;
+  let held = (): void => undefined;
+  const servers: Readonly<Record<string, string>> = {
+    dynamodb: outputs.DynamoDbEndpoint,
+    s3: outputs.S3Endpoint,
+    sqs: outputs.SqsEndpoint,
+  };
+  const stackOutputs = (endpoint: string) =>
+    Object.entries({ ...outputs, UserPoolId: "us-east-1_pool" })
+      .filter(([name]) => !name.endsWith("Endpoint"))
+      .map(([OutputKey, value]) => ({
+        OutputKey,
+        // The commands send a queue's calls to the address in the queue's URL, so this address must be the endpoint.
+        OutputValue: String(value).replace(outputs.SqsEndpoint, endpoint),
+      }));
+
+  function answerSsm(operation: string | undefined, body: string): PoolAnswer {
+    const { Name, Value } = Parameter.parse(JSON.parse(body));
+    if (operation !== "PutParameter" || Value === undefined)
+      return { status: 400, body: { __type: "UnknownOperation" } };
+    parameters.set(Name, Value);
+    return { status: 200, body: { Version: 1 } };
+  }
+
+  function answerCloudFormation(body: string, endpoint: string): { status: number; text: string } {
+    const query = new URLSearchParams(body);
+    const stack = query.get("StackName");
+    if (query.get("Action") !== "DescribeStacks" || stack !== STACK) {
+      const Message = `Stack with id ${stack} does not exist`;
+      return {
+        status: 400,
+        text: `<ErrorResponse>${xml({ Error: { Code: "ValidationError", Message } })}</ErrorResponse>`,
+      };
+    }
+    const described = {
+      StackName: STACK,
+      CreationTime: "2026-11-22T00:00:00Z",
+      StackStatus: "UPDATE_COMPLETE",
+      Outputs: stackOutputs(endpoint),
+    };
+    const result = xml({ DescribeStacksResult: { Stacks: [described] } });
+    return { status: 200, text: `<DescribeStacksResponse>${result}</DescribeStacksResponse>` };
+  }
+
+  const server = await serveOnLoopback(async (request, response) => {
+    const service = serviceOf(request);
+    calls.push(service);
+    if (passing-- <= 0) return held();
+    const behind = servers[service];
+    if (behind !== undefined) return relay(behind, request, response);
+    const body = (await buffer(request)).toString();
+    if (service === "cloudformation") {
+      const { status, text } = answerCloudFormation(body, `http://${request.headers.host}`);
+      return response.writeHead(status, { "Content-Type": "text/xml" }).end(text);
+    }
+    const operation = String(request.headers["x-amz-target"]).split(".")[1];
+    const answer = service === "ssm" ? answerSsm(operation, body) : answerPool(users, operation, body);
+    const headers = { "Content-Type": "application/x-amz-json-1.1" };
+    return response.writeHead(answer.status, headers).end(JSON.stringify(answer.body));
+  });
+  const environment = {
+    AWS_ENDPOINT_URL: server.endpoint,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+  };
+  const holdAfter = (count: number, then: () => void): void => {
+    passing = count;
+    held = then;
+  };
+  return { environment, users, parameters, calls, holdAfter, stop: server.stop };
+}
+
+/** Returns the service in the scope of the signature: `Credential=KEY/DATE/REGION/SERVICE/aws4_request`. */
+function serviceOf({ headers }: IncomingMessage): string {
+  const [, service = "unsigned"] =
+    /Credential=[^/]+\/\d+\/[^/]+\/([\w-]+)\/aws4_request/.exec(headers.authorization ?? "") ?? [];
+  return service;
+}
+
+async function relay(to: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { host: _, ...headers } = request.headers;
+  const passed = open(new URL(request.url ?? "/", to), { method: request.method, headers });
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    passed.once("response", resolve).once("error", reject);
+  });
+  await pipeline(request, passed);
+  const answer = await answered;
+  response.writeHead(answer.statusCode ?? 502, answer.headers);
+  await pipeline(answer, response);
+}

@@ -1,0 +1,109 @@
+/** A browser without pages: follows redirects, and keeps cookies as a browser does. Tests sign in to the console with it. */
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { type Answer, assertDocumented, baseUrl } from "./client.ts";
+
+export interface Visit extends Answer {
+  readonly url: string;
+  readonly setCookies: readonly string[];
+}
+
+export interface Sent {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** The header that scripts of the console send with each request. */
+export const FROM_CONSOLE = { "X-Requested-With": "canvassing-console" } as const;
+
+export interface Browser {
+  readonly cookies: Map<string, string>;
+  /** Sends one request with the cookies, and keeps those of the answer. Follows no redirect. */
+  send(path: string, sent?: Sent): Promise<Visit>;
+  /** Calls the API as a script of the console does. */
+  call(method: string, path: string, body?: unknown): Promise<Visit>;
+  /** Signs in on the pages of the local issuer, up to the page of the console. Returns the answer of the callback. */
+  signIn(email: string, options?: { readonly returnTo?: string; readonly accessSeconds?: number }): Promise<Visit>;
+  /** Signs in on the pages of the local issuer, and returns the URL of the callback without opening it. */
+  callbackOf(email: string, options?: { readonly returnTo?: string; readonly accessSeconds?: number }): Promise<string>;
+}
+
+export function newBrowser(cookies = new Map<string, string>()): Browser {
+  const send: Browser["send"] = async (path, { method = "GET", headers = {}, body = "" } = {}) => {
+    const url = new URL(path, baseUrl());
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const bytes = Buffer.from(body);
+    const sent = request(url, {
+      method,
+      headers: {
+        ...(cookie !== "" && { Cookie: cookie }),
+        ...(bytes.length > 0 && { "Content-Length": bytes.length }),
+        ...headers,
+      },
+    }).end(bytes);
+    const [response]: IncomingMessage[] = await once(sent, "response");
+    if (response === undefined) throw new Error("no response");
+    const visit = await visitOf(url, response);
+    for (const line of visit.setCookies) keep(cookies, line);
+    assertDocumented(method, url.pathname, visit);
+    return visit;
+  };
+  const callbackOf: Browser["callbackOf"] = async (email, { returnTo, accessSeconds } = {}) => {
+    const query = returnTo === undefined ? "" : `?returnTo=${encodeURIComponent(returnTo)}`;
+    const login = await send(`/api/session/login${query}`);
+    const form = new URLSearchParams({ email, ...(accessSeconds !== undefined && { expires_in: `${accessSeconds}` }) });
+    const chosen = await send(locationOf(login), {
+      method: "POST",
+      headers: { "Content-Type": "application/x-www-form-urlencoded" },
+      body: form.toString(),
+    });
+    return locationOf(chosen);
+  };
+  return {
+    cookies,
+    send,
+    call: (method, path, body) =>
+      send(path, {
+        method,
+        headers: { ...FROM_CONSOLE, ...(body !== undefined && { "Content-Type": "application/json" }) },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    callbackOf,
+    signIn: async (email, options) => send(await callbackOf(email, options)),
+  };
+}
+
+export function locationOf({ status, headers, text: body }: Answer): string {
+  const location = headers.get("location");
+  if (location === null) throw new Error(`the answer ${status} has no Location: ${body}`);
+  return location;
+}
+
+async function visitOf(url: URL, response: IncomingMessage): Promise<Visit> {
+  const headers = new Headers();
+  const raw = response.rawHeaders;
+  for (let i = 0; i + 1 < raw.length; i += 2) headers.append(raw[i] ?? "", raw[i + 1] ?? "");
+  const bytes = await buffer(response);
+  const body = bytes.toString("utf8");
+  const isJson = /json/.test(headers.get("content-type") ?? "") && body !== "";
+  return {
+    url: url.href,
+    status: response.statusCode ?? 0,
+    headers,
+    text: body,
+    bytes,
+    body: isJson ? JSON.parse(body) : undefined,
+    setCookies: headers.getSetCookie(),
+  };
+}
+
+/** Keeps a cookie, or removes it if the answer says so. */
+function keep(cookies: Map<string, string>, line: string): void {
+  const [pair = "", ...attributes] = line.split(";").map((part) => part.trim());
+  const at = pair.indexOf("=");
+  const name = pair.slice(0, at);
+  if (attributes.includes("Max-Age=0")) cookies.delete(name);
+  else cookies.set(name, pair.slice(at + 1));
+}

@@ -1,0 +1,125 @@
+/**
+ * Tests the commands that the documents for operators contain. Each command for an AWS account must exist and must accept its arguments.
+ * The `cdk` commands of docs/deploy.md have a separate test, which runs them (deploy.deep.test.ts).
+ */
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { root } from "../../infra/build/bundle.ts";
+import { readConfig } from "../../infra/settings/config.ts";
+
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+
+const documents = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
+const commands = documents.flatMap((name) =>
+  [...read(`docs/${name}`).matchAll(/^```sh aws\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.trim().split("\n")),
+);
+
+interface Ended {
+  readonly code: number;
+  readonly output: string;
+}
+
+/** The environment of an operator who has neither AWS nor a local service. A command then ends after it has read its arguments. */
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
+
+function run(file: string, args: readonly string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [file, ...args], { cwd: root, env: nowhere }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, output: `${stdout}${stderr}` });
+    });
+  });
+}
+
+const Package = z.object({ scripts: z.record(z.string(), z.string()) });
+const { scripts } = Package.parse(JSON.parse(read("package.json")));
+
+/** Returns the words of a command, with values for the placeholders that an operator fills in. */
+const wordsOf = (command: string): string[] =>
+  [
+    ...command
+      .replace("--company N", "--company 1")
+      .replace("URL", "http://127.0.0.1:9")
+      .matchAll(/"([^"]*)"|\S+/g),
+  ].map(([word, quoted]) => quoted ?? word);
+
+const WRONG_USAGE = 2;
+
+/**
+ * Returns the fault in the arguments of a command of this project, or an empty text. If a command does not understand its arguments, it
+ * prints its usage. Otherwise it ends with another error, because it finds no deployment.
+ */
+async function faultOfScript(name: string, args: readonly string[]): Promise<string> {
+  const [node, file = "", ...given] = (scripts[name] ?? "").split(" ");
+  if (node !== "node") return `no script is named ${name}`;
+  const { code, output } = await run(file, [...given, ...args]);
+  return code === 0 || code === WRONG_USAGE || output.includes("usage:") ? `${code}: ${output}` : "";
+}
+
+let cdkOptions = "";
+beforeAll(async () => {
+  cdkOptions = (await run("node_modules/aws-cdk/bin/cdk", ["deploy", "--help"])).output;
+});
+
+/** Returns the fault in a deployment command: an option that `cdk deploy` does not have, or an unknown setting. */
+function faultOfDeployment(args: readonly string[]): string {
+  const options = args.filter((arg) => arg.startsWith("-"));
+  const unknown = options.filter((option) => !new RegExp(`(?:^|\\s)${option}[\\s,]`, "m").test(cdkOptions));
+  if (unknown.length > 0) return `cdk deploy has no option ${unknown}`;
+  const context = args.flatMap((arg, at) => (args[at - 1] === "-c" ? [arg.split("=")] : []));
+  try {
+    readConfig(Object.fromEntries(context));
+    return "";
+  } catch (error) {
+    return String(error);
+  }
+}
+
+const Release = z.object({ commit: z.string() });
+const firstRelease = Release.parse(JSON.parse(read("releases/0.1.0/release.json"))).commit;
+
+/** Commands that this test leaves out, because other tests run them or because this project does not define them. */
+const known = new Set([
+  "npx cdk bootstrap",
+  "npx cdk destroy Canvassing",
+  "npx cdk destroy Canvassing-Data",
+  "aws cloudformation update-termination-protection --stack-name Canvassing-Data --no-enable-termination-protection",
+  "AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_REGION=eu-west-1 npx vitest run --project deep test/infra/deploy.deep.test.ts",
+  // These commands of the AWS CLI call the same operations of Cognito as `npm run canary -- create` and the smoke test.
+  'aws cognito-idp admin-set-user-password --user-pool-id POOL --username owner@example.com --password "PASSWORD" --permanent',
+  'aws cognito-idp admin-initiate-auth --user-pool-id POOL --client-id CLIENT --auth-flow ADMIN_USER_PASSWORD_AUTH --auth-parameters "USERNAME=owner@example.com,PASSWORD=PASSWORD"',
+  "npm ci",
+  `git checkout ${firstRelease}`,
+]);
+
+async function faultOf(command: string): Promise<string> {
+  if (known.has(command)) return "";
+  const [program, subcommand, name = "", ...args] = wordsOf(command);
+  if (program === "npm" && subcommand === "run") return faultOfScript(name, args.slice(1));
+  if (program === "npx" && subcommand === "cdk" && name === "deploy") return faultOfDeployment(args);
+  return "this test does not know the command";
+}
+
+describe("the commands of the documents", () => {
+  it.concurrent.each([...new Set(commands)])("%s exists and accepts its arguments", async (command) => {
+    expect(await faultOf(command)).toBe("");
+  });
+
+  it.concurrent.each([
+    "npm run dead-letters -- redrive nothing",
+    "npm run webhooks -- reconcile --companies N",
+    "npm run restore -- delete --tables Canvassing-restored",
+    "npm run company -- suspend --company Acme",
+    "npm run no-such-script -- list",
+    "npx cdk deploy --everything",
+    "npx cdk deploy --all -c deliverySender=50",
+    "aws dynamodb delete-table --table-name Canvassing-restored",
+    "rm -rf /",
+  ])("would not pass this test if one were '%s'", async (command) => {
+    expect(await faultOf(command)).not.toBe("");
+  });
+});

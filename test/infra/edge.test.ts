@@ -1,0 +1,113 @@
+/**
+ * Tests the CloudFront functions of the console: which requests get an Authorization header, which cookies reach the API, and which paths
+ * are answered with the page. CloudFront and the local service run the same source.
+ */
+import { runInNewContext } from "node:vm";
+import { transform } from "esbuild";
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { contentSecurityPolicy, edgeFunction } from "../../infra/build/edge.ts";
+import { apiRequests } from "../../infra/local/edge.ts";
+
+type Part = { value: string; multiValue?: { value: string }[] };
+type Parts = Record<string, Part>;
+const Handler = z.custom<(event: object) => unknown>((it) => typeof it === "function");
+const Answer = z.object({
+  uri: z.string(),
+  headers: z.record(z.string(), z.unknown()),
+  cookies: z.record(z.string(), z.unknown()),
+});
+
+function run(name: "api-request" | "page-request", uri: string, headers: Parts = {}, cookies: Parts = {}) {
+  const handler = Handler.parse(runInNewContext(`${edgeFunction(name, true)}\nhandler;`));
+  return Answer.parse(
+    handler({
+      version: "1.0",
+      request: { method: "GET", uri, querystring: {}, ...structuredClone({ headers, cookies }) },
+    }),
+  );
+}
+
+const id = "s".repeat(43);
+const session: Parts = { "__Host-session": { value: id } };
+const asked: Parts = { "x-requested-with": { value: "canvassing-console" } };
+const twice = (value: string, other: string): Part => ({ value, multiValue: [{ value }, { value: other }] });
+
+describe("a request to the API", () => {
+  it("of the console carries the id of the session in the Authorization header, and no cookie", () => {
+    const { headers, cookies } = run("api-request", "/api/me", asked, { ...session, other: { value: "x" } });
+    expect([headers.authorization, cookies]).toEqual([{ value: `Session ${id}` }, {}]);
+  });
+
+  it.each<[string, Parts, Parts]>([
+    ["without the header of the console", {}, session],
+    ["with another value of the header", { "x-requested-with": { value: "XMLHttpRequest" } }, session],
+    ["with the header twice", { "x-requested-with": twice("canvassing-console", "canvassing-console") }, session],
+    ["without a session", asked, {}],
+    ["with two sessions", asked, { "__Host-session": twice(id, "t".repeat(43)) }],
+    ["with a cookie without the prefix", asked, { session: { value: id } }],
+    ["with an id that is too short", asked, { "__Host-session": { value: id.slice(1) } }],
+    ["with an id that is too long", asked, { "__Host-session": { value: `${id}s` } }],
+    ["with an id that holds a header", asked, { "__Host-session": { value: `${id.slice(2)}\r\n` } }],
+  ])("%s gets no Authorization header and no cookie", (_, headers, cookies) => {
+    const answer = run("api-request", "/api/me", headers, cookies);
+    expect([answer.headers.authorization, answer.cookies]).toEqual([undefined, {}]);
+  });
+
+  it("keeps its own Authorization header, even an empty one", () => {
+    for (const value of ["Bearer a.b.c", ""]) {
+      const { headers, cookies } = run("api-request", "/api/me", { ...asked, authorization: { value } }, session);
+      expect([headers.authorization, cookies]).toEqual([{ value }, {}]);
+    }
+  });
+
+  it("about the session keeps the two cookies of the console and gets no Authorization header", () => {
+    const signIn: Parts = { "__Host-sign-in": { value: "pending" } };
+    const answer = run("api-request", "/api/session/logout", asked, { ...session, ...signIn, other: { value: "x" } });
+    expect([answer.headers.authorization, answer.cookies]).toEqual([undefined, { ...session, ...signIn }]);
+    expect(run("api-request", "/api/sessions", asked, session).cookies).toEqual({});
+  });
+
+  it("on a machine without https uses cookies without the prefix", () => {
+    const change = apiRequests(edgeFunction("api-request", false));
+    const raw = { verb: "GET", path: "/api/me", segments: ["api", "me"], query: new Map<string, string[]>() };
+    const headersOf = (...lines: [string, string[]][]) => change({ ...raw, headers: new Map(lines) }).headers;
+    const sent: [string, string[]][] = [["X-Requested-With", ["canvassing-console"]]];
+    expect(headersOf(["Cookie", [`a=b; session=${id}`]], ...sent).get("authorization")).toEqual([`Session ${id}`]);
+    expect(headersOf(["Cookie", [`session=${id}; session=${id}`]], ...sent).has("authorization")).toBe(false);
+    expect(headersOf(["cookie", ["__proto__=1; =x; ;"]], ["Accept", ["a", "b"]])).toEqual(
+      new Map([["Accept", ["a", "b"]]]),
+    );
+  });
+});
+
+it.each([
+  ["/", "/index.html"],
+  ["/prospects", "/index.html"],
+  ["/prospects/", "/index.html"],
+  ["/v1.2/prospects", "/index.html"],
+  ["/api", "/index.html"],
+  ["/assets/index-4f2a.js", "/assets/index-4f2a.js"],
+  ["/config.json", "/config.json"],
+])("the path %s of the console leads to %s", (path, uri) => {
+  expect(run("page-request", path).uri).toBe(uri);
+});
+
+it.each(["api-request", "page-request"] as const)(
+  "%s fits the runtime of CloudFront: size and syntax",
+  async (name) => {
+    const source = edgeFunction(name, true);
+    expect(Buffer.byteLength(source)).toBeLessThan(10 * 1024);
+    // A newer syntax would be converted, so that the results would differ.
+    const converted = async (target: string) =>
+      (await transform(source, { target, supported: { "const-and-let": true } })).code;
+    expect(await converted("es5")).toBe(await converted("esnext"));
+  },
+);
+
+it("the content security policy allows no other origin than that of the base map", () => {
+  expect(contentSecurityPolicy(undefined)).not.toMatch(/https?:|unsafe|\*/);
+  const withMap = contentSecurityPolicy("https://tiles.example.com/style.json?key=1");
+  expect(withMap).toContain("connect-src 'self' https://tiles.example.com;");
+  expect(withMap.match(/https:/g)).toHaveLength(2);
+});

@@ -1,0 +1,32 @@
+/** Tests that a local service gets the same templates from the cache of templates as from a new synthesis. */
+import { existsSync, mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { demoUsers } from "../../infra/local/demo-users.ts";
+import { templatesInOrder } from "../../infra/synth.ts";
+import { cachedTemplates } from "../../infra/template-cache.ts";
+import { ownIdentity } from "./template.ts";
+
+// The bundles of these options are in the cache as soon as one local service has started.
+const options = { signIn: { tokenPath: "local/token", users: demoUsers } };
+const directory = mkdtempSync(join(tmpdir(), "template-cache-"));
+
+const configOf = (port: number, timeScale = 1) => {
+  const issuer = `http://127.0.0.1:${port}/local/oidc`;
+  return { ...ownIdentity, issuer, jwksUri: `${issuer}/keys`, audience: ["local"], webAcl: false, timeScale };
+};
+
+test("templates from the cache have the issuer and the directory of the start, and other settings have other templates", async () => {
+  const cache = join(directory, "cache");
+  const templates = (port: number, timeScale?: number) =>
+    cachedTemplates(configOf(port, timeScale), join(directory, String(port)), options, cache);
+  await templates(3001);
+  expect(readdirSync(cache)).toHaveLength(1);
+  const cached = await templates(3002);
+  expect(readdirSync(cache)).toHaveLength(1);
+  expect(existsSync(join(directory, "3002/bundles/health/index.mjs"))).toBe(true);
+  expect(cached).toEqual(await templatesInOrder(configOf(3002), join(directory, "3002"), options));
+  expect(JSON.stringify(await templates(3003, 60)).includes('"TIME_SCALE":"60"')).toBe(true);
+  expect(readdirSync(cache)).toHaveLength(2);
+});

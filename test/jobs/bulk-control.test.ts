@@ -1,0 +1,116 @@
+/**
+ * Tests pause, resume and cancel of a bulk job at each of its calls to the table. Also tests the counts that a client sees in the meantime.
+ */
+import { beforeEach, expect, test } from "vitest";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
+import { readJob } from "#shared/jobs/bulk/read.ts";
+import { hasEnded, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import {
+  newJob,
+  newStage,
+  queueOf,
+  resultsOf,
+  rowsOf,
+  runOnce,
+  SMALL_CHUNK,
+  type Stage,
+  storedJob,
+} from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+let harness: FaultyJobs;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+const COUNT = SMALL_CHUNK + 2;
+const silent = { send: async () => undefined };
+const impatient = { tries: 0, ms: 0 };
+
+async function started() {
+  const stage = await newStage(harness, COUNT);
+  return { stage, job: await newJob(harness, stage, { statusId: stage.statusIds[0] ?? null }) };
+}
+
+/** Reads the job as a client does. Returns the number of records that it has handled. */
+async function handled({ caller }: Stage, { id }: JobMessage): Promise<number> {
+  const { total, changed, unchanged, skipped, failed, unprocessed } = await readJob(harness.sound(), caller, id);
+  expect(changed + unchanged + skipped + failed + unprocessed).toBe(total);
+  expect(unprocessed).toBeGreaterThanOrEqual(0);
+  return total - unprocessed;
+}
+
+async function untilStopped(stage: Stage, job: JobMessage): Promise<StoredBulk> {
+  db.plan(() => pass);
+  for (let runs = 0; runs < 10; runs++) {
+    const stored = await storedJob(harness, job);
+    if (hasEnded(stored) || stored.state === "paused") return stored;
+    now.ms += LEASE_MS + 1_000;
+    await runOnce(harness.sound(), stage, job);
+  }
+  throw new Error("the job does not stop");
+}
+
+test("at each call of a job to the table, a client sees counts that sum to the total and never decrease", async () => {
+  const { stage, job } = await started();
+  const seen: number[] = [];
+  db.plan(() => ({ kind: "late", meanwhile: async () => seen.push(await handled(stage, job)) }));
+  expect(await runOnce(harness.faulty(), stage, job)).toBe(true);
+  expect(new Set(seen)).toEqual(new Set([0, SMALL_CHUNK, COUNT]));
+  expect(await handled(stage, job)).toBe(COUNT);
+  expect((await storedJob(harness, job)).state).toBe("completed");
+});
+
+const verbs = {
+  pause: [pauseJob],
+  cancel: [cancelJob],
+  "pause and resume": [pauseJob, resumeJob],
+  "pause and cancel": [pauseJob, cancelJob],
+} as const;
+
+test.each(Object.entries(verbs))(
+  "a request for %s at any call of the job leaves each record written once and counted once",
+  { tags: "sized" },
+  async (name, requests) => {
+    const counted = await started();
+    let calls = 0;
+    db.plan(() => {
+      calls++;
+      return pass;
+    });
+    expect(await runOnce(harness.faulty(), counted.stage, counted.job)).toBe(true);
+    for (const at of killPointsOf(calls, Object.keys(verbs).indexOf(name))) {
+      db.plan(() => pass);
+      const { stage, job } = await started();
+      const meanwhile = async (): Promise<void> => {
+        for (const request of requests) {
+          // If the job has ended, the request is refused.
+          await request(harness.sound(), silent, stage.caller, job.id, impatient).catch(() => undefined);
+          await handled(stage, job);
+        }
+      };
+      db.plan((_operation, number) => (number === at ? { kind: at % 2 === 0 ? "early" : "late", meanwhile } : pass));
+      expect(await runOnce(harness.faulty(), stage, job)).toBe(true);
+      let stopped = await untilStopped(stage, job);
+      const marked = async () => (await rowsOf(harness, stage)).filter(({ bulk }) => bulk?.jobId === job.id);
+      expect(await marked(), `call ${at}`).toHaveLength(stopped.changed);
+      expect(await resultsOf(harness, job)).toHaveLength(stopped.changed);
+      if (stopped.state === "paused") {
+        expect(await queueOf(harness, stage)).toMatchObject({ running: null, waiting: [], paused: [job.id] });
+        await resumeJob(harness.sound(), silent, stage.caller, job.id);
+        stopped = await untilStopped(stage, job);
+      }
+      expect(stopped.state === "cancelled" || stopped.changed === COUNT, `call ${at}`).toBe(true);
+      expect(await marked()).toHaveLength(stopped.changed);
+      expect((await rowsOf(harness, stage)).every(({ version }) => version <= 2)).toBe(true);
+      expect(await queueOf(harness, stage)).toMatchObject({ running: null, waiting: [], paused: [] });
+    }
+  },
+);

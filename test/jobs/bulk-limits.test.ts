@@ -1,0 +1,154 @@
+/** Tests the limits of bulk jobs: how much memory they need, how many records they may have, and how companies share the runner. */
+import { beforeEach, expect, test } from "vitest";
+import type { Objects } from "#shared/aws/s3.ts";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import * as keys from "#shared/db/keys.ts";
+import { requireAllowedCount } from "#shared/jobs/bulk/create.ts";
+import { CHUNK, chunksOf, memberReader, storeMembers } from "#shared/jobs/bulk/members.ts";
+import { ndjson, resultsAs } from "#shared/jobs/bulk/result-files.ts";
+import { storeResults } from "#shared/jobs/bulk/results.ts";
+import { startJob } from "#shared/jobs/bulk/start.ts";
+import { freshDictionary } from "#shared/reference/dictionary.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { newJob, newStage, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs, memoryBucket } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+let harness: FaultyJobs;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+const MILLION = 1_000_000;
+const PIECE = 32 * CHUNK;
+
+test("storing and reading a million ids holds at most nine pieces of them at once", async () => {
+  const bucket = memoryBucket();
+  let [given, stored, held] = [0, 0, 0];
+  function* ids(): Generator<number> {
+    for (let id = 1; id <= MILLION; id++) {
+      held = Math.max(held, ++given - stored);
+      yield 2 ** 40 + id;
+    }
+  }
+  const objects: Objects = {
+    ...bucket,
+    put: async (key, bytes, type) => {
+      await bucket.put(key, bytes, type);
+      stored += PIECE;
+    },
+  };
+  const job = { companyId: 1, id: 2 };
+  expect(await storeMembers(objects, job, ids())).toBe(MILLION);
+  expect(held).toBeLessThanOrEqual(9 * PIECE);
+  // Consecutive ids need few bytes, because their differences are stored.
+  expect(Math.max(...Array.from(bucket.files.values(), ({ length }) => length))).toBeLessThan(100_000);
+
+  const from = bucket.calls;
+  const read = memberReader(bucket, job);
+  let next = 1;
+  for (let chunk = 0; chunk < chunksOf(MILLION); chunk++) {
+    const own = await read(chunk);
+    expect(own.length).toBeLessThanOrEqual(CHUNK);
+    expect(own[0]).toBe(2 ** 40 + next);
+    next += own.length;
+  }
+  expect(next).toBe(MILLION + 1);
+  expect(bucket.calls - from).toBe(Math.ceil(MILLION / PIECE));
+});
+
+test("the file with all results reads at most eight chunks ahead of the client", async () => {
+  const context = harness.sound();
+  const stage = await newStage(harness, 1);
+  const job = await newJob(harness, stage, { statusId: null });
+  const CHUNKS = 40;
+  for (let chunk = 0; chunk < CHUNKS; chunk++) {
+    const results = Array.from({ length: CHUNK }, (_, i) => ({
+      id: chunk * CHUNK + i + 1,
+      outcome: "changed" as const,
+    }));
+    await storeResults(harness.bucket, job, chunk, results);
+  }
+  const set = { chunks: CHUNKS, done: CHUNKS, total: CHUNKS * CHUNK, changed: CHUNKS * CHUNK };
+  await context.table.write({ update: keys.bulkJob(job.companyId, job.id), change: { set } });
+  let [read, seen] = [0, 0];
+  const objects: Objects = {
+    ...harness.bucket,
+    get: (key) => {
+      read++;
+      expect(read - seen).toBeLessThanOrEqual(8);
+      return harness.bucket.get(key);
+    },
+  };
+  let lines = 0;
+  for await (const text of resultsAs(ndjson, context, objects, stage.caller, job.id, {})) {
+    lines += text.split("\n").length - 1;
+    seen++;
+  }
+  expect([seen, lines]).toEqual([CHUNKS, CHUNKS * CHUNK]);
+});
+
+test("a filter that matches 1 000 001 prospects is refused, and one that matches a million is not", () => {
+  expect(() => requireAllowedCount(MILLION)).not.toThrow();
+  expect(() => requireAllowedCount(MILLION + 1)).toThrow(
+    expect.objectContaining({
+      code: "validation_failed",
+      faults: [expect.objectContaining({ pointer: "/filter", code: "too_big" })],
+    }),
+  );
+});
+
+/** Creates a job and sends its message to the queue of the harness. */
+async function created({ caller, ids, statusIds }: Stage, at: number): Promise<JobMessage> {
+  const context = harness.sound();
+  const id = await context.ids.next();
+  const names = await freshDictionary(context, caller.companyId);
+  const chunks = Math.ceil(ids.length / SMALL_CHUNK);
+  const action = { statusId: statusIds[at % 2] ?? null };
+  const job = { id, kind: "prospect_bulk" as const, events: "summary" as const, total: ids.length, chunks, action };
+  await startJob(context, context.jobs, caller, names, job);
+  return { kind: "bulk", companyId: caller.companyId, id };
+}
+
+test("21 jobs of a company have one message in the queue, so the first job of another company waits for one turn", async () => {
+  const [busy, other] = [await newStage(harness, 2 * SMALL_CHUNK), await newStage(harness, SMALL_CHUNK)];
+  for (let i = 0; i < 21; i++) await created(busy, i);
+  expect(harness.queue).toHaveLength(1);
+  const job = await created(other, 0);
+  expect(harness.queue).toHaveLength(2);
+  const turns: number[] = [];
+  while ((await storedJob(harness, job)).state !== "completed") {
+    const message = harness.queue.shift();
+    if (message === undefined) throw new Error("no message");
+    turns.push(message.companyId);
+    await oneTurn(message.companyId === busy.caller.companyId ? busy : other, message);
+  }
+  expect(turns).toEqual([busy.caller.companyId, other.caller.companyId]);
+});
+
+/** Executes a job for one chunk. In the service, one turn takes a minute and many chunks. */
+async function oneTurn(stage: Stage, message: JobMessage): Promise<void> {
+  let asked = 0;
+  expect(await runOnce(harness.sound(), stage, message, () => (asked++ === 0 ? 300_000 : 0))).toBe(true);
+}
+
+test("companies with many jobs get equal numbers of turns", async () => {
+  const stages: Stage[] = [];
+  for (let i = 0; i < 3; i++) stages.push(await newStage(harness, 2 * SMALL_CHUNK));
+  for (const stage of stages) for (let i = 0; i < 3; i++) await created(stage, i);
+  expect(harness.queue).toHaveLength(3);
+  const turns = new Map(stages.map(({ caller }) => [caller.companyId, 0]));
+  for (let message = harness.queue.shift(); message !== undefined; message = harness.queue.shift()) {
+    const { companyId } = message;
+    turns.set(companyId, (turns.get(companyId) ?? 0) + 1);
+    const counts = [...turns.values()];
+    expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
+    // A company never has two messages, so two functions never work for it while others wait.
+    expect(harness.queue.filter((one) => one.companyId === companyId)).toEqual([]);
+    const stage = stages.find(({ caller }) => caller.companyId === companyId);
+    if (stage !== undefined) await oneTurn(stage, message);
+  }
+  // Each of the three jobs of a company has two chunks.
+  expect([...turns.values()]).toEqual([6, 6, 6]);
+});

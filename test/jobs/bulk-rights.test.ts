@@ -1,0 +1,172 @@
+/**
+ * Tests changes of rights while a bulk job runs. When the request that takes rights from a user is answered, the user's job writes nothing
+ * more with these rights.
+ */
+import { beforeEach, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import * as keys from "#shared/db/keys.ts";
+import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
+import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { disableUser, updateUser } from "#shared/reference/change-user.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { newJob, newStage, rowsOf, runOnce, type Stage, storedJob } from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+let harness: FaultyJobs;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+const COUNT = 6;
+const PATIENT = { tries: 5_000, ms: 1 };
+
+const repOf = ({ caller, repId }: Stage): Caller => ({
+  companyId: caller.companyId,
+  userId: repId,
+  role: "sales",
+  permissions: ["canManageProspects", "canViewAllProspects"],
+});
+
+/** Creates a job of a rep who may change all prospects. */
+async function jobOfRep() {
+  const stage = await newStage(harness, COUNT);
+  const rep = repOf(stage);
+  await updateUser(harness.sound(), stage.caller, rep.userId, { permissions: [...rep.permissions] });
+  const job = await newJob(harness, stage, { statusId: stage.statusIds[0] ?? null }, rep);
+  return { stage, job };
+}
+
+const written = async (stage: Stage): Promise<number> =>
+  (await rowsOf(harness, stage)).filter(({ version }) => version > 1).length;
+
+interface Revocation {
+  isAnswered: boolean;
+  /** Ends when the new rights are stored, and the request has its answer or has seen that it must wait. */
+  readonly isUnderWay: Promise<void>;
+  readonly answer: Promise<void>;
+}
+
+/** Takes the rights of the rep, as the endpoints do. */
+function revoke({ caller, repId }: Stage, jobId: number): Revocation {
+  const context = harness.sound();
+  const { promise: isUnderWay, resolve } = Promise.withResolvers<void>();
+  const jobKey = keys.bulkJob(caller.companyId, jobId);
+  const table: typeof context.table = {
+    ...context.table,
+    get: async (key) => {
+      const item = await context.table.get(key);
+      if (key.pk === jobKey.pk && key.sk === jobKey.sk) resolve();
+      return item;
+    },
+  };
+  const request = async (): Promise<void> => {
+    await updateUser(context, caller, repId, { permissions: ["canViewAllProspects"] });
+    await untilJobsHaveRights({ ...context, table }, caller.companyId, repId, PATIENT);
+    revocation.isAnswered = true;
+    resolve();
+  };
+  const revocation: Revocation = { isAnswered: false, isUnderWay, answer: request() };
+  return revocation;
+}
+
+test("wherever a job is when its user loses the right, no write of the job follows the answer to the change of rights", {
+  tags: "sized",
+}, async () => {
+  const counted = await jobOfRep();
+  let calls = 0;
+  db.plan(() => {
+    calls++;
+    return pass;
+  });
+  expect(await runOnce(harness.faulty(), counted.stage, counted.job)).toBe(true);
+  expect(calls).toBeGreaterThan(20);
+  for (const [kind, turn] of [
+    ["early", 0],
+    ["late", 1],
+  ] as const) {
+    for (const at of killPointsOf(calls, turn)) {
+      db.plan(() => pass);
+      const { stage, job } = await jobOfRep();
+      let revocation: Revocation | undefined;
+      const late: string[] = [];
+      const rows = keys.prospect(job.companyId, stage.ids[0] ?? 0).pk;
+      let writes = 0;
+      db.plan((operation, number, body) => {
+        const writesProspect = operation === "TransactWriteItems" && JSON.stringify(body).includes(rows);
+        if (writesProspect) writes++;
+        if (writesProspect && revocation?.isAnswered === true) late.push(`call ${number}`);
+        if (number !== at) return pass;
+        const meanwhile = async (): Promise<void> => {
+          revocation = revoke(stage, job.id);
+          await revocation.isUnderWay;
+          if (kind === "early" && writesProspect && revocation.isAnswered) late.push(`call ${number}`);
+        };
+        return { kind, meanwhile };
+      });
+      expect(await runOnce(harness.faulty(), stage, job)).toBe(true);
+      await revocation?.answer;
+      expect(late, `${kind}, call ${at}`).toEqual([]);
+      const { state, changed, skipped } = await storedJob(harness, job);
+      expect(writes).toBe(changed);
+      expect(await written(stage)).toBe(changed);
+      expect(["failed", "completed"]).toContain(state);
+      expect(state === "completed" ? changed : skipped).toBeGreaterThan(0);
+    }
+  }
+});
+
+test("if the job's function was killed, the change of rights is answered only after the job's lease has expired", async () => {
+  const { stage, job } = await jobOfRep();
+  const { caller, repId } = stage;
+  db.plan((operation) => (operation === "TransactWriteItems" ? serverError : pass));
+  const context = harness.sound();
+  // The function dies without releasing its lease.
+  const dying = harness.faulty();
+  const table = {
+    ...dying.table,
+    write: async (write: Parameters<typeof dying.table.write>[0]) => {
+      if ("update" in write && write.change.set?.runs !== undefined && write.change.set.state === undefined)
+        throw new Error("killed");
+      return dying.table.write(write);
+    },
+  };
+  expect(await runOnce({ ...dying, table }, stage, job)).toBe(false);
+  db.plan(() => pass);
+  const wait = () => untilJobsHaveRights(context, caller.companyId, repId, { tries: 2, ms: 1 });
+  await disableUser(context, caller, repId);
+  await expect(wait()).rejects.toMatchObject({ code: "unavailable" });
+  now.ms += LEASE_MS;
+  await wait();
+  await runOnce(context, stage, job);
+  expect(await storedJob(harness, job)).toMatchObject({ state: "failed", changed: 0, skipped: 4 });
+  expect(await written(stage)).toBe(0);
+});
+
+test("a change of rights waits only for a running job of the same user", async () => {
+  const { stage, job } = await jobOfRep();
+  const { caller, repId } = stage;
+  const context = harness.sound();
+  const looks = async (userId: number): Promise<number> => {
+    let reads = 0;
+    const get: typeof context.table.get = (key) => {
+      reads++;
+      return context.table.get(key);
+    };
+    await untilJobsHaveRights({ ...context, table: { ...context.table, get } }, caller.companyId, userId, {
+      tries: 0,
+      ms: 0,
+    });
+    return reads;
+  };
+  // The reads are the user, the queue and the job that may run.
+  expect(await looks(repId)).toBe(3);
+  await runOnce(context, stage, job, () => 0);
+  expect(await looks(repId)).toBe(3);
+  expect(await looks(caller.userId)).toBe(3);
+  await runOnce(context, stage, job);
+  expect(await looks(repId)).toBe(2);
+});

@@ -1,0 +1,98 @@
+/** Companies with prospects for the tests of bulk jobs, and jobs whose chunks have four records, so that few records need several chunks. */
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import type { JobContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { changeKind } from "#shared/jobs/bulk/change.ts";
+import type { Kind } from "#shared/jobs/bulk/kind.ts";
+import { readQueue } from "#shared/jobs/bulk/queue.ts";
+import { readResults } from "#shared/jobs/bulk/results.ts";
+import { bulkRunner } from "#shared/jobs/bulk/run.ts";
+import { startJob } from "#shared/jobs/bulk/start.ts";
+import { type StoredAction, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
+import { undoKind } from "#shared/jobs/bulk/undo.ts";
+import { LeaseLost } from "#shared/jobs/lease.ts";
+import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { freshDictionary } from "#shared/reference/dictionary.ts";
+import { createTag } from "#shared/reference/tags.ts";
+import { type Company, newCompany } from "../harness/warm-function.ts";
+import type { FaultyJobs } from "./faulty-jobs.ts";
+
+export const SMALL_CHUNK = 4;
+
+export interface Stage extends Company {
+  readonly ids: readonly number[];
+  readonly statusIds: readonly number[];
+  readonly tagId: number;
+}
+
+export async function newStage(harness: FaultyJobs, count: number): Promise<Stage> {
+  const context = harness.sound();
+  const company = await newCompany(context);
+  const { companyId } = company.caller;
+  const tag = await createTag(context, companyId, { value: "hail", color: "#DC2626" });
+  const { statuses } = await freshDictionary(context, companyId);
+  const ids: number[] = [];
+  for (let i = 0; i < count; i++) ids.push((await createProspect(context, company.caller, { name: `n${i}` })).id);
+  return { ...company, ids, statusIds: [...statuses.keys()], tagId: tag.id };
+}
+
+/** A kind whose records are these ids, in chunks of four. */
+const smallChunks = (ids: readonly number[]): Kind => ({
+  ...changeKind,
+  members: () => async (chunk) => ids.slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK).map((id) => ({ id })),
+});
+
+/** Creates a job over the prospects of the stage. */
+export async function newJob(
+  harness: FaultyJobs,
+  { caller, ids }: Stage,
+  action: StoredAction,
+  by: Caller = caller,
+): Promise<JobMessage> {
+  const context = harness.sound();
+  const id = await context.ids.next();
+  const names = await freshDictionary(context, caller.companyId);
+  const chunks = Math.ceil(ids.length / SMALL_CHUNK);
+  const job = { id, kind: "prospect_bulk" as const, events: "summary" as const, total: ids.length, chunks, action };
+  await startJob(context, { send: async () => undefined }, by, names, job);
+  return { kind: "bulk", companyId: caller.companyId, id };
+}
+
+/** Executes a job once. Returns false if the execution has failed. */
+export async function runOnce(
+  context: JobContext,
+  { ids }: Stage,
+  job: JobMessage,
+  remainingMs = (): number => 300_000,
+): Promise<boolean> {
+  try {
+    await bulkRunner({ prospect_bulk: smallChunks(ids), undo: undoKind })(context, job, remainingMs);
+    return true;
+  } catch (error) {
+    return error instanceof LeaseLost;
+  }
+}
+
+export const storedJob = async (harness: FaultyJobs, { companyId, id }: JobMessage): Promise<StoredBulk> =>
+  StoredBulk.parse(await harness.sound().table.get(keys.bulkJob(companyId, id)));
+
+export const unprocessed = ({ total, changed, unchanged, skipped, failed }: StoredBulk): number =>
+  total - changed - unchanged - skipped - failed;
+
+/** Returns all stored results of a job. */
+export async function resultsOf(harness: FaultyJobs, job: JobMessage): Promise<StoredResult[]> {
+  const { done } = await storedJob(harness, job);
+  const all: StoredResult[] = [];
+  for (let chunk = 0; chunk < done; chunk++) all.push(...(await readResults(harness.sound().objects, job, chunk)));
+  return all;
+}
+
+export async function rowsOf(harness: FaultyJobs, { caller, ids }: Stage): Promise<StoredProspect[]> {
+  const { table } = harness.sound();
+  const items = await Promise.all(ids.map((id) => table.get(keys.prospect(caller.companyId, id))));
+  return items.map((item) => storedProspect(item));
+}
+
+export const queueOf = (harness: FaultyJobs, { caller }: Stage) => readQueue(harness.sound().table, caller.companyId);

@@ -1,0 +1,359 @@
+/** Tests the undo of bulk jobs: against a plain model, after kills, after a cancelled job, and concurrently with undos of further jobs. */
+import fc from "fast-check";
+import { beforeEach, expect, test } from "vitest";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import { contextOn } from "#shared/context.ts";
+import { ApiError, isTransient } from "#shared/errors.ts";
+import { beginUndo } from "#shared/jobs/bulk/begin-undo.ts";
+import { cancelJob } from "#shared/jobs/bulk/control.ts";
+import { listJobs, readJob } from "#shared/jobs/bulk/read.ts";
+import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
+import { disableUser } from "#shared/reference/change-user.ts";
+import { deactivateStatus } from "#shared/reference/statuses.ts";
+import { createTag, deleteTag } from "#shared/reference/tags.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { checkIndex } from "../harness/index-oracle.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
+import { oneInFive } from "../sync/one-in-five.ts";
+import {
+  newJob,
+  newStage,
+  resultsOf,
+  rowsOf,
+  runOnce,
+  SMALL_CHUNK,
+  type Stage,
+  storedJob,
+  unprocessed,
+} from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+let harness: FaultyJobs;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+const silent = { send: async () => undefined };
+
+async function untilEnded(stage: Stage, job: JobMessage): Promise<StoredBulk> {
+  db.plan(() => pass);
+  for (let runs = 0; runs < 20; runs++) {
+    const stored = await storedJob(harness, job);
+    if (hasEnded(stored)) return stored;
+    now.ms += LEASE_MS + 1_000;
+    await runOnce(harness.sound(), stage, job);
+  }
+  throw new Error("the job never ends");
+}
+
+/** Runs a job for this number of chunks, and then cancels it unless it has completed. */
+async function cancelledAfter(stage: Stage, job: JobMessage, chunks: number): Promise<StoredBulk> {
+  let asked = 0;
+  if (chunks > 0) await runOnce(harness.sound(), stage, job, () => (asked++ < chunks ? 300_000 : 0));
+  if (!hasEnded(await storedJob(harness, job))) {
+    await cancelJob(harness.sound(), silent, stage.caller, job.id, { tries: 0, ms: 0 });
+  }
+  return untilEnded(stage, job);
+}
+
+async function begunUndo({ caller }: Stage, { companyId, id }: JobMessage): Promise<JobMessage> {
+  const undo = await beginUndo(harness.sound(), silent, caller, id, {});
+  return { kind: "bulk", companyId, id: undo.id };
+}
+
+/** A prospect in the model. It is a plain object, and its tags are in the order in which they were added. */
+interface Plain {
+  readonly status: number | null;
+  readonly assignee: number | null;
+  readonly tags: readonly number[];
+  readonly isDeleted: boolean;
+}
+
+const plain = ({ statusId, assignedToUserId, tagIds, deletedAt }: StoredProspect): Plain => ({
+  status: statusId,
+  assignee: assignedToUserId,
+  tags: tagIds,
+  isDeleted: deletedAt !== undefined,
+});
+
+const fields = ["status", "assignee", "tags", "isDeleted"] as const;
+const isSame = (a: Plain, b: Plain, field: (typeof fields)[number]): boolean =>
+  JSON.stringify(a[field]) === JSON.stringify(b[field]);
+
+interface Expected {
+  readonly row: Plain;
+  readonly outcome: string;
+}
+
+/** Says what an undo must make of a prospect that was `before` and `after` the job and is `current` now. */
+function expected(before: Plain, after: Plain, current: Plain): Expected {
+  if (current.isDeleted && !after.isDeleted) return { row: current, outcome: "not_found" };
+  const restored = fields.filter((field) => !isSame(before, after, field) && isSame(after, current, field));
+  if (restored.length === 0) return { row: current, outcome: "changed_since" };
+  const value = <F extends (typeof fields)[number]>(field: F): Plain[F] =>
+    (restored.includes(field) ? before : current)[field];
+  const row = {
+    status: value("status"),
+    assignee: value("assignee"),
+    tags: value("tags"),
+    isDeleted: value("isDeleted"),
+  };
+  return { row, outcome: "changed" };
+}
+
+const COUNT = SMALL_CHUNK + 1;
+
+/** The choices are indexes, so that a stage can have any ids. 2 means null. */
+const choice = fc.nat(2);
+const tagSet = fc.subarray([0, 1]);
+const change = fc.oneof(
+  fc.record({ kind: fc.constant("status" as const), to: choice }),
+  fc.record({ kind: fc.constant("assignee" as const), to: choice }),
+  fc.record({ kind: fc.constant("tags" as const), to: tagSet }),
+  fc.constantFrom({ kind: "name" as const }, { kind: "note" as const }, { kind: "delete" as const }),
+);
+type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
+const record = fc.record({
+  status: choice,
+  assignee: choice,
+  tags: tagSet,
+  changes: fc.array(change, { maxLength: 2 }),
+});
+const action = fc.oneof(
+  { weight: 1, arbitrary: fc.constant("delete" as const) },
+  {
+    weight: 4,
+    arbitrary: fc.record(
+      { status: choice, assignee: choice, added: fc.subarray([0, 1], { minLength: 1, maxLength: 1 }) },
+      { requiredKeys: ["status"] },
+    ),
+  },
+);
+
+test("an undo restores exactly what nobody has changed since, also if users, statuses and tags were removed meanwhile and the job or its first undo was cancelled", {
+  tags: "sized",
+}, async () => {
+  const law = fc.asyncProperty(
+    fc.array(record, { minLength: COUNT, maxLength: COUNT }),
+    action,
+    fc.record({
+      removal: fc.constantFrom("none", "user", "status", "tag"),
+      ranChunks: fc.nat(2),
+      undoneChunks: fc.nat(2),
+    }),
+    async (records, chosen, { removal, ranChunks, undoneChunks }) => {
+      const context = harness.sound();
+      const stage = await newStage(harness, COUNT);
+      const { caller, ids, tagId, repId, statusIds } = stage;
+      const second = await createTag(context, caller.companyId, { value: "roof", color: "#DC2626" });
+      const tagOf = [tagId, second.id];
+      const statusOf = [statusIds[0] ?? null, statusIds[1] ?? null, null];
+      const userOf = [repId, caller.userId, null];
+      const tags = (chosen: readonly number[]): number[] => chosen.map((i) => tagOf[i] ?? 0);
+      for (const [i, { status, assignee, tags: own }] of records.entries()) {
+        const patch = { currentStatusId: statusOf[status], assignedToUserId: userOf[assignee] };
+        await updateProspect(context, caller, ids[i] ?? 0, patch);
+        await setTags(context, caller, ids[i] ?? 0, { tagIds: tags(own) });
+      }
+      const before = (await rowsOf(harness, stage)).map(plain);
+
+      const stored: StoredAction =
+        chosen === "delete"
+          ? { delete: true }
+          : {
+              statusId: statusOf[chosen.status] ?? null,
+              ...(chosen.assignee !== undefined && { assignedToUserId: userOf[chosen.assignee] ?? null }),
+              ...(chosen.added !== undefined && { addTagIds: tags(chosen.added) }),
+            };
+      const job = await newJob(harness, stage, stored);
+      const first = ranChunks === 2 ? await untilEnded(stage, job) : await cancelledAfter(stage, job, ranChunks);
+      const after = (await rowsOf(harness, stage)).map(plain);
+      const changed = ids.filter((_, i) => JSON.stringify(before[i]) !== JSON.stringify(after[i]));
+      expect(first.changed).toBe(changed.length);
+
+      for (const [i, { changes }] of records.entries()) {
+        for (const one of changes) await applied(stage, ids[i] ?? 0, one, { statusOf, userOf, tags });
+      }
+      if (removal === "user") await disableUser(context, caller, repId);
+      if (removal === "status") await deactivateStatus(context, caller.companyId, statusIds[0] ?? 0);
+      if (removal === "tag") await deleteTag(context, caller.companyId, tagId);
+      const current = (await rowsOf(harness, stage)).map(plain);
+      const none: Plain = { status: null, assignee: null, tags: [], isDeleted: false };
+      const wanted = ids.map((id, i): Expected => {
+        const [was = none, became = none, is = none] = [before[i], after[i], current[i]];
+        return changed.includes(id) ? expected(was, became, is) : { row: is, outcome: "none" };
+      });
+
+      // A user may begin a cancelled undo again. The second undo skips what the first one has restored.
+      const early = undoneChunks === 2 ? undefined : await begunUndo(stage, job);
+      const isComplete =
+        early !== undefined && (await cancelledAfter(stage, early, undoneChunks)).state === "completed";
+      const undo = isComplete ? early : await begunUndo(stage, job);
+      const last = await untilEnded(stage, undo);
+      expect(last).toMatchObject({ state: "completed", total: changed.length, failed: 0 });
+      expect((await rowsOf(harness, stage)).map(plain)).toEqual(wanted.map(({ row }) => row));
+      const results = [
+        ...(early === undefined ? [] : await resultsOf(harness, early)),
+        ...(await resultsOf(harness, undo)),
+      ];
+      for (const [i, { outcome }] of wanted.entries()) {
+        const own = results.filter(({ id }) => id === ids[i]).map(({ outcome: is, code }) => code ?? is);
+        const untouched = outcome === "none" ? [] : [outcome];
+        expect(own.slice(0, 1)).toEqual(untouched);
+      }
+      expect(await checkIndex(context.table, caller.companyId)).toEqual([]);
+      await expect(begunUndo(stage, job)).rejects.toThrow("undoes this job already");
+      await expect(begunUndo(stage, undo)).rejects.toThrow("cannot be undone");
+    },
+  );
+  await fc.assert(law, { numRuns: sized({ short: 8, wide: 200 }) });
+});
+
+interface Names {
+  readonly statusOf: readonly (number | null)[];
+  readonly userOf: readonly (number | null)[];
+  readonly tags: (chosen: readonly number[]) => number[];
+}
+
+/** Makes the change of a user. A user cannot change a deleted prospect. */
+async function applied({ caller }: Stage, id: number, one: Change, { statusOf, userOf, tags }: Names): Promise<void> {
+  const context = harness.sound();
+  const work = {
+    status: () =>
+      updateProspect(context, caller, id, { currentStatusId: "to" in one ? statusOf[Number(one.to)] : null }),
+    assignee: () =>
+      updateProspect(context, caller, id, { assignedToUserId: "to" in one ? userOf[Number(one.to)] : null }),
+    tags: () => setTags(context, caller, id, { tagIds: one.kind === "tags" ? tags(one.to) : [] }),
+    name: () => updateProspect(context, caller, id, { name: `renamed ${now.ms}` }),
+    note: () => createNote(context, caller, id, { body: "called" }),
+    delete: () => deleteProspect(context, caller, id),
+  };
+  await work[one.kind]().catch((error: unknown) => {
+    if (!String(error).includes("no such prospect")) throw error;
+  });
+}
+
+const deaths = [
+  ["before", serverError],
+  ["after", { kind: "lose reply" }],
+] satisfies [string, Fault][];
+
+let turn = 0;
+
+test.each(deaths)(
+  "an undo that is killed %s any call of the table takes effect restores each prospect once",
+  { tags: "sized" },
+  async (_, death) => {
+    const stages = async () => {
+      const stage = await newStage(harness, COUNT);
+      const job = await newJob(harness, stage, { statusId: stage.statusIds[0] ?? null, assignedToUserId: stage.repId });
+      await untilEnded(stage, job);
+      return { stage, undo: await begunUndo(stage, job) };
+    };
+    const counted = await stages();
+    let calls = 0;
+    db.plan(() => {
+      calls++;
+      return pass;
+    });
+    expect(await runOnce(harness.faulty(), counted.stage, counted.undo)).toBe(true);
+    for (const last of killPointsOf(calls, turn++)) {
+      const { stage, undo } = await stages();
+      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+      await runOnce(harness.faulty(), stage, undo);
+      db.plan(() => pass);
+      expect(unprocessed(await storedJob(harness, undo))).toBeGreaterThanOrEqual(0);
+      // A user changes a prospect that the killed run may have restored. The next run must keep this change.
+      const [first = 0] = stage.ids;
+      await updateProspect(harness.sound(), stage.caller, first, { currentStatusId: stage.statusIds[1] });
+      const ended = await untilEnded(stage, undo);
+      expect(ended, `killed at call ${last}`).toMatchObject({ state: "completed", changed: COUNT });
+      const rows = await rowsOf(harness, stage);
+      expect(rows.map(({ version }) => version)).toEqual([4, ...Array.from({ length: COUNT - 1 }, () => 3)]);
+      expect(rows.map(({ statusId, assignedToUserId }) => [statusId, assignedToUserId])).toEqual([
+        [stage.statusIds[1], null],
+        ...Array.from({ length: COUNT - 1 }, () => [null, null]),
+      ]);
+    }
+  },
+);
+
+test("of several undos that begin at the same time one is accepted, and the others are refused at once", async () => {
+  const stage = await newStage(harness, 2);
+  const job = await newJob(harness, stage, { statusId: stage.statusIds[0] ?? null });
+  await untilEnded(stage, job);
+  let calls = 0;
+  db.plan(() => {
+    calls++;
+    return pass;
+  });
+  const begin = () => beginUndo(harness.faulty(), silent, stage.caller, job.id, {});
+  const tries = await Promise.allSettled([begin(), begin(), begin()]);
+  expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  for (const one of tries) {
+    if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "conflict" });
+  }
+  expect(calls).toBeLessThan(60);
+});
+
+test("undoableUntil is null while an undo waits, runs or is completed, and is set again if the undo was cancelled", async () => {
+  const stage = await newStage(harness, 2);
+  const context = harness.sound();
+  const job = await newJob(harness, stage, { statusId: stage.statusIds[0] ?? null });
+  const until = async () => {
+    const { items } = await listJobs(context, stage.caller, { limit: 500 });
+    const { undoableUntil } = await readJob(context, stage.caller, job.id);
+    expect(items.find(({ id }) => id === job.id)?.undoableUntil).toBe(undoableUntil);
+    return undoableUntil;
+  };
+  expect(await until()).toBe(null);
+  const { endedAt = "" } = await untilEnded(stage, job);
+  const month = new Date(Date.parse(endedAt) + 30 * 24 * 3_600_000).toISOString();
+  expect(await until()).toBe(month);
+  const early = await begunUndo(stage, job);
+  expect(await until()).toBe(null);
+  await cancelledAfter(stage, early, 0);
+  expect(await until()).toBe(month);
+  const undo = await begunUndo(stage, job);
+  await untilEnded(stage, undo);
+  expect(await until()).toBe(null);
+  expect((await readJob(context, stage.caller, undo.id)).undoableUntil).toBe(null);
+  now.ms += 31 * 24 * 3_600_000;
+  await expect(begunUndo(stage, job)).rejects.toMatchObject({ code: "conflict" });
+});
+
+test("five undos that are requested at once make one undo although every fifth call of the table fails", async () => {
+  const stage = await newStage(harness, 3);
+  const job = await newJob(harness, stage, { statusId: stage.statusIds[1] ?? 0 });
+  await untilEnded(stage, job);
+  db.plan(oneInFive);
+  const codes = await Promise.all(Array.from({ length: 5 }, () => requestedUntilAnswered(stage, job)));
+  db.plan(() => pass);
+  // If the answer to the request that made the undo was lost, its repetition is refused too.
+  expect(codes.filter((code) => code !== "conflict").length).toBeLessThanOrEqual(1);
+  const { items } = await listJobs(harness.sound(), stage.caller, { limit: 500 });
+  expect(items.filter(({ kind }) => kind === "undo")).toHaveLength(1);
+});
+
+/** Requests an undo until the answer is final. Returns the code of the refusal, or undefined if the undo was made. */
+async function requestedUntilAnswered({ caller }: Stage, { id }: JobMessage): Promise<string | undefined> {
+  const context = contextOn(db.table, { now: () => now.ms });
+  for (let tries = 0; tries < 50; tries++) {
+    try {
+      await beginUndo(context, silent, caller, id, {});
+      return undefined;
+    } catch (error) {
+      if (error instanceof ApiError) return error.code;
+      if (!isTransient(error)) throw error;
+    }
+  }
+  throw new Error("the request never ends");
+}

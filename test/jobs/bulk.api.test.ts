@@ -1,0 +1,199 @@
+/** Tests bulk jobs over HTTP: creation, progress, counts and undo. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { at, baseUrl, tokenOf } from "../harness/client.ts";
+import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const made = async (count: number, more: object = {}) => {
+  const ids: number[] = [];
+  for (let i = 0; i < count; i++)
+    ids.push(dataOf(await as.owner.POST("/api/prospects", { body: { name: uniqueName(), ...more } }), 201).id);
+  return ids;
+};
+
+async function ended(id: number) {
+  for (;;) {
+    const job = dataOf(await as.owner.GET("/api/jobs/{id}", at(id)));
+    expect(job.changed + job.unchanged + job.skipped + job.failed + job.unprocessed).toBe(job.total);
+    if (!["queued", "running"].includes(job.state)) return job;
+    await sleep(50);
+  }
+}
+
+test("a bulk job assigns prospects, and its undo gives them back", async () => {
+  const ids = await made(5);
+  const { id: userId } = dataOf(await as.rep.GET("/api/me")).user;
+  const { data: job, response } = await as.owner.POST("/api/prospects/bulk", {
+    body: { ids, action: { set: { assignedToUserId: userId } } },
+  });
+  expect(response.status).toBe(202);
+  expect(response.headers.get("location")).toBe(`/api/jobs/${job && "id" in job ? job.id : 0}`);
+  if (job === undefined || !("id" in job)) throw new Error("no job");
+  expect(await ended(job.id)).toMatchObject({ state: "completed", total: 5, changed: 5 });
+  for (const id of ids) {
+    expect(dataOf(await as.owner.GET("/api/prospects/{id}", at(id))).assignedTo?.id).toBe(userId);
+  }
+  const undo = dataOf(await as.owner.POST("/api/jobs/{id}/undo", { ...at(job.id), body: {} }), 202);
+  expect(await ended(undo.id)).toMatchObject({ state: "completed", kind: "undo", total: 5, changed: 5 });
+  for (const id of ids) expect(dataOf(await as.owner.GET("/api/prospects/{id}", at(id))).assignedTo).toBe(null);
+  problemOf(await as.owner.POST("/api/jobs/{id}/undo", { ...at(job.id), body: {} }), 409, "conflict");
+});
+
+const text = async (path: string): Promise<string> => {
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  return (await fetch(`${baseUrl()}${path}`, { headers })).text();
+};
+
+const bulk = (body: object) =>
+  as.owner.POST("/api/prospects/bulk", { body: { action: { set: { currentStatusId: null } }, ...body } });
+
+async function begun(body: object): Promise<number> {
+  const job = dataOf(await bulk(body), 202);
+  if (!("id" in job)) throw new Error("no job");
+  return job.id;
+}
+
+test("a filter needs the right count; a dry run returns the count and samples, and changes nothing", async () => {
+  const name = uniqueName();
+  const ids = await made(3, { source: name, emailAddress: `${name.replaceAll(/\W/g, "")}@x.test` });
+  const filter = { search: `${name.replaceAll(/\W/g, "")}@x.test` };
+  const action = { addTagIds: [dataOf(await as.owner.POST("/api/tags", { body: { value: uniqueName() } }), 201).id] };
+  const dry = dataOf(await bulk({ filter, action, dryRun: true }), 200);
+  expect(dry).toMatchObject({ count: 3, samples: { length: 3 } });
+  const missing = problemOf(await bulk({ filter, action }), 400, "validation_failed");
+  expect(missing).toMatchObject([{ pointer: "/expectedCount" }]);
+  const mismatch = await bulk({ filter, action, expectedCount: 2 });
+  expect(problemOf(mismatch, 409, "count_mismatch")).toMatchObject([{ pointer: "/expectedCount" }]);
+  expect(mismatch.error).toMatchObject({ actualCount: 3 });
+  const id = await begun({ filter, action, expectedCount: 3, events: "none" });
+  expect(await ended(id)).toMatchObject({ total: 3, changed: 3, events: "none" });
+  for (const one of ids) expect(dataOf(await as.owner.GET("/api/prospects/{id}", at(one))).tags).toHaveLength(1);
+  expect(await ended(await begun({ ids, action }))).toMatchObject({ changed: 0, unchanged: 3 });
+});
+
+test.each([
+  ["neither ids nor filter", {}, "/filter"],
+  ["both ids and filter", { ids: [1], filter: { all: true }, expectedCount: 1 }, "/filter"],
+  ["an empty filter", { filter: {}, expectedCount: 1 }, "/filter"],
+  ["an unknown filter", { filter: { all: true, town: "Denver" }, expectedCount: 1 }, "/filter"],
+  ["a malformed filter", { filter: { bbox: "1,2" }, expectedCount: 1 }, "/filter/bbox"],
+  ["no action", { ids: [1], action: {} }, "/action"],
+  ["a deletion with another change", { ids: [1], action: { delete: true, addTagIds: [1] } }, "/action"],
+  ["an empty set", { ids: [1], action: { set: {} } }, "/action/set"],
+  ["an unknown status", { ids: [1], action: { set: { currentStatusId: 2 ** 50 } } }, "/action/set/currentStatusId"],
+  ["an unknown assignee", { ids: [1], action: { set: { assignedToUserId: 2 ** 50 } } }, "/action/set/assignedToUserId"],
+  ["an unknown tag", { ids: [1], action: { addTagIds: [2 ** 50] } }, "/action/addTagIds/0"],
+  [
+    "a tag that is added and removed",
+    { ids: [1], action: { addTagIds: [1], removeTagIds: [1] } },
+    "/action/removeTagIds",
+  ],
+  ["10 001 ids", { ids: Array.from({ length: 10_001 }, (_, i) => i + 1) }, "/ids"],
+])("%s is refused", async (_, body, pointer) => {
+  const faults = problemOf(await bulk(body), 400, "validation_failed");
+  expect(faults.map((fault) => fault.pointer)).toContain(pointer);
+});
+
+test("jobs are paused, resumed and cancelled; the results name each record, also the unprocessed ones", async () => {
+  const ids = Array.from({ length: 10_000 }, (_, i) => 2 ** 50 + i);
+  const long = await begun({ ids });
+  const waiting = await begun({ ids: [2 ** 50] });
+  const control = async (verb: "pause" | "resume" | "cancel", id: number) => {
+    const paths = {
+      pause: "/api/jobs/{id}/pause",
+      resume: "/api/jobs/{id}/resume",
+      cancel: "/api/jobs/{id}/cancel",
+    } as const;
+    return as.owner.POST(paths[verb], at(id));
+  };
+  expect(dataOf(await control("pause", waiting)).state).toBe("paused");
+  expect(dataOf(await control("resume", waiting)).state).toBe("queued");
+  expect(dataOf(await control("cancel", waiting)).state).toBe("cancelled");
+  problemOf(await control("resume", waiting), 409, "conflict");
+  // On a busy machine, the answer may come before the job has stopped.
+  dataOf(await control("pause", long));
+  const paused = await ended(long);
+  expect(paused).toMatchObject({ state: "paused", changed: 0 });
+  expect(paused.unprocessed + paused.skipped).toBe(10_000);
+  expect(["queued", "running"]).toContain(dataOf(await control("resume", long)).state);
+  dataOf(await control("cancel", long));
+  const { skipped, unprocessed } = await ended(long);
+  expect(skipped + unprocessed).toBe(10_000);
+  const of = (outcome: "skipped" | "unprocessed", cursor?: string) =>
+    as.owner.GET("/api/jobs/{id}/results", {
+      params: { path: { id: long }, query: { outcome, limit: 500, ...(cursor !== undefined && { cursor }) } },
+    });
+  let seen = 0;
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = dataOf(await of("skipped", cursor));
+    seen += page.items.length;
+    cursor = page.nextCursor;
+  }
+  expect(seen).toBe(skipped);
+  const lines = await text(`/api/jobs/${long}/results.ndjson`);
+  expect(lines.trimEnd().split("\n")).toHaveLength(10_000);
+  const csv = await text(`/api/jobs/${long}/results.csv?outcome=unprocessed`);
+  expect(csv.trimEnd().split("\r\n")).toHaveLength(unprocessed + 1);
+  const { items } = dataOf(await as.owner.GET("/api/jobs", { params: { query: { limit: 2 } } }));
+  expect(items).toHaveLength(2);
+  problemOf(await as.rep.GET("/api/jobs/{id}", at(long)), 403, "permission_denied");
+});
+
+test("deleted prospects come back with their appointments; a user without the right cannot delete", async () => {
+  const ids = await made(2);
+  const [first = 0] = ids;
+  const startAt = new Date(Date.now() + 86_400_000).toISOString();
+  dataOf(
+    await as.owner.POST("/api/prospects/{id}/appointments", { ...at(first), body: { title: "Visit", startAt } }),
+    201,
+  );
+  const { id: userId } = dataOf(await as.rep.GET("/api/me")).user;
+  await ended(await begun({ ids, action: { set: { assignedToUserId: userId } } }));
+  const id = await begun({ ids, action: { delete: true } });
+  expect(await ended(id)).toMatchObject({ state: "completed", changed: 2 });
+  problemOf(await as.owner.GET("/api/prospects/{id}", at(first)), 404, "not_found");
+  await ended(dataOf(await as.owner.POST("/api/jobs/{id}/undo", { ...at(id), body: {} }), 202).id);
+  const back = dataOf(await as.owner.GET("/api/prospects/{id}", at(first)));
+  expect(back).toMatchObject({ assignedTo: { id: userId }, appointments: { length: 1 } });
+  const day = { from: startAt.slice(0, 10), to: startAt.slice(0, 10) };
+  const calendar = dataOf(await as.rep.GET("/api/appointments", { params: { query: day } }));
+  expect(calendar.filter(({ prospectId }) => prospectId === first)).toHaveLength(1);
+});
+
+test("a job fails when its user loses the right or is disabled; the records that it has not reached stay unprocessed", async () => {
+  const ids = Array.from({ length: 10_000 }, (_, i) => 2 ** 50 + i);
+  const body = { ids, action: { set: { currentStatusId: null } } };
+  for (const one of [as.importer, as.admin]) {
+    const job = dataOf(await one.POST("/api/prospects/bulk", { body }), 202);
+    if (!("id" in job)) throw new Error("no job");
+    while (dataOf(await as.owner.GET("/api/jobs/{id}", at(job.id))).state === "queued") await sleep(50);
+    const { id } = dataOf(await one.GET("/api/me")).user;
+    if (one === as.admin) dataOf(await as.owner.DELETE("/api/users/{id}", at(id)));
+    else dataOf(await as.owner.PATCH("/api/users/{id}", { ...at(id), body: { permissions: [] } }));
+    const last = await ended(job.id);
+    expect(last).toMatchObject({ state: "failed", changed: 0 });
+    expect(last.unprocessed).toBeGreaterThan(0);
+  }
+});
+
+test("a company may have one running job and twenty that wait; the next one is refused with 409, and other companies are not", async () => {
+  const many = Array.from({ length: 10_000 }, (_, i) => 2 ** 50 + i);
+  const from = (by: typeof as.owner, ids: number[]) =>
+    by.POST("/api/prospects/bulk", { body: { ids, action: { set: { currentStatusId: null } } } });
+  const jobs: number[] = [];
+  for (let i = 0; i < 21; i++) {
+    const job = dataOf(await from(as.otherOwner, i === 0 ? many : [2 ** 50]), 202);
+    if ("id" in job) jobs.push(job.id);
+  }
+  const refused = await from(as.otherOwner, [2 ** 50]);
+  problemOf(refused, 409, "conflict");
+  expect(refused.error?.detail).toContain("20 jobs");
+  const other = dataOf(await from(as.owner, [2 ** 50]), 202);
+  if (!("id" in other)) throw new Error("no job");
+  expect(await ended(other.id)).toMatchObject({ state: "completed", skipped: 1 });
+  // The last jobs are cancelled first, so that none of them begins to run. The first job may have ended.
+  for (const id of jobs.toReversed()) await as.otherOwner.POST("/api/jobs/{id}/cancel", at(id));
+});

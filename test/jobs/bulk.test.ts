@@ -1,0 +1,366 @@
+/** Tests bulk jobs whose table fails at any call, users who change records while a job runs, and the queue of a company's jobs. */
+import fc from "fast-check";
+import { beforeEach, expect, test } from "vitest";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
+import { beginUndo } from "#shared/jobs/bulk/begin-undo.ts";
+import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
+import { hasEnded, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { LEASE_MS, sweepJobs } from "#shared/jobs/lease.ts";
+import { createAppointment } from "#shared/prospects/appointments.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { updateUser } from "#shared/reference/change-user.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { checkIndex } from "../harness/index-oracle.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
+import {
+  newJob,
+  newStage,
+  queueOf,
+  resultsOf,
+  rowsOf,
+  runOnce,
+  type Stage,
+  storedJob,
+  unprocessed,
+} from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+let harness: FaultyJobs;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+/** The number of the test. It determines at which calls the test kills the job. */
+let turn = 0;
+
+const silent = { send: async () => undefined };
+const impatient = { tries: 0, ms: 0 };
+const COUNT = 6;
+
+const versions = (rows: readonly StoredProspect[]): number[] => rows.map(({ version }) => version);
+const twos = Array.from({ length: COUNT }, () => 2);
+
+/** Runs the job until it ends, as the sweeper would: each time after the lease of the execution before has expired. */
+async function untilEnded(stage: Stage, job: JobMessage): Promise<StoredBulk> {
+  db.plan(() => pass);
+  for (let runs = 0; runs < 40; runs++) {
+    const stored = await storedJob(harness, job);
+    if (hasEnded(stored)) return stored;
+    now.ms += LEASE_MS + 1_000;
+    await runOnce(harness.sound(), stage, job);
+  }
+  throw new Error("the job never ends");
+}
+
+async function undone(stage: Stage, { id, companyId }: JobMessage): Promise<StoredBulk> {
+  const undo = await beginUndo(harness.sound(), silent, stage.caller, id, {});
+  return untilEnded(stage, { kind: "bulk", companyId, id: undo.id });
+}
+
+const deaths = [
+  ["before", serverError],
+  ["after", { kind: "lose reply" }],
+] satisfies [string, Fault][];
+
+const actionOf = ({ repId, statusIds, tagId }: Stage) => ({
+  assignedToUserId: repId,
+  statusId: statusIds[0] ?? null,
+  addTagIds: [tagId],
+});
+
+test.each(deaths)(
+  "after a kill %s any call of the table takes effect, the next execution changes each record once, and an undo restores each",
+  { tags: "sized" },
+  async (_, death) => {
+    const counted = await newStage(harness, COUNT);
+    let calls = 0;
+    db.plan(() => {
+      calls++;
+      return pass;
+    });
+    expect(await runOnce(harness.faulty(), counted, await newJob(harness, counted, actionOf(counted)))).toBe(true);
+    db.plan(() => pass);
+    expect(calls).toBeGreaterThan(20);
+    for (const last of killPointsOf(calls, turn++)) {
+      const stage = await newStage(harness, COUNT);
+      const job = await newJob(harness, stage, actionOf(stage));
+      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+      await runOnce(harness.faulty(), stage, job);
+      db.plan(() => pass);
+      const killed = await storedJob(harness, job);
+      expect(unprocessed(killed)).toBeGreaterThanOrEqual(0);
+      // A user changes a record between the executions. The job must not overwrite the change if it has written the record before.
+      const before = await rowsOf(harness, stage);
+      const [first = 0] = stage.ids;
+      await updateProspect(harness.sound(), stage.caller, first, { currentStatusId: stage.statusIds[1], name: "user" });
+      const touched = before[0]?.version === 2;
+      const ended = await untilEnded(stage, job);
+      expect(ended, `killed at call ${last}`).toMatchObject({ state: "completed", changed: COUNT });
+      const rows = await rowsOf(harness, stage);
+      expect(versions(rows), `killed at call ${last}`).toEqual([3, ...twos.slice(1)]);
+      expect(rows[0]?.statusId).toBe(touched ? stage.statusIds[1] : stage.statusIds[0]);
+      expect((await resultsOf(harness, job)).map(({ id }) => id)).toEqual(stage.ids);
+      expect(await queueOf(harness, stage)).toMatchObject({ running: null, waiting: [], paused: [] });
+      expect(await undone(stage, job)).toMatchObject({ state: "completed", changed: COUNT, skipped: 0 });
+      const restored = await rowsOf(harness, stage);
+      for (const row of restored)
+        expect(row).toMatchObject({ assignedToUserId: null, assignedByUserId: null, tagIds: [] });
+      expect(restored.map(({ statusId }) => statusId).slice(1)).toEqual(twos.slice(1).map(() => null));
+      expect(restored[0]).toMatchObject({ name: "user", statusId: stage.statusIds[1] });
+      expect(await checkIndex(harness.sound().table, job.companyId)).toEqual([]);
+    }
+  },
+);
+
+test("after a kill before or after any call of the bucket takes effect, the next execution changes each record once", async () => {
+  const counted = await newStage(harness, COUNT);
+  const from = harness.bucket.calls;
+  await runOnce(harness.sound(), counted, await newJob(harness, counted, actionOf(counted)));
+  const calls = harness.bucket.calls - from;
+  expect(calls).toBe(2);
+  for (const death of ["before", "after"] as const) {
+    for (let last = 1; last <= calls; last++) {
+      const stage = await newStage(harness, COUNT);
+      const job = await newJob(harness, stage, actionOf(stage));
+      const begin = harness.bucket.calls;
+      harness.bucket.plan = (number) =>
+        number - begin < last ? undefined : number - begin === last ? death : "before";
+      await runOnce(harness.sound(), stage, job);
+      harness.bucket.plan = () => undefined;
+      expect(await untilEnded(stage, job)).toMatchObject({ state: "completed", changed: COUNT });
+      expect(versions(await rowsOf(harness, stage))).toEqual(twos);
+    }
+  }
+});
+
+test("two executions at the same time change each record once", async () => {
+  const stage = await newStage(harness, COUNT);
+  const job = await newJob(harness, stage, actionOf(stage));
+  await Promise.all([1, 2, 3].map(() => runOnce(harness.sound(), stage, job)));
+  expect(await untilEnded(stage, job)).toMatchObject({ state: "completed", changed: COUNT });
+  expect(versions(await rowsOf(harness, stage))).toEqual(twos);
+});
+
+test("a job that was killed within a chunk settles the chunk before it is cancelled, so that its counts and its undo have each write", async () => {
+  const stage = await newStage(harness, COUNT);
+  const job = await newJob(harness, stage, actionOf(stage));
+  harness.bucket.plan = () => "before";
+  expect(await runOnce(harness.sound(), stage, job)).toBe(false);
+  harness.bucket.plan = () => undefined;
+  expect(versions(await rowsOf(harness, stage))).toEqual([2, 2, 2, 2, 1, 1]);
+  await cancelJob(harness.sound(), silent, stage.caller, job.id, impatient);
+  expect(await untilEnded(stage, job)).toMatchObject({ state: "cancelled", changed: 4 });
+  expect(await undone(stage, job)).toMatchObject({ total: 4, changed: 4 });
+  expect((await rowsOf(harness, stage)).map(({ assignedToUserId }) => assignedToUserId)).toEqual(twos.map(() => null));
+});
+
+test("a job that fails after ten executions without progress counts what they have written, so that its undo restores it", async () => {
+  const stage = await newStage(harness, COUNT);
+  const job = await newJob(harness, stage, actionOf(stage));
+  const { objects } = harness.sound();
+  const broken = { ...objects, put: () => Promise.reject(new Error("a fault of the code")) };
+  for (let run = 0; run < 10; run++) {
+    expect(await runOnce({ ...harness.sound(), objects: broken }, stage, job)).toBe(false);
+  }
+  // A user changes one of the written prospects before the job continues.
+  await updateProspect(harness.sound(), stage.caller, stage.ids[0] ?? 0, { name: "user" });
+  expect(await untilEnded(stage, job)).toMatchObject({ state: "failed", changed: 4, failed: 0, total: COUNT });
+  expect(await undone(stage, job)).toMatchObject({ state: "completed", total: 4, changed: 4 });
+  const rows = await rowsOf(harness, stage);
+  expect(rows.map(({ assignedToUserId }) => assignedToUserId)).toEqual(twos.map(() => null));
+});
+
+test("a job whose chunk cannot even be settled fails nevertheless", async () => {
+  const stage = await newStage(harness, COUNT);
+  const job = await newJob(harness, stage, actionOf(stage));
+  const { objects } = harness.sound();
+  const broken = { ...objects, put: () => Promise.reject(new Error("a fault of the code")) };
+  for (let run = 0; run < 12; run++) await runOnce({ ...harness.sound(), objects: broken }, stage, job);
+  expect(await storedJob(harness, job)).toMatchObject({ state: "failed", changed: 0 });
+  expect(await queueOf(harness, stage)).toMatchObject({ running: null });
+});
+
+test("an execution whose lease has expired writes nothing more", async () => {
+  const stage = await newStage(harness, COUNT);
+  const job = await newJob(harness, stage, actionOf(stage));
+  const context = harness.sound();
+  const slow: typeof context.table = {
+    ...context.table,
+    write: async (write) => {
+      const item = await context.table.write(write);
+      // The time passes after the lease was renewed, before the first record is read.
+      if (item?.authorVersion !== undefined) now.ms += LEASE_MS - 30_000;
+      return item;
+    },
+  };
+  expect(await runOnce({ ...context, table: slow }, stage, job)).toBe(true);
+  expect(versions(await rowsOf(harness, stage))).toEqual(twos.map(() => 1));
+});
+
+test("an undo restores exactly what nobody has changed since", async () => {
+  const stage = await newStage(harness, COUNT);
+  const [a = 0, b = 0, c = 0, d = 0] = stage.ids;
+  const context = harness.sound();
+  const job = await newJob(harness, stage, { assignedToUserId: stage.repId, statusId: stage.statusIds[0] ?? null });
+  await untilEnded(stage, job);
+  await updateProspect(context, stage.caller, a, { name: "renamed" });
+  await updateProspect(context, stage.caller, b, { currentStatusId: stage.statusIds[1] });
+  await updateProspect(context, stage.caller, c, { currentStatusId: null, assignedToUserId: stage.caller.userId });
+  await deleteProspect(context, stage.caller, d);
+  expect(await undone(stage, job)).toMatchObject({ state: "completed", total: COUNT, changed: COUNT - 2, skipped: 2 });
+  const [rowA, rowB, rowC, rowD, ...others] = await rowsOf(harness, stage);
+  expect(rowA).toMatchObject({ name: "renamed", statusId: null, assignedToUserId: null });
+  expect(rowB).toMatchObject({ statusId: stage.statusIds[1], assignedToUserId: null });
+  expect(rowC).toMatchObject({ statusId: null, assignedToUserId: stage.caller.userId });
+  expect(rowD?.deletedAt).toBeDefined();
+  for (const row of others)
+    expect(row).toMatchObject({ statusId: null, assignedToUserId: null, assignedByUserId: null });
+  const undo = (await storedJob(harness, job)).undoneBy ?? 0;
+  const results = await resultsOf(harness, { ...job, id: undo });
+  expect(results.filter(({ outcome }) => outcome === "skipped")).toEqual([
+    { id: c, outcome: "skipped", code: "changed_since" },
+    { id: d, outcome: "skipped", code: "not_found" },
+  ]);
+  await expect(beginUndo(context, silent, stage.caller, job.id, {})).rejects.toThrow("undoes this job already");
+});
+
+test("the undo of a deletion restores prospects with their appointments and the texts of their notes", async () => {
+  const stage = await newStage(harness, 3);
+  const context = harness.sound();
+  const [first = 0] = stage.ids;
+  await createNote(context, stage.caller, first, { body: "wants a zebra roof" });
+  const appointment = { title: "Visit", startAt: "2030-02-01T00:00:00.000Z" };
+  await createAppointment(context, stage.caller, first, appointment);
+  const find = async (query: object) =>
+    (await listProspects(harness.sound(), stage.caller, ListQuery.parse(query))).total;
+  const before = await rowsOf(harness, stage);
+  const job = await newJob(harness, stage, { delete: true });
+  expect(await untilEnded(stage, job)).toMatchObject({ state: "completed", changed: 3 });
+  expect(await find({})).toBe(0);
+  await flush(context, job.companyId, { settleMs: 0 });
+  expect(await undone(stage, job)).toMatchObject({ state: "completed", changed: 3 });
+  expect(await find({})).toBe(3);
+  expect(await find({ search: "zebra" })).toBe(1);
+  const [row] = await rowsOf(harness, stage);
+  const {
+    agendaUntil = "",
+    companyId,
+    assignedToUserId,
+  } = row ?? before[0] ?? { companyId: 0, assignedToUserId: null };
+  const agenda = await context.table.get(attachedKeys.agenda(companyId, assignedToUserId, agendaUntil, first));
+  expect(agenda).toBeDefined();
+  expect(await checkIndex(context.table, job.companyId)).toEqual([]);
+});
+
+test("a company has one running job and twenty that wait; each runs in its turn, and a paused one waits for its resume", async () => {
+  const stage = await newStage(harness, 1);
+  const jobs: JobMessage[] = [];
+  for (let i = 0; i < 21; i++) jobs.push(await newJob(harness, stage, { statusId: stage.statusIds[i % 2] ?? null }));
+  await expect(newJob(harness, stage, { delete: true })).rejects.toThrow("may have 20 jobs");
+  const [one, two, three, ...others] = jobs;
+  if (one === undefined || two === undefined || three === undefined) throw new Error("no jobs");
+  const context = harness.sound();
+  // A job that is not admitted does nothing, even if it gets a message.
+  await runOnce(context, stage, two);
+  expect(await storedJob(harness, two)).toMatchObject({ state: "queued", changed: 0 });
+  expect(await pauseJob(context, silent, stage.caller, one.id, impatient)).toMatchObject({ state: "paused" });
+  expect(await cancelJob(context, silent, stage.caller, three.id, impatient)).toMatchObject({ state: "cancelled" });
+  expect(await queueOf(harness, stage)).toMatchObject({ running: two.id, paused: [one.id] });
+  for (const job of [two, ...others]) {
+    expect((await queueOf(harness, stage)).running).toBe(job.id);
+    expect(await untilEnded(stage, job)).toMatchObject({ state: "completed" });
+  }
+  expect(await queueOf(harness, stage)).toMatchObject({ running: null, waiting: [], paused: [one.id] });
+  expect(await resumeJob(context, silent, stage.caller, one.id)).toMatchObject({ state: "queued" });
+  expect(await untilEnded(stage, one)).toMatchObject({ state: "completed" });
+  await expect(resumeJob(context, silent, stage.caller, one.id)).rejects.toThrow("completed already");
+});
+
+test("the sweeper finds a job whose message was lost, and cancels one that is paused for a month", async () => {
+  const stage = await newStage(harness, 2);
+  const lost = await newJob(harness, stage, actionOf(stage));
+  const waiting = await newJob(harness, stage, { delete: true });
+  const sweep = async (afterMs: number): Promise<number[]> => {
+    now.ms += afterMs;
+    const sent: JobMessage[] = [];
+    const jobs = { send: async (message: JobMessage) => void sent.push(message), returnIn: async () => undefined };
+    await sweepJobs({ ...harness.sound(), jobs });
+    return sent.filter(({ companyId }) => companyId === lost.companyId).map(({ id }) => id);
+  };
+  expect(await sweep(60_000)).toEqual([lost.id]);
+  await untilEnded(stage, lost);
+  expect(await sweep(60_000)).toEqual([waiting.id]);
+  await pauseJob(harness.sound(), silent, stage.caller, waiting.id, impatient);
+  expect(await sweep(24 * 3_600_000)).toEqual([]);
+  expect(await sweep(30 * 24 * 3_600_000)).toEqual([waiting.id]);
+  await runOnce(harness.sound(), stage, waiting);
+  expect(await storedJob(harness, waiting)).toMatchObject({ state: "cancelled", changed: 0 });
+});
+
+test("a user who loses the right while the job runs changes nothing more; the job fails with the rest unprocessed", async () => {
+  const stage = await newStage(harness, COUNT);
+  const context = harness.sound();
+  const rep = { companyId: stage.caller.companyId, userId: stage.repId, role: "sales", permissions: [] } as const;
+  const grant = (permissions: ("canManageProspects" | "canViewAllProspects")[]) =>
+    updateUser(context, stage.caller, stage.repId, { permissions });
+  await grant(["canManageProspects", "canViewAllProspects"]);
+  const job = await newJob(harness, stage, { statusId: stage.statusIds[0] ?? null }, rep);
+  // The first execution has time for one chunk only.
+  let asked = 0;
+  await runOnce(harness.sound(), stage, job, () => (asked++ === 0 ? 300_000 : 0));
+  expect(await storedJob(harness, job)).toMatchObject({ state: "running", changed: 4 });
+  await grant(["canViewAllProspects"]);
+  expect(await untilEnded(stage, job)).toMatchObject({ state: "failed", changed: 4, skipped: 2, failed: 0 });
+  expect(versions(await rowsOf(harness, stage)).filter((version) => version === 2)).toHaveLength(4);
+});
+
+test("the five counts always sum to the total, however a job is killed, paused, resumed and cancelled", {
+  tags: "sized",
+}, async () => {
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ run: fc.nat(80) }) },
+    fc.constantFrom("pause" as const, "resume" as const, "cancel" as const, "edit" as const),
+  );
+  const law = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+    const stage = await newStage(harness, 6);
+    const job = await newJob(harness, stage, actionOf(stage));
+    const context = harness.sound();
+    let handled = 0;
+    for (const one of steps) {
+      now.ms += LEASE_MS + 1;
+      if (typeof one === "object") {
+        db.plan((_operation, number) => (number < one.run ? pass : serverError));
+        await runOnce(harness.faulty(), stage, job);
+        db.plan(() => pass);
+      } else if (one === "edit") {
+        await updateProspect(context, stage.caller, stage.ids[0] ?? 0, { name: `edit ${now.ms}` });
+      } else {
+        const control = { pause: pauseJob, resume: resumeJob, cancel: cancelJob }[one];
+        await control(context, silent, stage.caller, job.id, impatient).catch(() => undefined);
+      }
+      const stored = await storedJob(harness, job);
+      const left = unprocessed(stored);
+      expect(left).toBeGreaterThanOrEqual(0);
+      // Results are never lost, and each handled record has one.
+      expect((await resultsOf(harness, job)).length).toBe(stored.total - left);
+      expect(stored.total - left).toBeGreaterThanOrEqual(handled);
+      handled = stored.total - left;
+    }
+    await resumeJob(context, silent, stage.caller, job.id).catch(() => undefined);
+    const ended = await untilEnded(stage, job);
+    // Exactly the records that are counted as changed carry the mark of the job, whatever has happened.
+    const marked = (await rowsOf(harness, stage)).filter(({ bulk }) => bulk?.jobId === job.id);
+    expect(marked).toHaveLength(ended.changed);
+    expect((await queueOf(harness, stage)).running).toBe(null);
+  });
+  await fc.assert(law, { numRuns: sized({ short: 12, wide: 150 }) });
+});

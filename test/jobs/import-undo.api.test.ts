@@ -1,0 +1,151 @@
+/**
+ * Tests over HTTP the undo of an import. It hides each prospect that the import has created, unless somebody has changed the prospect
+ * since.
+ */
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { at, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const Imported = z.object({ id: z.int(), imported: z.int() });
+
+const imported = async (file: string, query = "") =>
+  bodyOf(
+    await send("POST", `/api/prospects/import${query}`, {
+      body: csvForm(file),
+      headers: { Authorization: `Bearer ${await tokenOf(as.owner.email)}` },
+    }),
+    200,
+    Imported,
+  );
+
+async function uploaded(file: string, dryRun = false) {
+  const job = dataOf(await as.owner.POST("/api/prospects/imports", { body: { dryRun } }), 201);
+  const { url, method, headers } = present(job.upload ?? undefined);
+  expect((await fetch(url, { method, headers, body: file })).status).toBe(200);
+  for (;;) {
+    const now = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(job.id)));
+    if (now.state !== "running" && now.state !== "awaiting_upload") return now;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+const begin = (id: number, events: "summary" | "each" | "none" = "summary") =>
+  as.owner.POST("/api/prospects/imports/{id}/undo", { ...at(id), body: { events } });
+
+async function undone(importId: number, events?: "summary" | "each" | "none") {
+  const { id } = dataOf(await begin(importId, events), 202);
+  for (;;) {
+    const job = dataOf(await as.owner.GET("/api/jobs/{id}", at(id)));
+    expect(job.changed + job.unchanged + job.skipped + job.failed + job.unprocessed).toBe(job.total);
+    if (!["queued", "running"].includes(job.state)) return job;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+const found = async (search: string) =>
+  dataOf(await as.owner.GET("/api/prospects", { params: { query: { search, pageSize: 500 } } })).items;
+
+const fileOf = (name: string, rows: number): string =>
+  `name,lat,lng,status\n${Array.from({ length: rows }, (_, i) => `${name} ${i},39.5,-105,Sold\n`).join("")}`;
+
+test("the undo of an import hides its prospects, except those that somebody has changed since", async () => {
+  const name = uniqueName();
+  const { id, imported: count } = await imported(fileOf(name, 8));
+  expect(count).toBe(8);
+  const all = await found(name);
+  const [renamed, reassigned, noted, met, deleted, tagged] = all.map((one) => one.id);
+  const { id: assignedToUserId } = dataOf(await as.rep.GET("/api/me")).user;
+  const path = (one: number | undefined) => at(one ?? 0);
+  dataOf(await as.owner.PATCH("/api/prospects/{id}", { ...path(renamed), body: { name: `${name} new` } }));
+  dataOf(await as.owner.PATCH("/api/prospects/{id}", { ...path(reassigned), body: { assignedToUserId } }));
+  dataOf(await as.owner.POST("/api/prospects/{id}/notes", { ...path(noted), body: { body: "called" } }), 201);
+  const meeting = { title: "visit", startAt: "2040-01-01T10:00:00.000Z" };
+  dataOf(await as.owner.POST("/api/prospects/{id}/appointments", { ...path(met), body: meeting }), 201);
+  dataOf(await as.owner.DELETE("/api/prospects/{id}", path(deleted)));
+  const tags = dataOf(await as.owner.GET("/api/tags"));
+  const tagIds = tags.slice(0, 1).map((tag) => tag.id);
+  dataOf(await as.owner.PUT("/api/prospects/{id}/tags", { ...path(tagged), body: { tagIds } }));
+  const changed = tagIds.length === 0 ? [renamed, reassigned, noted, met] : [renamed, reassigned, noted, met, tagged];
+
+  const first = await undone(id);
+  const skipped = changed.length + 1;
+  expect(first).toMatchObject({
+    kind: "import_undo",
+    state: "completed",
+    undoes: id,
+    total: 8,
+    failed: 0,
+    unchanged: 0,
+  });
+  expect(first).toMatchObject({ changed: 8 - skipped, skipped });
+  expect((await found(name)).map((one) => one.id).toSorted()).toEqual(changed.toSorted());
+  problemOf(await as.owner.GET("/api/prospects/{id}", path(all.at(-1)?.id)), 404, "not_found");
+
+  const second = await undone(id);
+  expect(second).toMatchObject({ state: "completed", total: 8, changed: 0, skipped: 8 });
+  expect((await found(name)).map((one) => one.id).toSorted()).toEqual(changed.toSorted());
+});
+
+test("the undo of an upload hides prospects of several chunks, and makes one event", async () => {
+  const name = uniqueName();
+  const receiver = await startReceiver();
+  const registrations = ["prospect.bulk_completed", "prospect.deleted"].map((event) => ({ event }));
+  const webhook = dataOf(
+    await as.owner.POST("/api/webhooks", { body: { name, url: receiver.url, registrations } }),
+    201,
+  );
+  const job = await uploaded(fileOf(name, 600));
+  expect(job).toMatchObject({ state: "completed", imported: 600 });
+  const undo = await undone(job.id);
+  expect(undo).toMatchObject({ state: "completed", total: 600, changed: 600 });
+  expect(await found(name)).toEqual([]);
+  await receiver.until(1);
+  await as.owner.DELETE("/api/webhooks/{id}", at(webhook.id));
+  await receiver.close();
+  expect(receiver.receipts.map(({ event }) => event)).toMatchObject([
+    { event: "prospect.bulk_completed", data: { job: { id: undo.id, kind: "import_undo", changed: 600 } } },
+  ]);
+});
+
+test("an undo that is cancelled while it waits changes nothing, and lists its records", async () => {
+  const [name, many] = [uniqueName(), uniqueName()];
+  const [first, second] = [await imported(fileOf(many, 600)), await imported(fileOf(name, 3))];
+  // A company's jobs run one after the other, so the second undo waits for the first one.
+  dataOf(await begin(first.id), 202);
+  const { id } = dataOf(await begin(second.id), 202);
+  const cancelled = dataOf(await as.owner.POST("/api/jobs/{id}/cancel", at(id)));
+  expect(cancelled).toMatchObject({ total: 3, changed: 0, unprocessed: 3 });
+  const { items } = dataOf(await as.owner.GET("/api/jobs/{id}/results", at(id)));
+  expect(new Set(items.map(({ outcome }) => outcome))).toEqual(new Set(["unprocessed"]));
+  const left = (await found(name)).map((one) => one.id);
+  expect(left).toHaveLength(3);
+  expect(items.map((item) => item.id).toSorted()).toEqual(left.toSorted());
+});
+
+test("the undo of an import leaves the prospects that the import has updated", async () => {
+  const [name, key] = [uniqueName(), uniqueName()];
+  await imported(`sourceId,name,lat,lng\n${key},${name},1,2\n`);
+  const file = `sourceId,name,lat,lng\n${key},${name} changed,,\n${key}-b,${name} new,1,2\n`;
+  const { id } = await imported(file, "?matchBy=sourceId&onMatch=update");
+  expect(await undone(id)).toMatchObject({ state: "completed", total: 1, changed: 1 });
+  expect((await found(name)).map((one) => one.name)).toEqual([`${name} changed`]);
+});
+
+test("only a completed import of the own company can be undone, by a user who may import", async () => {
+  const { id } = await uploaded(fileOf(uniqueName(), 1), true);
+  problemOf(await begin(id), 409, "conflict");
+  const open = dataOf(await as.owner.POST("/api/prospects/imports", { body: {} }), 201);
+  problemOf(await begin(open.id), 409, "conflict");
+  await as.owner.POST("/api/prospects/imports/{id}/cancel", at(open.id));
+  problemOf(await begin(open.id), 409, "conflict");
+  const own = await imported(fileOf(uniqueName(), 1));
+  const body = { ...at(own.id), body: {} };
+  problemOf(await as.otherOwner.POST("/api/prospects/imports/{id}/undo", body), 404, "not_found");
+  problemOf(await as.rep.POST("/api/prospects/imports/{id}/undo", body), 403, "permission_denied");
+});

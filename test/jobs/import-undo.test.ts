@@ -1,0 +1,261 @@
+/** Tests the undo of imports: against a plain model of what users have changed since, after kills, and with the rights of its user. */
+import fc from "fast-check";
+import { beforeEach, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import { beginUndo } from "#shared/jobs/bulk/begin-undo.ts";
+import type { Kind } from "#shared/jobs/bulk/kind.ts";
+import { consecutiveIds } from "#shared/jobs/bulk/members.ts";
+import { bulkRunner } from "#shared/jobs/bulk/run.ts";
+import { startJob } from "#shared/jobs/bulk/start.ts";
+import { hasEnded, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { beginImportUndo } from "#shared/jobs/import/begin-undo.ts";
+import { cancelImport } from "#shared/jobs/import/requests.ts";
+import { importUndoKind } from "#shared/jobs/import/undo.ts";
+import { LEASE_MS, LeaseLost } from "#shared/jobs/lease.ts";
+import { createAppointment } from "#shared/prospects/appointments.ts";
+import { csvText } from "#shared/prospects/csv/write.ts";
+import { createNote, deleteNote, listNotes, updateNote } from "#shared/prospects/notes.ts";
+import { deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
+import { updateUser } from "#shared/reference/change-user.ts";
+import { freshDictionary } from "#shared/reference/dictionary.ts";
+import { createTag } from "#shared/reference/tags.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
+import { newCompany } from "../harness/warm-function.ts";
+import { newJob, resultsOf, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob, unprocessed } from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+let harness: FaultyJobs;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+const silent = { send: async () => undefined };
+const COUNT = SMALL_CHUNK + 2;
+
+/** The rows come in pairs of equal rows, and the rows of each second pair have a note. */
+const file = Buffer.from(
+  csvText([
+    ["name", "lat", "lng", "notes"],
+    ...Array.from({ length: COUNT }, (_, i) => [`n${i >> 1}`, "39.7", "-104", i % 4 < 2 ? "from the file" : ""]),
+  ]),
+);
+
+interface Imported extends Stage {
+  readonly importId: number;
+}
+
+async function newImport(): Promise<Imported> {
+  const context = harness.sound();
+  const company = await newCompany(context);
+  const { companyId } = company.caller;
+  const tag = await createTag(context, companyId, { value: "hail", color: "#DC2626" });
+  const { statuses } = await freshDictionary(context, companyId);
+  const message = await harness.uploaded(company.caller, file);
+  await harness.run(context, message);
+  const { prospects } = await readAllProspects(context.table, companyId);
+  const ids = prospects.map(({ id }) => id).toSorted((a, b) => a - b);
+  expect(ids).toHaveLength(COUNT);
+  return { ...company, ids, statusIds: [...statuses.keys()], tagId: tag.id, importId: message.id };
+}
+
+const bulkJob = ({ companyId }: Caller, id: number): JobMessage => ({ kind: "bulk", companyId, id });
+
+async function begun({ caller, importId }: Imported, by: Caller = caller): Promise<JobMessage> {
+  return bulkJob(caller, (await beginImportUndo(harness.sound(), silent, by, importId, {})).id);
+}
+
+const smallChunks: Kind = {
+  ...importUndoKind,
+  members:
+    (_, { firstId = 0, total }) =>
+    async (chunk) =>
+      consecutiveIds(firstId, total, 0)
+        .slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK)
+        .map((id) => ({ id })),
+};
+
+/** Creates an undo whose chunks have four records. */
+async function begunInChunks({ caller, ids: [firstId = 0], importId }: Imported): Promise<JobMessage> {
+  const context = harness.sound();
+  const id = await context.ids.next();
+  const names = await freshDictionary(context, caller.companyId);
+  const job = { id, kind: "import_undo" as const, events: "summary" as const, total: COUNT, chunks: 2 };
+  await startJob(context, silent, caller, names, { ...job, undoes: importId, firstId });
+  return bulkJob(caller, id);
+}
+
+async function run(context: ReturnType<FaultyJobs["sound"]>, job: JobMessage, kind = importUndoKind): Promise<boolean> {
+  try {
+    await bulkRunner({ import_undo: kind })(context, job, () => 300_000);
+    return true;
+  } catch (error) {
+    return error instanceof LeaseLost;
+  }
+}
+
+async function untilEnded(job: JobMessage, kind = importUndoKind): Promise<StoredBulk> {
+  db.plan(() => pass);
+  for (let runs = 0; runs < 20; runs++) {
+    const stored = await storedJob(harness, job);
+    if (hasEnded(stored)) return stored;
+    now.ms += LEASE_MS + 1_000;
+    await run(harness.sound(), job, kind);
+  }
+  throw new Error("the job never ends");
+}
+
+async function noteOf(context: ReturnType<FaultyJobs["sound"]>, caller: Caller, id: number): Promise<number> {
+  for await (const note of listNotes(context, caller, id)) return note.id;
+  return (await createNote(context, caller, id, { body: "first" })).id;
+}
+
+/** What users can do with a prospect. */
+const changes = {
+  name: ({ caller }, id) => updateProspect(harness.sound(), caller, id, { name: "renamed" }),
+  status: ({ caller, statusIds }, id) => updateProspect(harness.sound(), caller, id, { currentStatusId: statusIds[0] }),
+  assignee: ({ caller, repId }, id) => updateProspect(harness.sound(), caller, id, { assignedToUserId: repId }),
+  tags: ({ caller, tagId }, id) => setTags(harness.sound(), caller, id, { tagIds: [tagId] }),
+  note: ({ caller }, id) => createNote(harness.sound(), caller, id, { body: "called" }),
+  editedNote: async ({ caller }, id) => {
+    const context = harness.sound();
+    return updateNote(context, caller, await noteOf(context, caller, id), { body: "called twice" });
+  },
+  deletedNote: async ({ caller }, id) => {
+    const context = harness.sound();
+    return deleteNote(context, caller, await noteOf(context, caller, id));
+  },
+  appointment: ({ caller }, id) =>
+    createAppointment(harness.sound(), caller, id, { title: "Visit", startAt: "2030-02-01T00:00:00.000Z" }),
+  bulkJob: async (stage, id) => {
+    const own = { ...stage, ids: [id] };
+    const job = await newJob(harness, own, { statusId: stage.statusIds[1] ?? null });
+    return runOnce(harness.sound(), own, job);
+  },
+  deletion: ({ caller }, id) => deleteProspect(harness.sound(), caller, id),
+} satisfies Record<string, (stage: Imported, id: number) => Promise<unknown>>;
+
+const ways = [
+  ...(["name", "status", "assignee", "tags", "note"] as const),
+  ...(["editedNote", "deletedNote", "appointment", "bulkJob", "deletion"] as const),
+];
+
+test("the undo of an import hides exactly what nobody has changed since, and a second undo hides nothing more", {
+  tags: "sized",
+}, async () => {
+  const record = fc.option(fc.constantFrom(...ways), { nil: undefined, freq: 3 });
+  const law = fc.asyncProperty(fc.array(record, { minLength: COUNT, maxLength: COUNT }), async (chosen) => {
+    const stage = await newImport();
+    for (const [i, name] of chosen.entries()) if (name !== undefined) await changes[name](stage, stage.ids[i] ?? 0);
+    const before = await rowsOf(harness, stage);
+    const outcomes = chosen.map((name) =>
+      name === undefined ? "changed" : name === "deletion" ? "not_found" : "changed_since",
+    );
+    const hidden = outcomes.filter((outcome) => outcome === "changed").length;
+
+    const undo = await begun(stage);
+    const counts = { total: COUNT, changed: hidden, skipped: COUNT - hidden, unchanged: 0, failed: 0 };
+    expect(await untilEnded(undo)).toMatchObject({ state: "completed", ...counts });
+    const results = await resultsOf(harness, undo);
+    expect(results.map(({ id, outcome, code }) => [id, code ?? outcome])).toEqual(
+      stage.ids.map((id, i) => [id, outcomes[i]]),
+    );
+    const after = await rowsOf(harness, stage);
+    for (const [i, outcome] of outcomes.entries()) {
+      if (outcome === "changed") expect(after[i]?.deletedAt).toBeDefined();
+      else expect(after[i]).toEqual(before[i]);
+    }
+    expect(await checkIndex(harness.sound().table, undo.companyId)).toEqual([]);
+    expect(await untilEnded(await begun(stage))).toMatchObject({ state: "completed", changed: 0, skipped: COUNT });
+    expect(await rowsOf(harness, stage)).toEqual(after);
+    await expect(beginUndo(harness.sound(), silent, stage.caller, undo.id, {})).rejects.toThrow("cannot be undone");
+  });
+  await fc.assert(law, { numRuns: sized({ short: 6, wide: 150 }) });
+});
+
+const deaths = [
+  ["before", serverError],
+  ["after", { kind: "lose reply" }],
+] satisfies [string, Fault][];
+
+let turn = 0;
+
+test.each(deaths)(
+  "an undo of an import that is killed %s any call of the table takes effect hides each prospect once, and keeps what users change meanwhile",
+  { tags: "sized" },
+  async (_, death) => {
+    const counted = await newImport();
+    const first = await begunInChunks(counted);
+    let calls = 0;
+    db.plan(() => {
+      calls++;
+      return pass;
+    });
+    expect(await run(harness.faulty(), first, smallChunks)).toBe(true);
+    expect(calls).toBeGreaterThan(15);
+    for (const last of killPointsOf(calls, turn++)) {
+      db.plan(() => pass);
+      const stage = await newImport();
+      const undo = await begunInChunks(stage);
+      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+      await run(harness.faulty(), undo, smallChunks);
+      db.plan(() => pass);
+      expect(unprocessed(await storedJob(harness, undo))).toBeGreaterThanOrEqual(0);
+      // A user tries to change the last prospect. It may be hidden already.
+      const id = stage.ids.at(-1) ?? 0;
+      const isChanged = await createNote(harness.sound(), stage.caller, id, { body: "called" }).then(
+        () => true,
+        () => false,
+      );
+      const hidden = isChanged ? COUNT - 1 : COUNT;
+      const ended = await untilEnded(undo, smallChunks);
+      expect(ended, `killed at call ${last}`).toMatchObject({ state: "completed", changed: hidden });
+      const rows = await rowsOf(harness, stage);
+      expect(rows.map(({ version }) => version)).toEqual(rows.map((row) => (row.deletedAt === undefined ? 1 : 2)));
+      expect(rows.filter(({ deletedAt }) => deletedAt !== undefined)).toHaveLength(hidden);
+      expect((await resultsOf(harness, undo)).map((result) => result.id)).toEqual(stage.ids);
+    }
+  },
+);
+
+test("a restricted user hides only the own prospects; a user who loses the right hides nothing more", async () => {
+  const stage = await newImport();
+  const context = harness.sound();
+  const { caller, repId, ids } = stage;
+  const rep: Caller = {
+    companyId: caller.companyId,
+    userId: repId,
+    role: "sales",
+    permissions: ["canManageProspects"],
+  };
+  await updateUser(context, caller, repId, { permissions: ["canManageProspects"] });
+  const own = await begun(stage, rep);
+  expect(await untilEnded(own)).toMatchObject({ state: "completed", changed: 0, skipped: COUNT });
+  expect((await resultsOf(harness, own)).map(({ code }) => code)).toEqual(ids.map(() => "not_found"));
+  await updateUser(context, caller, repId, { permissions: ["canManageProspects", "canViewAllProspects"] });
+  const lost = await begun(stage, { ...rep, permissions: ["canManageProspects", "canViewAllProspects"] });
+  await updateUser(context, caller, repId, { permissions: ["canViewAllProspects"] });
+  expect(await untilEnded(lost)).toMatchObject({ state: "failed", changed: 0 });
+  expect((await rowsOf(harness, stage)).every(({ deletedAt }) => deletedAt === undefined)).toBe(true);
+});
+
+test("an import that was cancelled after it has written rows cannot be undone, and shows none of them", async () => {
+  const context = harness.sound();
+  const { caller } = await newCompany(context);
+  const message = await harness.uploaded(caller, file);
+  // The import dies at its last writes, so all rows are written and none is visible.
+  let calls = 0;
+  db.plan(() => (++calls > 12 ? serverError : pass));
+  expect(await harness.run(harness.faulty(), message)).toBe(false);
+  db.plan(() => pass);
+  expect(await cancelImport(context, caller.companyId, message.id)).toMatchObject({ state: "cancelled" });
+  await expect(beginImportUndo(context, silent, caller, message.id, {})).rejects.toMatchObject({ code: "conflict" });
+  await harness.settle();
+  expect((await readAllProspects(context.table, caller.companyId)).prospects).toEqual([]);
+});

@@ -1,0 +1,233 @@
+/**
+ * Tests the counts of territories against tests of single points. Also tests runs over territories while users change prospects, and
+ * requests that are killed.
+ */
+import fc from "fast-check";
+import pointInPolygon from "point-in-polygon-hao";
+import { beforeEach, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import type { JobContext } from "#shared/context.ts";
+import { openJobs, readQueue } from "#shared/jobs/bulk/queue.ts";
+import { bulkRunner } from "#shared/jobs/bulk/run.ts";
+import { LEASE_MS, LeaseLost } from "#shared/jobs/lease.ts";
+import { createRun } from "#shared/jobs/territory-runs/create.ts";
+import { territoryRunKind } from "#shared/jobs/territory-runs/kind.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { territoryStats } from "#shared/territories/stats.ts";
+import { createTerritory, updateTerritory } from "#shared/territories/territories.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { readAllProspects } from "../harness/index-oracle.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { type Company, newCompany } from "../harness/warm-function.ts";
+import { resultsOf, storedJob } from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+let harness: FaultyJobs;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+const jobs = { send: async () => undefined };
+const square: [number, number][] = [
+  [0, 0],
+  [4, 0],
+  [4, 4],
+  [0, 4],
+];
+const empty = { totalProperties: 0, assignedToUserId: null };
+
+type Point = readonly [lng: number, lat: number, assigneeId: number | null, createdMs: number];
+const DAY_MS = 86_400_000;
+
+/** Creates a prospect at each point of a grid. Some points are on the boundaries of polygons whose corners have the same coordinates. */
+async function newGrid(): Promise<Company & { readonly points: readonly Point[] }> {
+  const company = await newCompany(harness.sound());
+  const points: Point[] = [];
+  for (let lng = -1; lng <= 5; lng++) {
+    for (let lat = -1; lat <= 5; lat += 2) {
+      const assignedToUserId = (lng + lat) % 3 === 0 ? company.repId : null;
+      await createProspect(harness.sound(), company.caller, {
+        lng,
+        lat,
+        ...(assignedToUserId !== null && { assignedToUserId }),
+      });
+      points.push([lng, lat, assignedToUserId, now.ms]);
+      now.ms += 0.7 * DAY_MS;
+    }
+  }
+  return { ...company, points };
+}
+
+test("the counts equal those of a test of each point, for polygons that also cross themselves", async () => {
+  const { caller, repId, points } = await newGrid();
+  const { companyId } = caller;
+  const { id } = await createTerritory(harness.sound(), caller, { name: "T", ...empty });
+  const rep: Caller = { companyId, userId: repId, role: "sales", permissions: [] };
+  const corner = fc.tuple(fc.integer({ min: -1, max: 5 }), fc.integer({ min: -1, max: 5 }));
+  await fc.assert(
+    fc.asyncProperty(fc.array(corner, { minLength: 3, maxLength: 7 }), async (open) => {
+      // The oracle needs a ring without repeated points, of which some polygons have none.
+      const ring = open.filter(
+        ([x, y], i) => x !== open[(i + 1) % open.length]?.[0] || y !== open[(i + 1) % open.length]?.[1],
+      );
+      fc.pre(ring.length >= 3);
+      await updateTerritory(harness.sound(), caller, id, { polygon: ring });
+      const closed = [...ring, ...ring.slice(0, 1)].map(([x, y]) => [x, y]);
+      const inside = points.filter(([lng, lat]) => pointInPolygon([lng, lat], [closed]) !== false);
+      const own = inside.filter(([, , assignee]) => assignee === repId).length;
+      const { total, byStatus, byAssignee, untouchedDays } = await territoryStats(harness.sound(), caller, id);
+      expect(total).toBe(inside.length);
+      const oldest = Math.min(...inside.map(([, , , createdMs]) => createdMs));
+      expect(untouchedDays).toBe(total === 0 ? null : Math.floor((now.ms - oldest) / DAY_MS));
+      expect(byStatus).toEqual(total === 0 ? [] : [{ status: null, count: total }]);
+      expect(new Map(byAssignee.map(({ user, count }) => [user?.id ?? null, count]))).toEqual(
+        new Map<number | null, number>(
+          [[repId, own] as const, [null, total - own] as const].filter(([, count]) => count > 0),
+        ),
+      );
+      expect((await territoryStats(harness.sound(), rep, id)).total).toBe(own);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("the untouched days are those since the last change of the prospect that was changed first, flushed or not", async () => {
+  const { caller, territoryId, ids } = await newScene();
+  const untouched = async () => (await territoryStats(harness.sound(), caller, territoryId)).untouchedDays;
+  now.ms += 10 * DAY_MS;
+  for (const id of ids.slice(1)) await updateProspect(harness.sound(), caller, id, { name: "touched" });
+  now.ms += 5 * DAY_MS - 1;
+  expect(await untouched()).toBe(14);
+  await flush(harness.sound(), caller.companyId, { least: 1, settleMs: 0 });
+  expect(await untouched()).toBe(14);
+  await updateProspect(harness.sound(), caller, ids[0] ?? 0, { name: "touched" });
+  expect(await untouched()).toBe(4);
+  now.ms += 1;
+  expect(await untouched()).toBe(5);
+});
+
+interface Scene extends Company {
+  readonly territoryId: number;
+  readonly ids: readonly number[];
+}
+
+async function newScene(): Promise<Scene> {
+  const company = await newCompany(harness.sound());
+  const { caller } = company;
+  const { id: territoryId } = await createTerritory(harness.sound(), caller, { name: "T", polygon: square, ...empty });
+  const ids: number[] = [];
+  for (let lng = 0; lng < 4; lng++) ids.push((await createProspect(harness.sound(), caller, { lng, lat: 1 })).id);
+  return { ...company, territoryId, ids };
+}
+
+const begin = (context: JobContext, { caller, territoryId, repId, ids }: Scene) =>
+  createRun(context, { objects: context.objects, jobs }, caller, territoryId, {
+    mode: "assign",
+    toUserId: repId,
+    expectedCount: ids.length,
+  });
+
+async function begun(scene: Scene): Promise<number> {
+  const answer = await begin(harness.sound(), scene);
+  return "id" in answer ? answer.id : expect.fail("no job");
+}
+
+test("a prospect that was assigned or deleted since the run was created is skipped, and one that has moved is not", async () => {
+  const scene = await newScene();
+  const { caller, ids, territoryId, repId } = scene;
+  const id = await begun(scene);
+  const [taken = 0, deleted = 0, moved = 0] = ids;
+  const context = harness.sound();
+  await updateProspect(context, caller, taken, { assignedToUserId: caller.userId });
+  await deleteProspect(context, caller, deleted);
+  await updateProspect(context, caller, moved, { lng: 9 });
+  await updateTerritory(context, caller, territoryId, {
+    polygon: [
+      [7, 7],
+      [8, 7],
+      [8, 8],
+    ],
+  });
+  const job = { kind: "bulk" as const, companyId: caller.companyId, id };
+  await bulkRunner({ territory_run: territoryRunKind })(context, job, () => 300_000);
+  expect(await storedJob(harness, job)).toMatchObject({ state: "completed", changed: 2, skipped: 2, territoryId });
+  const codes = new Map((await resultsOf(harness, job)).map((result) => [result.id, result.code ?? result.outcome]));
+  expect(ids.map((one) => codes.get(one))).toEqual(["changed_since", "not_found", "changed", "changed"]);
+  const { byAssignee } = await territoryStats(context, caller, territoryId);
+  expect(byAssignee).toEqual([]);
+  expect(repId).toBeGreaterThan(0);
+});
+
+const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
+
+test("a request for a run that is killed at any call leaves at most one job, and no second one beside it", async () => {
+  const counted = await newScene();
+  db.plan(() => pass);
+  await begin(harness.faulty(), counted);
+  const calls = db.calls.length;
+  for (const call of killPointsOf(calls, 0)) {
+    for (const when of ["before", "after"]) {
+      db.plan(() => pass);
+      const scene = await newScene();
+      db.plan((_, number) => {
+        if (number < call) return pass;
+        return when === "after" && number === call ? { kind: "lose reply" } : dead;
+      });
+      await begin(harness.faulty(), scene).catch(() => undefined);
+      db.plan(() => pass);
+      const again = await begin(harness.sound(), scene).then(
+        () => "accepted",
+        (error: unknown) => (error instanceof Error && "code" in error ? error.code : error),
+      );
+      const { running, ...queue } = await readQueue(harness.sound().table, scene.caller.companyId);
+      expect(["accepted", "conflict"]).toContain(again);
+      expect(openJobs({ running, ...queue }) + (running === null ? 0 : 1)).toBe(1);
+    }
+  }
+});
+
+test("a run that is killed at any call assigns each prospect once in its next execution", async () => {
+  const execute = bulkRunner({ territory_run: territoryRunKind });
+  const run = async (context: JobContext, job: JobMessage): Promise<void> => {
+    await execute(context, job, () => 300_000).catch((error: unknown) => {
+      if (!(error instanceof LeaseLost)) throw error;
+    });
+  };
+  const newJob = async (): Promise<{ scene: Scene; job: JobMessage }> => {
+    const scene = await newScene();
+    return { scene, job: { kind: "bulk", companyId: scene.caller.companyId, id: await begun(scene) } };
+  };
+  const counted = await newJob();
+  let calls = 0;
+  db.plan(() => {
+    calls++;
+    return pass;
+  });
+  await run(harness.faulty(), counted.job);
+  db.plan(() => pass);
+  expect(calls).toBeGreaterThan(10);
+  for (const [turn, death] of [serverError, { kind: "lose reply" } as const].entries()) {
+    for (const call of killPointsOf(calls, turn)) {
+      const { scene, job } = await newJob();
+      db.plan((_, number) => (number < call ? pass : number === call ? death : serverError));
+      await run(harness.faulty(), job).catch(() => undefined);
+      db.plan(() => pass);
+      for (let left = 5; left > 0 && (await storedJob(harness, job)).state !== "completed"; left--) {
+        now.ms += LEASE_MS + 600_000;
+        await run(harness.sound(), job);
+      }
+      const stored = await storedJob(harness, job);
+      expect(stored, `killed at call ${call}`).toMatchObject({ state: "completed", changed: scene.ids.length });
+      const { prospects } = await readAllProspects(db.direct, scene.caller.companyId);
+      expect(prospects.map(({ version, assignedToUserId }) => [version, assignedToUserId])).toEqual(
+        scene.ids.map(() => [2, scene.repId]),
+      );
+      expect((await resultsOf(harness, job)).map(({ id }) => id)).toEqual(scene.ids);
+    }
+  }
+});

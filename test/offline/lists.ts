@@ -1,0 +1,72 @@
+/** Reads what the API's lists show to a user. Tests compare this with the store of the user's phone. */
+import type { Prospect } from "../../docs/client/api.ts";
+import type { Store } from "../../docs/client/store.ts";
+import { at, type Client } from "../harness/client.ts";
+import { dataOf } from "../harness/shapes.ts";
+
+const PAGE_SIZE = 100;
+const DAY_MS = 86_400_000;
+
+const byId = <T extends { readonly id: number }>(items: readonly T[]): T[] => items.toSorted((a, b) => a.id - b.id);
+
+async function prospectsOf(client: Lists): Promise<Prospect[]> {
+  const all: Prospect[] = [];
+  for (let page = 1; ; page++) {
+    const { items } = dataOf(await client.GET("/api/prospects", { params: { query: { page, pageSize: PAGE_SIZE } } }));
+    all.push(...items);
+    if (items.length < PAGE_SIZE) return byId(all);
+  }
+}
+
+type Lists = Pick<Client, "GET">;
+
+/**
+ * All lists of the user. Appointments must begin within 180 days before or after this moment. The notes are those of the prospects that
+ * `withNotes` selects, because the list of notes is a request for each prospect.
+ */
+export async function listsOf(client: Lists, withNotes = (prospects: readonly Prospect[]) => prospects) {
+  const [from, to] = [-180, 180].map((days) => new Date(Date.now() + days * DAY_MS).toISOString());
+  const query = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
+  const [prospects, appointments, territories, statuses, tags, users] = await Promise.all([
+    prospectsOf(client),
+    client.GET("/api/appointments", { params: { query } }).then(dataOf),
+    client.GET("/api/territories").then(dataOf),
+    client.GET("/api/statuses").then(dataOf),
+    client.GET("/api/tags").then(dataOf),
+    client.GET("/api/users").then(dataOf),
+  ]);
+  const notes = await Promise.all(
+    withNotes(prospects).map(async ({ id }) => dataOf(await client.GET("/api/prospects/{id}/notes", at(id)))),
+  );
+  return {
+    prospects,
+    notes: byId(notes.flat()),
+    appointments: byId(appointments),
+    territories: byId(territories),
+    statuses: byId(statuses),
+    tags: byId(tags),
+    users: byId(users),
+  };
+}
+
+/** The records of the phone, in the form of `listsOf`. */
+export async function recordsOf({ records }: Store) {
+  const [prospects, notes, appointments, territories, statuses, tags, users] = await Promise.all([
+    records("prospects"),
+    records("notes"),
+    records("appointments"),
+    records("territories"),
+    records("statuses"),
+    records("tags"),
+    records("users"),
+  ]);
+  return {
+    prospects: byId(prospects.map(({ data }) => data)),
+    notes: byId(notes.map(({ data }) => data)),
+    appointments: byId(appointments.map(({ data }) => data)),
+    territories: byId(territories.map(({ data }) => data)),
+    statuses: byId(statuses.map(({ data }) => data)),
+    tags: byId(tags.map(({ data }) => data)),
+    users: byId(users.map(({ data }) => data)),
+  };
+}

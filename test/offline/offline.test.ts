@@ -1,0 +1,160 @@
+/**
+ * Tests the reference client against a small service in the same process: lost requests and answers, errors of the service, an app that is
+ * killed at any of its calls, and several devices.
+ */
+import * as fc from "fast-check";
+import { beforeEach, expect, test } from "vitest";
+import { FAULTS, type Fault, Phone } from "./phone.ts";
+import { SmallService } from "./small-service.ts";
+
+let service: SmallService;
+
+function newPhone({ clockErrorMs = 0 } = {}): Phone {
+  const of = service;
+  return new Phone({
+    baseUrl: "http://service.test",
+    accessToken: () => "token",
+    fetch: (request) => of.fetch(request),
+    now: () => of.nowMs + clockErrorMs,
+  });
+}
+
+const dataOf = async ({ store }: Phone): Promise<unknown[]> =>
+  (await store.records("prospects")).toSorted((a, b) => a.id - b.id).map(({ data }) => data);
+
+beforeEach(() => {
+  service = new SmallService();
+});
+
+const fault = fc.constantFrom<Fault>("none", "none", ...FAULTS);
+const step = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("create"), phone: fc.nat(1), name: fc.nat(99) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom("prospect.update", "prospect.update", "prospect.delete"),
+      phone: fc.nat(1),
+      target: fc.nat(9),
+      name: fc.nat(99),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constantFrom("write", "hide", "show", "remove"),
+      target: fc.nat(9),
+      name: fc.nat(99),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("reset") }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("sync"),
+      phone: fc.nat(1),
+      tabs: fc.constantFrom(1, 1, 2),
+      faults: fc.array(fault, { maxLength: 8 }),
+      calls: fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constant(1_000)),
+    }),
+  },
+);
+
+test("two phones hold the list of the service in the end, and each operation has its effect once", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      service = new SmallService();
+      const phones = [newPhone(), newPhone()];
+      const added: string[] = [];
+      for (const one of steps) {
+        const phone = phones["phone" in one ? one.phone : 0] ?? expect.fail();
+        const ids = service.list().map(({ id }) => Number(id));
+        const id = "target" in one ? ids[one.target % ids.length] : undefined;
+        const data = { name: "name" in one ? one.name : "" };
+        if (one.do === "sync" && "calls" in one) {
+          phone.faults = [...one.faults];
+          await phone.syncUntil(one.calls, one.tabs);
+          phone.faults = [];
+        } else if (one.do === "create") {
+          const clientRecordId = crypto.randomUUID();
+          const client = phone.open();
+          added.push((await client.add({ type: "prospect.create", clientRecordId, fields: data })).opId);
+          added.push((await client.add({ type: "prospect.update", clientRecordId, fields: { next: 1 } })).opId);
+        } else if (one.do === "prospect.update" || one.do === "prospect.delete") {
+          const shown = await phone.store.records("prospects");
+          const record = "target" in one ? shown[one.target % shown.length] : undefined;
+          if (record === undefined) continue;
+          const fields = one.do === "prospect.update" ? { fields: data } : {};
+          const operation = { type: one.do, id: record.id, baseVersion: record.version, ...fields };
+          added.push((await phone.open().add(operation)).opId);
+        } else if (one.do === "reset") service.reset();
+        else if (one.do === "show") service.write(id, { isHidden: false, data });
+        else if (id !== undefined) {
+          service.write(id, { isHidden: one.do === "hide", isDeleted: one.do === "remove", data });
+        }
+      }
+      const discarded = new Set<string>();
+      for (const phone of phones) {
+        for (const opId of await phone.settle()) discarded.add(opId);
+        expect(await phone.store.outbox()).toEqual([]);
+      }
+      for (const phone of phones) {
+        expect(await phone.open().sync()).toBe("synced");
+        expect(await dataOf(phone)).toEqual(service.list().toSorted((a, b) => Number(a.id) - Number(b.id)));
+      }
+      expect(new Set(service.effects).size).toBe(service.effects.length);
+      expect(service.effects.toSorted()).toEqual(added.filter((opId) => !discarded.has(opId)).toSorted());
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("edits of one record that follow each other offline are no conflicts", async () => {
+  const id = service.write(undefined, { data: { name: "a" } });
+  const phone = newPhone();
+  const client = phone.open();
+  await client.sync();
+  const { version: baseVersion = 0 } = (await phone.store.record("prospects", id)) ?? {};
+  for (const name of ["b", "c", "d"]) await client.add({ type: "prospect.update", id, baseVersion, fields: { name } });
+  phone.faults = [503, "lost answer"];
+  // The fourth edit is made after the first three were applied and before the feed has shown them.
+  phone.faults.push("none", "lost request", "lost request", "lost request", "lost request");
+  expect(await client.sync()).toBe("offline");
+  const last = await client.add({ type: "prospect.update", id, baseVersion, fields: { name: "e" } });
+  expect(last.operation.baseVersion).toBe(4);
+  expect(await client.sync()).toBe("synced");
+  expect(await client.failed()).toEqual([]);
+  expect(service.list()).toEqual([{ id, name: "e" }]);
+});
+
+test("the app sees what is not sent yet at each moment, and nothing twice", async () => {
+  const phone = newPhone();
+  const client = phone.open();
+  const shown = async (): Promise<unknown[]> =>
+    (await client.shown("prospects")).map(({ record, pending }) => [
+      record?.data.name,
+      pending.map(({ state }) => state),
+    ]);
+  const clientRecordId = crypto.randomUUID();
+  await client.add({ type: "prospect.create", clientRecordId, fields: { name: "a" } });
+  await client.add({ type: "prospect.update", clientRecordId, fields: { name: "b" } });
+  expect(await shown()).toEqual([[undefined, ["waiting", "waiting"]]]);
+  phone.faults = ["lost answer", "none", "lost request", "lost request", "lost request", "lost request"];
+  expect(await client.sync()).toBe("offline");
+  expect(await shown()).toEqual([[undefined, ["applied", "applied"]]]);
+  expect(await client.sync()).toBe("synced");
+  expect(await shown()).toEqual([["b", []]]);
+  const id = (await phone.store.records("prospects"))[0]?.id ?? 0;
+  await client.add({ type: "prospect.update", id, fields: { name: "c" } });
+  await client.add({ type: "prospect.update", clientRecordId, fields: { name: "d" } });
+  expect(await shown()).toEqual([["b", ["waiting", "waiting"]]]);
+});
+
+test("a call of sync during a run sends what was added meanwhile", async () => {
+  const phone = newPhone();
+  const client = phone.open();
+  const running = client.sync();
+  await client.add({ type: "prospect.create", clientRecordId: crypto.randomUUID(), fields: { name: "a" } });
+  expect(client.sync()).toBe(running);
+  expect(await running).toBe("synced");
+  expect(service.list()).toHaveLength(1);
+});

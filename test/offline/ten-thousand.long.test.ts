@@ -1,0 +1,108 @@
+/**
+ * Tests the reference client with 10 000 prospects of a service that `npm start` runs. The network is cut at random, and the app is killed
+ * at random, while the office and the user write. In the end, the phone holds exactly the lists
+ * of all types.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiClient } from "../../docs/client/client.ts";
+import { type StartedService, startService } from "../bench/started-service.ts";
+import { dataOf } from "../harness/shapes.ts";
+import { listsOf, recordsOf } from "./lists.ts";
+import { FAULTS, Phone } from "./phone.ts";
+
+let service: StartedService;
+beforeAll(async () => {
+  service = await startService(["--seed", "10000"]);
+}, 600_000);
+afterAll(() => service.stop());
+
+/** A small generator of pseudo-random numbers (mulberry32), so that a failure can be repeated. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+async function tokenOf(email: string): Promise<string> {
+  const answer = await fetch(`${service.url}/local/token`, { method: "POST", body: JSON.stringify({ email }) });
+  return (await answer.text()).trim();
+}
+
+test.each(["owner@acme.test", "rep@acme.test"])(
+  "%s has all prospects of the list after a day with a bad network",
+  async (email) => {
+    const seed = 20_261_123;
+    const random = randomFrom(seed);
+    const pick = <T>(list: readonly T[]): T =>
+      list[Math.floor(random() * list.length)] ?? expect.fail("nothing to pick");
+    const [token, ownersToken] = [await tokenOf(email), await tokenOf("owner@acme.test")];
+    const user = apiClient({ baseUrl: service.url, accessToken: () => token });
+    const office = apiClient({ baseUrl: service.url, accessToken: () => ownersToken });
+    let isBad = true;
+    const phone = new Phone({
+      baseUrl: service.url,
+      accessToken: () => token,
+      pageLimit: 100,
+      network: () => (isBad && random() < 0.4 ? pick(FAULTS) : "none"),
+    });
+
+    const { id: userId } = dataOf(await user.GET("/api/me")).user;
+    const notes = new Map<string, string>();
+    for (let round = 0; round < 120; round++) {
+      // The first rounds read the snapshot. Each app lives for some pages only.
+      await phone.syncUntil(10 + Math.floor(random() * 40));
+      const shown = await phone.open().shown("prospects");
+      for (const { record } of shown.length === 0 ? [] : [pick(shown), pick(shown)]) {
+        if (record === undefined) continue;
+        const body = `note ${round} ${record.id} of ${email}`;
+        const { opId } = await phone.open().add({ type: "note.create", id: record.id, fields: { body } });
+        await phone.open().add({ type: "prospect.update", id: record.id, fields: { name: `Name ${round}` } });
+        notes.set(opId, body);
+      }
+      await phone.open().add({
+        type: "prospect.create",
+        clientRecordId: crypto.randomUUID(),
+        fields: { name: `New ${round} of ${email}` },
+      });
+      const { items } = dataOf(
+        await office.GET("/api/prospects", {
+          params: { query: { page: 1 + Math.floor(random() * 90), pageSize: 100 } },
+        }),
+      );
+      const path = { id: pick(items).id };
+      const body = random() < 0.5 ? { assignedToUserId: random() < 0.5 ? userId : null } : { name: `Office ${round}` };
+      dataOf(await office.PATCH("/api/prospects/{id}", { params: { path }, body }));
+    }
+    isBad = false;
+    const discarded = await phone.settle();
+    expect(await phone.store.outbox()).toEqual([]);
+
+    const noted = new Set([...notes.values()].map((body) => Number(body.split(" ")[2])));
+    const isSampled = (id: number): boolean => id % 50 === 0 || noted.has(id);
+    const lists = await listsOf(user, (all) => all.filter(({ id }) => isSampled(id)));
+    const records = await recordsOf(phone.store);
+    const sample = records.notes.filter(({ prospectId }) => isSampled(prospectId));
+    expect({ ...records, notes: sample }).toEqual(lists);
+    if (email.startsWith("owner")) expect(records.prospects.length).toBeGreaterThanOrEqual(10_000);
+
+    const created = lists.prospects
+      .map(({ name }) => name)
+      .filter((name) => name?.startsWith("New ") && name.endsWith(email));
+    expect(new Set(created).size).toBe(created.length);
+    const expected = [...notes].flatMap(([opId, body]) => (discarded.has(opId) ? [] : [body]));
+    const found: string[] = [];
+    for (const id of new Set(expected.map((note) => Number(note.split(" ")[2])))) {
+      const { data = [] } = await office.GET("/api/prospects/{id}/notes", { params: { path: { id } } });
+      found.push(...data.map(({ body }) => body).filter((body) => body.startsWith("note ") && body.endsWith(email)));
+    }
+    expect(found.toSorted()).toEqual(expected.toSorted());
+    const counts = Object.entries(records).map(([type, all]) => `${all.length} ${type}`);
+    console.log(
+      `${email}: ${counts.join(", ")}, ${phone.waits.length} repeated requests, ${expected.length} notes written offline, ${discarded.size} operations discarded`,
+    );
+  },
+);

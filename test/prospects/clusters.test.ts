@@ -1,0 +1,93 @@
+/** Tests clusters of prospects against a plain grouping: counts, places, and that moving the map changes no cluster. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { IndexRow } from "#shared/company-index/record.ts";
+import { cellAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
+import { View } from "#shared/prospects/map/cells.ts";
+import { clustersOf } from "#shared/prospects/map/clusters.ts";
+
+const names = { statuses: new Map() };
+const rowsOf = (points: readonly (readonly [number | null, number | null, number | null])[]): IndexRow[] =>
+  points.map(([lat, lng, statusId], i) => ({
+    ...{ id: i + 1, version: 1, createdAt: i, statusId, assignedToUserId: null, tagIds: [], city: null },
+    ...{ lat, lng, text: "", phoneDigits: "" },
+  }));
+const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, 0, 90, 85.06, null));
+const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, 0, 180));
+const points = fc.array(fc.tuple(lat, lng, fc.constantFrom(null, 1, 2)), { maxLength: 60 });
+const box = fc
+  .tuple(
+    fc.integer({ min: -180, max: 180 }),
+    fc.integer({ min: -90, max: 90 }),
+    fc.integer({ min: -180, max: 180 }),
+    fc.integer({ min: -90, max: 90 }),
+  )
+  .map(([west, a, east, b]): [number, number, number, number] => [west, Math.min(a, b), east, Math.max(a, b)]);
+
+test("the items contain each prospect in the box exactly once, and no more than 2 000 cells are shown", () => {
+  fc.assert(
+    fc.property(points, box, fc.integer({ min: 0, max: 22 }), (given, bbox, zoom) => {
+      const unflushed = rowsOf(given);
+      const view = View.ofBox(bbox, zoom);
+      expect(view.columns * view.rows).toBeLessThanOrEqual(2_000);
+      const { items, total, unmapped } = clustersOf({ segments: [], unflushed }, view, names);
+      expect(items.reduce((sum, { count }) => sum + count, 0)).toBe(total);
+      expect(unmapped).toBe(unflushed.filter((row) => row.lat === null).length);
+      for (const { count, byStatus = [{ statusId: null, count }] } of items) {
+        expect(byStatus.reduce((sum, status) => sum + status.count, 0)).toBe(count);
+      }
+      // Every point in the box is in a cell of the view.
+      const [west, south, east, north] = bbox;
+      for (const row of unflushed) {
+        if (row.lat === null || row.lng === null || row.lat < south || row.lat > north) continue;
+        const isInside = west <= east ? row.lng >= west && row.lng <= east : row.lng >= west || row.lng <= east;
+        if (isInside) expect(view.cellOf(row.lat, row.lng)).toBeGreaterThanOrEqual(0);
+      }
+      // The expected clusters: one for each cell of the grid with several points.
+      const mapped = unflushed.flatMap((row) =>
+        row.lat === null || row.lng === null ? [] : [{ lat: row.lat, lng: row.lng }],
+      );
+      const shown = mapped.filter((point) => view.cellOf(point.lat, point.lng) >= 0);
+      const groups = Map.groupBy(
+        shown,
+        (point) =>
+          `${Math.log2(view.cells)}/${cellAt(mercatorX(point.lng), view.cells)}/${cellAt(mercatorY(point.lat), view.cells)}`,
+      );
+      const several = [...groups].filter(([, group]) => group.length > 1);
+      expect(new Map(items.flatMap(({ key, count }) => (key === undefined ? [] : [[key, count]])))).toEqual(
+        new Map(several.map(([key, group]) => [key, group.length])),
+      );
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("moving the map changes no cluster that stays in view", () => {
+  const spread = fc.array(
+    fc.tuple(
+      fc.double({ min: 39, max: 41, noNaN: true }),
+      fc.double({ min: -106, max: -104, noNaN: true }),
+      fc.constant(null),
+    ),
+    { minLength: 50, maxLength: 200 },
+  );
+  const moves = fc.double({ min: -0.4, max: 0.4, noNaN: true });
+  fc.assert(
+    fc.property(spread, moves, fc.integer({ min: 5, max: 11 }), (given, move, zoom) => {
+      const unflushed = rowsOf(given);
+      const at = (lngs: number) => {
+        const view = View.ofBox([-105.5 + lngs, 39.5, -104.5 + lngs, 40.5], zoom);
+        const { items } = clustersOf({ segments: [], unflushed }, view, names);
+        return { cells: view.cells, items: new Map(items.map((item) => [item.key ?? `pin ${item.id}`, item])) };
+      };
+      const [before, after] = [at(0), at(move)];
+      expect(after.cells).toBe(before.cells);
+      for (const [key, item] of after.items) if (before.items.has(key)) expect(item).toEqual(before.items.get(key));
+      // A cluster that is shown before and lies inside the second view is shown there too.
+      for (const [key, item] of before.items) {
+        if (item.lng > -105.5 + move && item.lng < -104.5 + move) expect(after.items.has(key)).toBe(true);
+      }
+    }),
+    { numRuns: 100 },
+  );
+});

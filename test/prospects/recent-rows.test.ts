@@ -1,0 +1,136 @@
+/** Tests the prospects that lists keep in memory: lists show the current state, read only what has changed, and use bounded memory. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { metered } from "#shared/db/meter.ts";
+import { createAppointment, deleteAppointment } from "#shared/prospects/appointments.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { openRecentRows } from "#shared/prospects/list/recent-rows.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import { storedProspect } from "#shared/prospects/stored.ts";
+import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
+import { createTag } from "#shared/reference/tags.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { sized } from "../harness/tier.ts";
+import { newCompany, warmFunction } from "../harness/warm-function.ts";
+
+const db = faultyDynamoDb();
+const clock = { ms: Date.parse("2030-01-01T00:00:00.000Z"), now: () => clock.ms };
+const newFunction = (): ApiContext => warmFunction(db, clock);
+const list = (context: ApiContext, caller: Caller, query: Record<string, string> = {}) =>
+  listProspects(context, caller, ListQuery.parse(query));
+
+describe("a list in a warm function", () => {
+  test("reads only the prospects that have changed since an earlier list", async () => {
+    const [warm, others] = [newFunction(), newFunction()];
+    const { caller } = await newCompany(others);
+    const ids: number[] = [];
+    for (let i = 0; i < 30; i++) ids.push((await createProspect(others, caller, { name: `n${i}` })).id);
+    const first = await list(warm, caller);
+    const again = await metered(() => list(warm, caller));
+    expect(again.result).toEqual(first);
+    expect(again.usage.rounds).toBe(1);
+    await updateProspect(others, caller, ids[7] ?? 0, { name: "changed" });
+    const changed = await metered(() => list(warm, caller));
+    expect(changed.usage.rounds).toBe(2);
+    expect(changed.usage.readUnits - again.usage.readUnits).toBeLessThanOrEqual(1);
+    expect(changed.result.items.filter(({ name }) => name === "changed").map(({ id }) => id)).toEqual([ids[7]]);
+  });
+
+  const Step = fc.record({
+    kind: fc.constantFrom("create", "rename", "assign", "tag", "note", "book", "cancel", "delete", "flush", "later"),
+    which: fc.nat(5),
+    asked: fc.constantFrom<Record<string, string>>(
+      {},
+      { pageSize: "3" },
+      { pageSize: "2", page: "2" },
+      { search: "n1" },
+    ),
+  });
+
+  test("shows the same as a list in a new function, after any writes", { tags: ["sized"] }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(Step, { minLength: 5, maxLength: 25 }), async (steps) => {
+        const [warm, others] = [newFunction(), newFunction()];
+        const { caller, repId } = await newCompany(others);
+        const rep: Caller = { ...caller, userId: repId, role: "sales" };
+        const tag = await createTag(others, caller.companyId, { value: "t" });
+        const ids: number[] = [];
+        const appointments: { id: number; prospectId: number }[] = [];
+        for (const { kind, which, asked } of steps) {
+          const id = ids[which % Math.max(1, ids.length)];
+          if (kind === "create" || id === undefined) {
+            ids.push((await createProspect(others, caller, { name: `n${ids.length}` })).id);
+          } else if (kind === "rename") await updateProspect(others, caller, id, { name: `n${which}` });
+          else if (kind === "assign") {
+            await updateProspect(others, caller, id, { assignedToUserId: which % 2 ? repId : null });
+          } else if (kind === "tag") await setTags(others, caller, id, { tagIds: which % 2 ? [tag.id] : [] });
+          else if (kind === "note") await createNote(others, caller, id, { body: "n1" });
+          else if (kind === "book") {
+            const startAt = new Date(clock.ms + which * 60_000).toISOString();
+            appointments.push(await createAppointment(others, caller, id, { title: "visit", startAt }));
+          } else if (kind === "cancel") {
+            const last = appointments.pop();
+            if (last !== undefined && ids.includes(last.prospectId)) {
+              await deleteAppointment(others, caller, last.id);
+            }
+          } else if (kind === "delete") await deleteProspect(others, caller, ids.splice(ids.indexOf(id), 1)[0] ?? 0);
+          else if (kind === "flush") await flush(others, caller.companyId, { settleMs: 0 });
+          else clock.ms += 60_000;
+          for (const who of [caller, rep]) {
+            expect(await list(warm, who, asked)).toEqual(await list(newFunction(), who, asked));
+          }
+        }
+      }),
+      { numRuns: sized({ short: 6, wide: 300 }) },
+    );
+  });
+});
+
+test("memory never exceeds its limits, and never returns an older version than asked for", () => {
+  const Step = fc.record({
+    company: fc.nat(4),
+    id: fc.integer({ min: 1, max: 7 }),
+    version: fc.integer({ min: 1, max: 4 }),
+    text: fc.nat(3_000),
+    keep: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(Step, { maxLength: 200 }), (steps) => {
+      const [companyBytes, totalBytes] = [10_000, 25_000];
+      const all = openRecentRows(companyBytes, totalBytes);
+      const newest = new Map<string, number>();
+      for (const { company, id, version, text, keep } of steps) {
+        const rows = all.ofCompany(company, 1);
+        const name = `${company} ${id}`;
+        if (keep) {
+          rows.keep(row(id, version), text);
+          newest.set(name, Math.max(version, newest.get(name) ?? 0));
+        } else {
+          const found = rows.get({ id, version });
+          if (found !== undefined) {
+            expect(found.id).toBe(id);
+            expect(found.version).toBeGreaterThanOrEqual(version);
+            expect(found.version).toBeLessThanOrEqual(newest.get(name) ?? 0);
+          }
+        }
+        expect(rows.bytes).toBeLessThanOrEqual(companyBytes);
+        expect(all.bytes()).toBeLessThanOrEqual(totalBytes);
+      }
+    }),
+  );
+});
+
+const row = (id: number, version: number) =>
+  storedProspect({
+    type: "prospect",
+    id,
+    companyId: 1,
+    createdAt: "2030-01-01T00:00:00.000Z",
+    updatedAt: "2030-01-01T00:00:00.000Z",
+    createdBy: 1,
+    updatedBy: 1,
+    version,
+  });

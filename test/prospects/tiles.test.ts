@@ -1,0 +1,183 @@
+/** Tests tiles of prospects, decoded by an independent library, against a plain count of the points in each tile. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { zoneOf } from "#shared/company-index/criteria.ts";
+import type { IndexRow } from "#shared/company-index/record.ts";
+import { LoadedSegment } from "#shared/company-index/search/loaded-segment.ts";
+import { findMatches } from "#shared/company-index/search/match.ts";
+import { decodeGeo, decodeMain, encodeSegment } from "#shared/company-index/segment.ts";
+import { flushedVersions } from "#shared/company-index/versions.ts";
+import { sortedByGeohash } from "#shared/company-index/write/order.ts";
+import { TILE_PINS_MAX, tileOf } from "#shared/prospects/map/tiles.ts";
+import { boxAround, type Tile } from "#shared/tiles/tile.ts";
+import { decodedTile } from "../harness/decoded-tile.ts";
+
+type Point = readonly [lat: number | null, lng: number | null, statusId: number | null];
+
+const statuses = new Map([
+  [1, { value: "New", color: "#3B82F6" }],
+  [2, { value: "Sold", color: "#10B981" }],
+]);
+
+const rowsOf = (points: readonly Point[]): IndexRow[] =>
+  points.map(([lat, lng, statusId], i) => ({
+    ...{ id: i + 1, version: 1, createdAt: i, statusId, assignedToUserId: null, tagIds: [], city: null },
+    ...{ lat, lng, text: "", phoneDigits: "" },
+  }));
+
+function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
+  const sorted = sortedByGeohash(rows.map((row) => ({ row, notes: [] })));
+  const { main, geo } = encodeSegment(sorted);
+  const parts = { main: 1, geo: 1, text: 1 };
+  const entry = { id: "segment", rows: rows.length, parts, bytes: 0, zone: zoneOf(rows) };
+  const segment = new LoadedSegment(entry, decodeMain("main", main));
+  segment.geo = decodeGeo("geo", geo);
+  return segment;
+}
+
+/** Returns a function that makes a tile of the points. Some of them are in the stored index, and the others are not flushed. */
+function tilesOf(points: readonly Point[], flushed: number): (tile: Tile) => Uint8Array | undefined {
+  const rows = rowsOf(points);
+  const stored = rows.slice(0, flushed);
+  const segments = stored.length === 0 ? [] : [{ segment: segmentOf(stored), age: 0, dead: undefined }];
+  const prospects = new Map(rows.slice(flushed).map((row) => [row.id, row]));
+  const { noteVersions } = flushedVersions([]);
+  const view = { segments, noteVersions, looseNotes: [], delta: { prospects, notes: new Map() } };
+  return (tile) => tileOf(findMatches(view, { box: boxAround(tile), words: [] }), tile, { statuses });
+}
+
+/** The tile of a point by the formula of the OpenStreetMap wiki. Points beyond the map belong to the outermost tiles. */
+function tileAt(lat: number, lng: number, zoom: number): Tile {
+  const tiles = 2 ** zoom;
+  const angle = (lat * Math.PI) / 180;
+  const [x, y] = [((lng + 180) / 360) * tiles, ((1 - Math.asinh(Math.tan(angle)) / Math.PI) / 2) * tiles];
+  const within = (position: number): number => Math.min(tiles - 1, Math.max(0, Math.floor(position)));
+  return { z: zoom, x: within(x), y: within(y) };
+}
+
+const nameOf = ({ z, x, y }: Tile): string => `${z}/${x}/${y}`;
+const neighbours = ({ z, x, y }: Tile): Tile[] =>
+  [-1, 0, 1]
+    .flatMap((dx) => [-1, 0, 1].map((dy) => ({ z, x: x + dx, y: y + dy })))
+    .filter((tile) => tile.x >= 0 && tile.y >= 0 && tile.x < 2 ** z && tile.y < 2 ** z);
+
+/** Longitudes on the edges of tiles are exact in binary. */
+const lng = fc.oneof(
+  fc.double({ min: -180, max: 180, noNaN: true }),
+  fc.constantFrom(-180, 0, 180, -90, 45, 11.25),
+  fc.double({ min: -105.01, max: -105, noNaN: true }),
+);
+const lat = fc.oneof(
+  fc.double({ min: -90, max: 90, noNaN: true }),
+  fc.constantFrom(-90, 0, 90, 85.06, -85.06, null),
+  fc.double({ min: 39.7, max: 39.71, noNaN: true }),
+);
+const points = fc.array(fc.tuple(lat, lng, fc.constantFrom(null, 1, 2)), { minLength: 1, maxLength: 40 });
+const zooms = fc.integer({ min: 0, max: 22 });
+
+describe("pins", () => {
+  test("each point is in exactly one tile of a zoom, at its place, with its status", () => {
+    fc.assert(
+      fc.property(points, zooms, fc.nat(40), (given, zoom, flushed) => {
+        const make = tilesOf(given, Math.min(flushed, given.length));
+        const mapped = given.flatMap(([y, x, status], i) =>
+          y === null || x === null ? [] : [{ id: i + 1, y, x, status }],
+        );
+        const homes = mapped.map((point) => tileAt(point.y, point.x, zoom));
+        const all = new Map(homes.flatMap(neighbours).map((tile) => [nameOf(tile), tile]));
+        const seen = new Map<number, Tile>();
+        for (const tile of all.values()) {
+          const bytes = make(tile);
+          if (bytes === undefined) continue;
+          const { pins = [], clusters, meta } = decodedTile(bytes);
+          expect(clusters).toBeUndefined();
+          expect(meta?.map(({ properties }) => properties)).toEqual([{ total: pins.length }]);
+          for (const { id = 0, properties, lines } of pins) {
+            expect(seen.has(id), `point ${id} is in two tiles`).toBe(false);
+            seen.set(id, tile);
+            const point = mapped.find((one) => one.id === id);
+            const status = statuses.get(point?.status ?? 0);
+            const shown = status === undefined ? { color: "#9CA3AF" } : { status: status.value, color: status.color };
+            expect(properties).toEqual({ id, ...shown });
+            const [[[x, y] = [-1, -1]] = []] = lines;
+            expect(x >= 0 && x < 4_096 && y >= 0 && y < 4_096).toBe(true);
+            // A smaller tile at the place of the pin contains the point, or is next to the one that does.
+            const deep = tileAt(point?.y ?? 0, point?.x ?? 0, zoom + 12);
+            expect(Math.abs(tile.x * 4_096 + x - deep.x)).toBeLessThanOrEqual(1);
+            expect(Math.abs(tile.y * 4_096 + y - deep.y)).toBeLessThanOrEqual(1);
+          }
+        }
+        expect([...seen.keys()].sort((a, b) => a - b)).toEqual(mapped.map(({ id }) => id));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test("a point on an edge is in the tile to the east and south of the edge", () => {
+    const make = tilesOf([[0, 0, null]], 1);
+    for (let zoom = 1; zoom <= 22; zoom++) {
+      const half = 2 ** (zoom - 1);
+      const found = neighbours({ z: zoom, x: half, y: half }).filter((tile) => make(tile) !== undefined);
+      expect(found).toEqual([{ z: zoom, x: half, y: half }]);
+    }
+  });
+});
+
+describe("a tile with more than 5 000 points", () => {
+  // Points in a fixed pattern: dense in the middle, and one point alone far from the others.
+  const dense: Point[] = Array.from({ length: TILE_PINS_MAX }, (_, i) => [
+    39.7 + ((i * 7) % 997) / 5_000,
+    -105 + ((i * 13) % 1_009) / 5_000,
+    [null, 1, 2][i % 3] ?? null,
+  ]);
+  const crowd: Point[] = [...dense, [40.5, -104.1, 2]];
+
+  test("has clusters that add up to the total, and pins of points alone in their cell", () => {
+    const tile = tileAt(39.7, -105, 7);
+    const count = crowd.filter(([y, x]) => nameOf(tileAt(y ?? 0, x ?? 0, 7)) === nameOf(tile)).length;
+    expect(count).toBe(TILE_PINS_MAX + 1);
+    const bytes = tilesOf(crowd, 4_000)(tile) ?? new Uint8Array();
+    const { pins = [], clusters = [], meta = [] } = decodedTile(bytes);
+    expect(meta.map(({ properties }) => properties)).toEqual([{ total: count }]);
+    expect(pins.map(({ id, properties }) => ({ id, properties }))).toEqual([
+      { id: crowd.length, properties: { id: crowd.length, status: "Sold", color: "#10B981" } },
+    ]);
+    expect(clusters.reduce((sum, { properties }) => sum + Number(properties.count), pins.length)).toBe(count);
+    // The expected clusters: the cells of the grid of the zoom with 16 times as many tiles in each direction.
+    const groups = Map.groupBy(dense, ([y, x]) => {
+      const cell = tileAt(y ?? 0, x ?? 0, 11);
+      return nameOf(cell);
+    });
+    expect(new Map(clusters.map(({ properties }) => [properties.key, properties.count]))).toEqual(
+      new Map([...groups].map(([key, group]) => [key, group.length])),
+    );
+    for (const { properties, lines } of clusters) {
+      const group = groups.get(String(properties.key)) ?? [];
+      const countOf = (status: number | null): number => group.filter(([, , id]) => id === status).length;
+      const counts = { status_none: countOf(null), status_1: countOf(1), status_2: countOf(2) };
+      const counted = Object.entries(properties).filter(([name]) => name.startsWith("status_"));
+      expect(Object.fromEntries(counted)).toEqual(
+        Object.fromEntries(Object.entries(counts).filter(([, number]) => number > 0)),
+      );
+      const most = Math.max(...Object.values(counts));
+      const shown =
+        properties.status === undefined
+          ? counts.status_none
+          : properties.status === "New"
+            ? counts.status_1
+            : counts.status_2;
+      expect(shown).toBe(most);
+      const [x, y] = lines[0]?.[0] ?? [-1, -1];
+      const cell = String(properties.key).split("/").map(Number);
+      expect([tile.x * 16 + Math.floor(x / 256), tile.y * 16 + Math.floor(y / 256)]).toEqual(cell.slice(1));
+    }
+  });
+
+  test("of which some lie just outside shows pins if 5 000 remain", () => {
+    // The box of the search is a little larger than the tile: a point on the western edge of the next tile is found, but not shown.
+    const tile = { z: 1, x: 0, y: 0 };
+    const given: Point[] = [...dense, [10, 0, null]];
+    const { pins = [], clusters } = decodedTile(tilesOf(given, 0)(tile) ?? new Uint8Array());
+    expect([pins.length, clusters]).toEqual([TILE_PINS_MAX, undefined]);
+  });
+});

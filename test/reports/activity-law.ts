@@ -1,0 +1,316 @@
+/**
+ * The law of `GET /api/reports/activity`: the counts are those of a plain list of what users have done, after any sequence of writes,
+ * imports, rebuilds, and flushes that are killed at any call.
+ */
+import fc from "fast-check";
+import { expect } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { rebuild } from "#shared/company-index/repair/rebuild.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { addImported } from "#shared/company-index/write/publish.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { createAppointment, deleteAppointment } from "#shared/prospects/appointments.ts";
+import { indexRecords } from "#shared/prospects/index/records.ts";
+import { indexRow } from "#shared/prospects/indexed.ts";
+import { createNote, deleteNote } from "#shared/prospects/notes.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { type ActivityQuery, type ActivityReport, activityReport } from "#shared/reports/activity.ts";
+import { createTerritory } from "#shared/territories/territories.ts";
+import { calledBy, Killed } from "../harness/killable.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
+
+const HOUR_MS = 3_600_000;
+/** Hours of three time zones relative to UTC. In winter and without summer time, so that a sum is an independent expectation. */
+const zones = { UTC: 0, "America/Phoenix": -7, "Asia/Kathmandu": 5.75 } as const;
+const zoneNames = ["UTC", "America/Phoenix", "Asia/Kathmandu"] as const;
+const groupings = ["user", "status", "day", "territory"] as const;
+/** West and east end of two overlapping territories between the latitudes 0 and 10. */
+const bands = [
+  [0, 6],
+  [4, 10],
+] as const;
+
+type Kind = "statusChanges" | "notes" | "appointments" | "creations";
+
+interface Done {
+  readonly kind: Kind;
+  readonly userId: number;
+  readonly at: number;
+  readonly statusId: number | null;
+  readonly prospectId: number;
+}
+
+interface Live {
+  readonly lng: number;
+  statusId: number | null;
+  noteIds: number[];
+  appointmentIds: number[];
+}
+
+export interface Step {
+  readonly kind:
+    | "create"
+    | "status"
+    | "rename"
+    | "note"
+    | "appointment"
+    | "remove"
+    | "delete"
+    | "import"
+    | "flush"
+    | "rebuild"
+    | "wait"
+    | "report";
+  readonly a: number;
+  readonly b: number;
+}
+
+const weights = {
+  create: 5,
+  status: 6,
+  rename: 1,
+  note: 3,
+  appointment: 2,
+  remove: 2,
+  delete: 1,
+  import: 1,
+  flush: 7,
+  rebuild: 1,
+  wait: 3,
+  report: 3,
+};
+const step: fc.Arbitrary<Step> = fc
+  .oneof(
+    ...(
+      [
+        "create",
+        "status",
+        "rename",
+        "note",
+        "appointment",
+        "remove",
+        "delete",
+        "import",
+        "flush",
+        "rebuild",
+        "wait",
+        "report",
+      ] as const
+    ).map((kind) => ({ weight: weights[kind], arbitrary: fc.constant(kind) })),
+  )
+  .chain((kind) => fc.record({ kind: fc.constant(kind), a: fc.nat(1_000), b: fc.nat(1_000) }));
+export const scripts = fc.array(step, { minLength: 10, maxLength: 50 });
+
+export class Run {
+  readonly #context: ApiContext;
+  readonly #owner: Caller;
+  readonly #rep: Caller;
+  readonly #clock: { ms: number };
+  readonly #done: Done[] = [];
+  readonly #live = new Map<number, Live>();
+  #statusIds: readonly number[] = [];
+  #territoryIds: readonly number[] = [];
+
+  constructor(context: ApiContext, owner: Caller, repId: number, clock: { ms: number }) {
+    this.#context = { ...context, clock: { now: () => clock.ms } };
+    this.#owner = owner;
+    this.#rep = { companyId: owner.companyId, userId: repId, role: "sales", permissions: [] };
+    this.#clock = clock;
+  }
+
+  async play(steps: readonly Step[]): Promise<void> {
+    const { companyId } = this.#owner;
+    this.#statusIds = [...(await loadDictionary(this.#context.table, companyId)).statuses.keys()];
+    const ids: number[] = [];
+    for (const [west, east] of bands) {
+      const polygon = [
+        [west, 0],
+        [east, 0],
+        [east, 10],
+        [west, 10],
+      ] satisfies [number, number][];
+      const input = { name: `${west}`, polygon, totalProperties: 0, assignedToUserId: null };
+      ids.push((await createTerritory(this.#context, this.#owner, input)).id);
+    }
+    this.#territoryIds = ids;
+    for (const one of steps) {
+      await this.#play(one);
+      this.#clock.ms += 1 + (one.b % 7);
+    }
+    for (const groupBy of groupings.keys()) await this.#expectReport({ kind: "report", a: groupBy, b: 0 }, true);
+  }
+
+  async #play(one: Step): Promise<void> {
+    const { kind, a, b } = one;
+    const caller = a % 3 === 0 ? this.#rep : this.#owner;
+    if (kind === "create") return this.#create(caller, a, b);
+    if (kind === "import") return this.#import(1 + (a % 5), b);
+    if (kind === "flush") return this.#flush(a, b);
+    if (kind === "wait") this.#clock.ms += (1 + (a % 40)) * HOUR_MS;
+    if (kind === "report") {
+      // Facts may move from the entries into the log and from there into the sums while a report is read.
+      const flushes = [0, 3].map((turn) => (b % 2 === 0 ? undefined : this.#flush(turn, turn)));
+      await Promise.all([this.#expectReport(one, false), ...flushes]);
+      return;
+    }
+    if (kind === "rebuild") {
+      await rebuild(this.#context, indexRecords(this.#context.table), this.#owner.companyId, { settleMs: 0 });
+    }
+    const found = [...this.#live][a % Math.max(1, this.#live.size)];
+    if (found !== undefined) await this.#change(kind, found, b);
+  }
+
+  #statusAt(b: number): number | null {
+    return [null, ...this.#statusIds.slice(0, 3)][b % 4] ?? null;
+  }
+
+  async #create({ userId, ...rest }: Caller, a: number, b: number): Promise<void> {
+    const [lng, statusId] = [a % 13, this.#statusAt(b)];
+    const status = statusId === null ? {} : { currentStatusId: statusId };
+    const { id } = await createProspect(this.#context, { userId, ...rest }, { lat: 5, lng, ...status });
+    const at = this.#clock.ms;
+    this.#live.set(id, { lng, statusId, noteIds: [], appointmentIds: [] });
+    this.#done.push({ kind: "creations", userId, at, statusId, prospectId: id });
+    if (statusId !== null) this.#done.push({ kind: "statusChanges", userId, at, statusId, prospectId: id });
+  }
+
+  /** The owner changes a prospect, because the rep may not see it. */
+  async #change(kind: Step["kind"], [id, live]: readonly [number, Live], b: number): Promise<void> {
+    const { userId } = this.#owner;
+    const [context, owner] = [this.#context, this.#owner];
+    // Every second fact was sent by a device some hours or days later.
+    const at = b % 2 === 0 ? this.#clock.ms : this.#clock.ms - (b % 50) * HOUR_MS;
+    const arrival = b % 2 === 0 ? {} : { occurredAt: new Date(at).toISOString() };
+    if (kind === "status") {
+      const statusId = this.#statusAt(b);
+      if (statusId === live.statusId) return;
+      await updateProspect(context, owner, id, { currentStatusId: statusId }, arrival);
+      live.statusId = statusId;
+      this.#done.push({ kind: "statusChanges", userId, at, statusId, prospectId: id });
+    } else if (kind === "note") {
+      live.noteIds.push((await createNote(context, owner, id, { body: "at home" }, arrival)).id);
+      this.#done.push({ kind: "notes", userId, at, statusId: null, prospectId: id });
+    } else if (kind === "appointment") {
+      const input = { title: "Visit", startAt: "2027-01-01T10:00:00.000Z" };
+      live.appointmentIds.push((await createAppointment(context, owner, id, input, arrival)).id);
+      this.#done.push({ kind: "appointments", userId, at, statusId: null, prospectId: id });
+    } else if (kind === "remove") {
+      const [note, appointment] = [live.noteIds.pop(), live.appointmentIds.pop()];
+      if (note !== undefined) await deleteNote(context, owner, note);
+      if (appointment !== undefined) await deleteAppointment(context, owner, appointment);
+    } else if (kind === "rename") {
+      await updateProspect(context, owner, id, { name: `n${b}` });
+    } else if (kind === "delete") {
+      await deleteProspect(context, owner, id);
+      this.#live.delete(id);
+    }
+  }
+
+  async #import(count: number, b: number): Promise<void> {
+    const { companyId, userId } = this.#owner;
+    const at = this.#clock.ms;
+    const createdAt = new Date(at).toISOString();
+    const ids = await this.#context.ids.takeProspects(companyId, count);
+    const rows = ids.map((id, i) => {
+      const lng = (b + i) % 13;
+      const statusId = this.#statusAt(b + i);
+      this.#live.set(id, { lng, statusId, noteIds: [], appointmentIds: [] });
+      this.#done.push({ kind: "creations", userId, at, statusId, prospectId: id });
+      if (statusId !== null) this.#done.push({ kind: "statusChanges", userId, at, statusId, prospectId: id });
+      if (i % 2 === 0) this.#done.push({ kind: "notes", userId, at, statusId: null, prospectId: id });
+      return prospectRow({ companyId, id, lat: 5, lng, statusId, createdAt });
+    });
+    await this.#context.table.batchPut(
+      rows.map((row) => ({ ...keys.prospect(companyId, row.id), ...prospectItem(row) })),
+    );
+    const note = (prospectId: number) => ({ prospectId, noteId: prospectId, version: 1, text: "from a file" });
+    const indexed = rows.map((row, i) => ({ row: indexRow(row), notes: i % 2 === 0 ? [note(row.id)] : [] }));
+    await addImported(this.#context, companyId, indexed, { by: userId });
+  }
+
+  /** Runs a flush. Two of three flushes are killed at a call, before or after the call has taken effect. */
+  async #flush(a: number, b: number): Promise<void> {
+    const at = a % 3 === 0 ? Number.POSITIVE_INFINITY : 1 + (a % 14);
+    let calls = 0;
+    const table = calledBy(async (work) => {
+      calls++;
+      if (calls > at || (calls === at && b % 2 === 0)) throw new Killed();
+      const result = await work();
+      if (calls >= at) throw new Killed();
+      return result;
+    }, this.#context.table);
+    const options = { least: 1, settleMs: 0, sumAfter: b % 4 };
+    await flush({ ...this.#context, table }, this.#owner.companyId, options).catch((error: unknown) => {
+      expect(error).toBeInstanceOf(Killed);
+    });
+  }
+
+  async #expectReport({ a, b }: Step, isAll: boolean): Promise<void> {
+    const caller = b % 3 === 2 ? this.#rep : this.#owner;
+    const groupBy = groupings[a % 4] ?? "user";
+    const timezone = zoneNames[b % 3] ?? "UTC";
+    const [first, last] = [
+      this.#clock.ms - (isAll ? 4_000 : a) * HOUR_MS,
+      this.#clock.ms - (isAll ? 0 : b % 60) * HOUR_MS,
+    ];
+    const day = (ms: number) => new Date(ms + zones[timezone] * HOUR_MS).toISOString().slice(0, 10);
+    const isByDay = a % 2 === 0;
+    const [from, to] = isByDay
+      ? [day(first), day(last)]
+      : [new Date(first).toISOString(), new Date(last).toISOString()];
+    const query: ActivityQuery = { from, to, groupBy, timezone };
+    const report = await activityReport(this.#context, caller, query);
+    const within = this.#done.filter(({ at, userId }) => {
+      const isIn = isByDay ? day(at) >= from && day(at) <= to : at >= first && at <= last;
+      return isIn && (caller === this.#owner || userId === caller.userId);
+    });
+    expect(report.countedSince).toBeNull();
+    expect(report.totals).toEqual(countsOf(within));
+    expect(new Map(report.items.map((item) => [keyIn(item), counted(item)]))).toEqual(
+      this.#expected(within, groupBy, day, caller),
+    );
+  }
+
+  #expected(done: readonly Done[], groupBy: ActivityQuery["groupBy"], day: (ms: number) => string, caller: Caller) {
+    const keysOf = ({ userId, statusId, at, prospectId }: Done): (string | number | null)[] => {
+      if (groupBy === "user") return [userId];
+      if (groupBy === "status") return [statusId];
+      if (groupBy === "day") return [day(at)];
+      const lng = this.#live.get(prospectId)?.lng;
+      const isSeen =
+        caller === this.#owner ||
+        this.#done.some(
+          (one) => one.kind === "creations" && one.prospectId === prospectId && one.userId === caller.userId,
+        );
+      const inside = bands.flatMap(([west, east], i) =>
+        isSeen && lng !== undefined && lng >= west && lng <= east ? [this.#territoryIds[i] ?? 0] : [],
+      );
+      return inside.length === 0 ? [null] : inside;
+    };
+    const groups = new Map<string | number | null, Done[]>();
+    for (const one of done) for (const key of keysOf(one)) groups.set(key, [...(groups.get(key) ?? []), one]);
+    return new Map([...groups].map(([key, own]) => [key, countsOf(own)]));
+  }
+}
+
+function countsOf(done: readonly Done[]) {
+  const of = (kind: Kind): number => done.filter((one) => one.kind === kind).length;
+  return {
+    statusChanges: of("statusChanges"),
+    notes: of("notes"),
+    appointments: of("appointments"),
+    creations: of("creations"),
+  };
+}
+
+type Item = ActivityReport["items"][number];
+const keyIn = ({ user, status, day, territory }: Item) => user?.id ?? status?.id ?? territory?.id ?? day ?? null;
+const counted = ({ statusChanges, notes, appointments, creations }: Item) => ({
+  statusChanges,
+  notes,
+  appointments,
+  creations,
+});

@@ -1,0 +1,163 @@
+/** Tests the counts of activity reports. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { systemClock } from "#shared/clock.ts";
+import { countActivity } from "#shared/company-index/activity/read.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import * as activityKeys from "#shared/db/activity-keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { activityReport } from "#shared/reports/activity.ts";
+import { DaysOfZone } from "#shared/reports/days.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { calledBy, Killed } from "../harness/killable.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { newCompany, warmFunction } from "../harness/warm-function.ts";
+import { Run, scripts } from "./activity-law.ts";
+
+const db = faultyDynamoDb();
+const today = () => new Date().toISOString().slice(0, 10);
+const query = () => ({ from: today(), to: today(), groupBy: "user", timezone: "UTC" }) as const;
+const sooner = { least: 1, settleMs: 0, sumAfter: 0 };
+
+test("reports count exactly what users have done, after any writes, imports, rebuilds and killed flushes", async () => {
+  const play = fc.asyncProperty(scripts, async (steps) => {
+    const context = warmFunction(db, systemClock);
+    const { caller, repId } = await newCompany(context);
+    await new Run(context, caller, repId, { ms: Date.UTC(2026, 0, 10, 20) }).play(steps);
+  });
+  await fc.assert(play, { numRuns: 6 });
+});
+
+test.each([
+  ["UTC", "2026-03-08", "2026-03-08T00:00:00.000Z", "2026-03-08T23:59:59.999Z"],
+  ["America/Denver", "2026-03-08", "2026-03-08T07:00:00.000Z", "2026-03-09T05:59:59.999Z"],
+  ["America/Denver", "2026-11-01", "2026-11-01T06:00:00.000Z", "2026-11-02T06:59:59.999Z"],
+  ["Asia/Kathmandu", "2026-01-01", "2025-12-31T18:15:00.000Z", "2026-01-01T18:14:59.999Z"],
+  ["America/Sao_Paulo", "2017-10-15", "2017-10-15T03:00:00.000Z", "2017-10-16T01:59:59.999Z"],
+])("in %s the day %s lasts from %s to %s", (zone, day, first, last) => {
+  const days = new DaysOfZone(zone);
+  const bounds = [days.startOf(day), days.endOf(day)];
+  expect(bounds.map((ms) => new Date(ms).toISOString())).toEqual([first, last]);
+  const [start = 0, end = 0] = bounds;
+  expect([start - 1, start, end, end + 1].map((ms) => days.dayOf(ms) === day)).toEqual([false, true, true, false]);
+});
+
+test("a report says since when all activity is counted", async () => {
+  const clock = { ms: Date.UTC(2026, 5, 1), now: () => clock.ms };
+  const context = warmFunction(db, clock);
+  const now = () => new Date(clock.ms).toISOString();
+  const company = async () => {
+    const { caller } = await newCompany(context);
+    const { companyId } = caller;
+    const range = { ...query(), from: "2026-06-01", to: "2026-06-02" };
+    return {
+      companyId,
+      since: async () => (await activityReport(context, caller, range)).countedSince,
+      flushed: async () => {
+        clock.ms += 1_000;
+        await createProspect(context, caller, { name: "Ann" });
+        await flush(context, companyId, sooner);
+        return now();
+      },
+    };
+  };
+  const { companyId, since, flushed } = await company();
+  await flushed();
+  expect(await since()).toBeNull();
+  // An earlier release flushes entries: it moves the head row and drops the facts.
+  await context.table.transact([{ update: keys.indexHead(companyId), change: { set: { version: 7 } } }]);
+  clock.ms += 1_000;
+  expect(await since(), "nothing is known about the facts until now").toBe(now());
+  const begun = await flushed();
+  await flushed();
+  expect(await since()).toBe(begun);
+  // A company from before this release has no state.
+  const old = await company();
+  await context.table.batchRemove([activityKeys.factState(old.companyId)]);
+  expect(await old.since()).toBe(now());
+  const first = await old.flushed();
+  clock.ms += 1_000;
+  expect(await old.since()).toBe(first);
+});
+
+test("a report that would read too much is refused, and a damaged log stops reports but no flush", async () => {
+  const { context, caller, companyId, create, sound } = await newScene();
+  await sound();
+  const range = { from: Date.now() - 86_400_000, to: Date.now() + 86_400_000 };
+  const nothing = { cell: () => undefined, fact: () => undefined, imported: () => undefined };
+  const how = { sumsSuffice: false, nowMs: 0, newCounting: () => nothing };
+  await countActivity(context.table, companyId, range, { ...how, maxBytes: 1_000 });
+  await expect(countActivity(context.table, companyId, range, { ...how, maxBytes: 10 })).rejects.toMatchObject({
+    code: "validation_failed",
+  });
+  const damaged = activityKeys.loggedFacts(companyId, 1, 0);
+  await context.table.batchPut([{ ...damaged, sk: "A#9", type: "loggedFacts", facts: new Uint8Array(9) }]);
+  await create();
+  expect(await sound()).toMatchObject({ entries: 1 });
+  await expect(activityReport(context, caller, query())).rejects.toMatchObject({ code: "unavailable" });
+});
+
+/** A company with two facts in the sums or the log, and one among the unflushed entries. */
+async function newScene() {
+  const context = warmFunction(db, { now: () => Date.parse(`${today()}T12:00:00Z`) });
+  const { caller } = await newCompany(context);
+  const { companyId } = caller;
+  const create = () => createProspect(context, caller, { name: "Ann" });
+  const sound = () => flush(context, companyId, sooner);
+  for (let i = 0; i < 2; i++) {
+    await create();
+    await sound();
+  }
+  await create();
+  return { context, caller, companyId, create, sound };
+}
+
+/** Flushes with a process that is killed at call number `at`, before or after the call takes effect. Returns the names of its calls. */
+async function killedFlush(
+  { context, companyId }: Awaited<ReturnType<typeof newScene>>,
+  at: number,
+  takesEffect: boolean,
+) {
+  const calls: string[] = [];
+  const table = calledBy(async (work, name) => {
+    calls.push(name);
+    if (calls.length > at || (calls.length === at && !takesEffect)) throw new Killed();
+    const result = await work();
+    if (calls.length >= at) throw new Killed();
+    return result;
+  }, context.table);
+  const outcome = await flush({ ...context, table }, companyId, sooner).catch((error: unknown) => error);
+  expect(outcome instanceof Killed).toBe(calls.length >= at);
+  return calls;
+}
+
+test("a killed flush loses no fact and counts none twice", { tags: ["sized"] }, async () => {
+  const calls = await killedFlush(await newScene(), Number.POSITIVE_INFINITY, true);
+  // The calls from the transaction on are always tested, because the facts move from there on.
+  const late = calls.map((_, i) => i + 1).slice(calls.indexOf("transact"));
+  for (const at of new Set([...killPointsOf(calls.length, 5), ...late])) {
+    for (const takesEffect of [true, false]) {
+      const scene = await newScene();
+      const { context, caller, companyId, create, sound } = scene;
+      const expectCount = async (creations: number) => {
+        const { totals } = await activityReport(context, caller, query());
+        expect({ at, takesEffect, ...totals }).toMatchObject({ at, takesEffect, creations });
+      };
+      await killedFlush(scene, at, takesEffect);
+      await expectCount(3);
+      await sound();
+      await expectCount(3);
+      await create();
+      await sound();
+      await sound();
+      await create();
+      await sound();
+      await expectCount(5);
+      const left = [];
+      for await (const { sk } of context.table.query({ ...activityKeys.factLog(companyId), begins: "A#" }))
+        left.push(sk);
+      expect(left).toHaveLength(1);
+    }
+  }
+});

@@ -1,0 +1,89 @@
+/**
+ * Tests a reader of `GET /api/changes` who was away while other users made very many changes. Each request must read a limited part of the
+ * change log, and the reader must reach its end.
+ */
+import { expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { type Change, chunkWrites, logAfter } from "#shared/company-index/change-log.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { type Head, moveHead } from "#shared/company-index/manifest.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { metered } from "#shared/db/meter.ts";
+import { shownVersion } from "#shared/prospects/record-version.ts";
+import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { readChanges } from "#shared/sync/changes/changes.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import type { Stage } from "./changes-law.ts";
+import { newStage } from "./stage.ts";
+
+const db = faultyDynamoDb();
+const all = { least: 1, settleMs: 0 };
+/** Number of changes in a chunk if each flush moves the minimum number of entries. */
+const PER_CHUNK = 64;
+
+/** Adds chunks with changes of prospects that no rep of the stage sees. */
+async function addChunks({ context, owner }: Stage, chunks: number, perChunk: number): Promise<void> {
+  const { head } = await readUnflushed(context.table, owner.companyId);
+  const nobody = 2 ** 40;
+  let last: Head = head;
+  let made = 0;
+  const changes = (): Change[] =>
+    Array.from({ length: perChunk }, () => {
+      // The changed prospects are spread over 100 000 ids, and belong to 40 users.
+      const id = nobody + ((++made * 7_919) % 100_003);
+      const assignee = nobody + (made % 40);
+      const state = { isDeleted: false, isRestored: false };
+      return { kind: "prospect", id, version: 1 + (made % 30), before: assignee, after: assignee, ...state };
+    });
+  const rows = [];
+  for (let i = 0; i < chunks; i++) {
+    rows.push(...chunkWrites(owner.companyId, last, { changes: changes() }, context.clock.now()));
+    last = { ...last, version: last.version + 1, ...logAfter(last, true) };
+  }
+  await context.table.batchPut(rows.flatMap((write) => ("put" in write ? [write.put] : [])));
+  await moveHead(context.table, owner.companyId, head, last);
+}
+
+/** Reads from the cursor to the end. Returns the cost of each request, and the items. */
+async function readOn({ context }: Stage, rep: Caller, from: string) {
+  const pages: { units: number; requests: number }[] = [];
+  const items: unknown[] = [];
+  for (let [cursor, hasMore] = [from, true]; hasMore; ) {
+    const query = { limit: 500, types: ["prospects" as const], cursor };
+    const { result, usage } = await metered(() => readChanges(context, rep, query));
+    ({ cursor, hasMore } = result);
+    pages.push({ units: usage.readUnits, requests: usage.requests });
+    for (const { id, version, op } of result.items) items.push([id, version, op]);
+  }
+  return { pages, items };
+}
+
+async function away(chunks: number, perChunk: number) {
+  const stage = await newStage(db);
+  const { context, owner, reps } = stage;
+  const [rep] = reps;
+  if (rep === undefined) throw new Error("the company has no rep");
+  const { id } = await createProspect(context, owner, { name: "A", assignedToUserId: rep.userId });
+  await flush(context, owner.companyId, all);
+  const { cursor } = await readChanges(context, rep, { limit: 500, types: ["prospects"], cursor: undefined });
+  await addChunks(stage, chunks, perChunk);
+  await updateProspect(context, owner, id, { name: "B" });
+  await flush(context, owner.companyId, all);
+  return { id, ...(await readOn(stage, rep, cursor)) };
+}
+
+test("a rep who was away during 150 000 changes of others reads them with three requests of limited cost", async () => {
+  const { id, pages, items } = await away(2_400, PER_CHUNK);
+  expect(items).toEqual([[id, shownVersion(2), "upsert"]]);
+  expect(pages.length).toBe(3);
+  for (const { units, requests } of pages) {
+    expect(units).toBeLessThan(90);
+    expect(requests).toBeLessThanOrEqual(10);
+  }
+});
+
+test("a request reads at most about 100 000 changes, also if each flush has moved thousands", async () => {
+  const { id, pages, items } = await away(30, 8_000);
+  expect(items).toEqual([[id, shownVersion(2), "upsert"]]);
+  expect(pages.length).toBe(3);
+});

@@ -1,0 +1,160 @@
+/**
+ * Tests `GET /api/changes` with faults: calls of the table that fail, flushes and requests that are killed at any call, and users whose
+ * rights change between two pages.
+ */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { contextOn } from "#shared/context.ts";
+import { rowVersionOf } from "#shared/prospects/record-version.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { readChanges } from "#shared/sync/changes/changes.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import { calledBy, Killed } from "../harness/killable.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
+import { newOwner, warmFunction } from "../harness/warm-function.ts";
+import { Run, scripts } from "./changes-law.ts";
+import { oneInFive } from "./one-in-five.ts";
+import { newStage, newTimedStage } from "./stage.ts";
+
+const db = faultyDynamoDb();
+const all = { least: 1, settleMs: 0 };
+test("clients hold what the lists show although every fifth call of the table fails", { tags: ["sized"] }, async () => {
+  const numRuns = sized({ short: 2, wide: 100 });
+  const play = fc.asyncProperty(scripts, async (groups) => {
+    db.plan(() => pass);
+    const stage = await newTimedStage(db);
+    db.plan(oneInFive);
+    await new Run({ ...stage, disturbed: contextOn(db.table, stage.context.clock) }).play(groups);
+  });
+  await fc.assert(play, { numRuns });
+});
+
+/** Returns a context whose function is killed at call number `at` of the table, before the call or directly after it has taken effect. */
+function killedAt(at: number, takesEffect: boolean) {
+  let calls = 0;
+  const table = calledBy(async (work) => {
+    calls++;
+    if (calls > at || (calls === at && !takesEffect)) throw new Killed();
+    const result = await work();
+    if (calls >= at) throw new Killed();
+    return result;
+  }, db.direct);
+  return { context: contextOn(table), calls: () => calls };
+}
+
+const killed = (error: unknown): void => expect(error).toBeInstanceOf(Killed);
+
+/** Reads records of all types to the end. Returns the last cursor, and the last item of each prospect with the version of its row. */
+async function readAll(caller: Caller, from: string | undefined, limit = 500) {
+  const context = warmFunction(db, { now: () => Date.now() });
+  const items = new Map<number, string>();
+  for (let cursor = from; ; ) {
+    const page = await readChanges(context, caller, { limit, types: undefined, cursor });
+    ({ cursor } = page);
+    for (const { type, id, op, version } of page.items) {
+      if (type === "prospects") items.set(id, `${op} ${rowVersionOf(version)}`);
+    }
+    if (!page.hasMore) return { cursor, items };
+  }
+}
+
+test.each([false, true])(
+  "a flush that is killed at any call loses no change (after the call: %s)",
+  { tags: ["sized"] },
+  async (takesEffect) => {
+    const context = warmFunction(db, { now: () => Date.now() });
+    const changed = async (): Promise<{ caller: Caller; cursor: string; expected: Map<number, string> }> => {
+      const caller = await newOwner(context);
+      const ids: number[] = [];
+      for (const name of ["A", "B", "C"]) ids.push((await createProspect(context, caller, { name })).id);
+      await flush(context, caller.companyId, all);
+      const { cursor } = await readAll(caller, undefined);
+      const [a = 0, b = 0, c = 0] = ids;
+      await updateProspect(context, caller, a, { name: "A2" });
+      await deleteProspect(context, caller, b);
+      await updateProspect(context, caller, c, { name: "C2" });
+      await updateProspect(context, caller, c, { name: "C3" });
+      return {
+        caller,
+        cursor,
+        expected: new Map([
+          [a, "upsert 2"],
+          [b, "remove 2"],
+          [c, "upsert 3"],
+        ]),
+      };
+    };
+    const whole = killedAt(Number.POSITIVE_INFINITY, takesEffect);
+    await flush(whole.context, (await changed()).caller.companyId, all);
+    for (const at of killPointsOf(whole.calls(), takesEffect ? 1 : 0)) {
+      const { caller, cursor, expected } = await changed();
+      await flush(killedAt(at, takesEffect).context, caller.companyId, all).catch(killed);
+      const afterKill = await readAll(caller, cursor, 2);
+      expect([at, afterKill.items]).toEqual([at, expected]);
+      await flush(context, caller.companyId, all);
+      // A client that has read between the kill and the next flush has everything. A client that reads after the flush gets the same items.
+      expect((await readAll(caller, cursor, 2)).items).toEqual(expected);
+      const { id } = await createProspect(context, caller, { name: "D" });
+      const { items } = await readAll(caller, afterKill.cursor);
+      expect(items.get(id)).toBe("upsert 1");
+    }
+  },
+);
+
+test("a cursor whose data key cannot be decrypted is a fault of the service, and not of the client", async () => {
+  const context = warmFunction(db, { now: () => Date.now() });
+  const caller = await newOwner(context);
+  const { cursor } = await readAll(caller, undefined);
+  const error = new Error("the key is disabled");
+  const withoutKey = { ...context, secrets: { ...context.secrets, open: () => Promise.reject(error) } };
+  await expect(readChanges(withoutKey, caller, { limit: 1, types: undefined, cursor })).rejects.toBe(error);
+});
+
+test("a request that is killed at any call is repeated with the same cursor", async () => {
+  const context = warmFunction(db, { now: () => Date.now() });
+  for (const takesEffect of [false, true]) {
+    for (let at = 1, ended = false; !ended; at++) {
+      const caller = await newOwner(context);
+      const { id } = await createProspect(context, caller, { name: "A" });
+      const doomed = killedAt(at, takesEffect);
+      const first = readChanges(doomed.context, caller, { limit: 500, types: undefined, cursor: undefined });
+      await first.catch(killed);
+      ended = doomed.calls() < at;
+      const { cursor, items } = await readAll(caller, undefined);
+      expect(items).toEqual(new Map([[id, "upsert 1"]]));
+      await updateProspect(context, caller, id, { name: "B" });
+      await flush(context, caller.companyId, all);
+      const query = { limit: 500, types: undefined, cursor };
+      await readChanges(killedAt(at, takesEffect).context, caller, query).catch(killed);
+      expect((await readAll(caller, cursor)).items).toEqual(new Map([[id, "upsert 2"]]));
+    }
+  }
+});
+
+test("a user whose rights change between two pages begins anew, and then has exactly what the new rights show", async () => {
+  const { context, owner, reps } = await newStage(db);
+  const [rep] = reps;
+  if (rep === undefined) throw new Error("the company has no rep");
+  const ids: number[] = [];
+  for (let i = 0; i < 6; i++) {
+    const assignedToUserId = i % 2 === 0 ? rep.userId : null;
+    ids.push((await createProspect(context, owner, { name: `n${i}`, assignedToUserId })).id);
+  }
+  const seer: Caller = { ...rep, permissions: ["canViewAllProspects"] };
+  const page = (caller: Caller, cursor: string | undefined) =>
+    readChanges(context, caller, { limit: 2, types: undefined, cursor });
+  for (const [before, after, visible] of [
+    [rep, seer, ids],
+    [seer, rep, ids.filter((_, i) => i % 2 === 0)],
+  ] as const) {
+    const { cursor } = await page(before, undefined);
+    await expect(page(after, cursor)).rejects.toMatchObject({ code: "sync_reset_required" });
+    expect([...(await readAll(after, undefined, 2)).items.keys()]).toEqual(visible);
+    // With the old rights, the old cursor is valid again.
+    expect((await page(before, cursor)).phase).toBe("snapshot");
+  }
+});

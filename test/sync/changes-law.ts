@@ -1,0 +1,230 @@
+/**
+ * The law of `GET /api/changes`: a client that applies the items holds exactly what the lists show, after any sequence of writes, flushes,
+ * merges, imports and rebuilds, while time passes and rights change, and with lost and repeated pages.
+ */
+import fc from "fast-check";
+import { expect } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { ApiError, isTransient } from "#shared/errors.ts";
+import { readChanges } from "#shared/sync/changes/changes.ts";
+import { type ChangesPage, ChangeType } from "#shared/sync/changes/schema.ts";
+import { CompanyModel, callerOf, modelled } from "./company-model.ts";
+import { CompanyWrites, isWrite, type WriteKind, writeWeights } from "./company-writes.ts";
+import { Device } from "./device.ts";
+import { listed } from "./listed.ts";
+
+export interface Stage {
+  readonly context: ApiContext;
+  readonly owner: Caller;
+  /** Sales users without permissions. */
+  readonly reps: readonly Caller[];
+}
+
+/** A stage whose time the test moves. */
+export interface TimedStage extends Stage {
+  /** Milliseconds since 1970. */
+  readonly time: { nowMs: number };
+  /** The service that devices and the flush use, if it is not the service of the writes. */
+  readonly disturbed?: ApiContext;
+}
+
+/** Repeats work that fails because of the table. Devices and the event source of the flush do the same. */
+async function again<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isTransient(error) || attempt === 20) throw error;
+    }
+  }
+}
+
+const otherWeights = { flush: 7, later: 4, pull: 12, lose: 2, repeat: 2 } as const;
+
+/** One step: a write, a flush, a wait, or a request of a device. The numbers choose the record, the user, the device and so on. */
+export interface Step {
+  readonly kind: WriteKind | keyof typeof otherWeights;
+  readonly a: number;
+  readonly b: number;
+}
+
+const kinds: readonly Step["kind"][] = Object.entries({ ...writeWeights, ...otherWeights }).flatMap(([kind, weight]) =>
+  isWrite(kind) || isOther(kind) ? Array.from({ length: weight }, () => kind) : [],
+);
+
+function isOther(kind: string): kind is keyof typeof otherWeights {
+  return Object.hasOwn(otherWeights, kind);
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom(...kinds),
+  a: fc.nat(1_000),
+  b: fc.nat(1_000),
+});
+
+/** The steps of a group run at the same time. */
+export const scripts = fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength: 5, maxLength: 40 });
+
+/** Long sequences find more faults, because records of all types exist when names, rights and the time change. */
+export const longScripts = fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), {
+  minLength: 40,
+  maxLength: 80,
+  size: "max",
+});
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const CURSOR_MS = 60 * DAY_MS;
+
+/** When a device has last read everything, and what has happened until then. */
+interface Mark {
+  readonly nowMs: number;
+  readonly rebuilds: number;
+  readonly seesAll: boolean;
+}
+
+export class Run {
+  readonly #stage: TimedStage;
+  readonly #model = new CompanyModel();
+  readonly #writes: CompanyWrites;
+  readonly #devices: Device[];
+  readonly #marks = new Map<Device, Mark>();
+  readonly #busy = new Set<Device>();
+  #rebuilds = 0;
+
+  constructor(stage: TimedStage) {
+    this.#stage = stage;
+    const { context, owner, reps } = stage;
+    this.#model.users.set(owner.userId, { name: "A", seesAll: true, isWithdrawn: false });
+    for (const { userId } of reps) this.#model.users.set(userId, { name: "A", seesAll: false, isWithdrawn: false });
+    const repIds = reps.map(({ userId }) => userId);
+    this.#writes = new CompanyWrites(context, owner, repIds, this.#model);
+    const [first = 0, second = 0, third = 0] = repIds;
+    const all = ChangeType.options;
+    this.#devices = [
+      new Device(owner.userId, all, 500),
+      new Device(first, all, 3),
+      new Device(second, all, 500),
+      new Device(third, all, 2),
+      new Device(owner.userId, ["notes", "appointments"], 1),
+      new Device(first, ["notes", "appointments", "tags"], 500),
+      new Device(second, ["prospects"], 4),
+      new Device(third, ["territories", "statuses", "users"], 1),
+    ];
+  }
+
+  async play(groups: readonly (readonly Step[])[]): Promise<void> {
+    await this.#learnStatuses();
+    for (const group of groups) {
+      this.#busy.clear();
+      this.#writes.release();
+      await Promise.all(group.map((one) => this.#play(one, group.length === 1)));
+    }
+    await this.expectAllEqual();
+  }
+
+  /** A new company has statuses. */
+  async #learnStatuses(): Promise<void> {
+    const { items } = await this.#request(new Device(this.#stage.owner.userId, ["statuses"], 500));
+    for (const { id, data } of items) {
+      const { value, isActive } = Object(data);
+      this.#model.statuses.set(id, { value, isActive });
+    }
+  }
+
+  async #play({ kind, a, b }: Step, isAlone: boolean): Promise<void> {
+    if (isWrite(kind)) {
+      if (kind === "rebuildIndex") this.#rebuilds++;
+      await this.#writes.make(kind, a, b, isAlone);
+    } else if (kind === "flush") await this.#flush();
+    else if (kind === "later") this.#stage.time.nowMs += b % 12 === 0 ? 25 * DAY_MS : (1 + (b % 4)) * HOUR_MS;
+    else await this.#pull(kind, a, isAlone);
+  }
+
+  async #pull(kind: "pull" | "lose" | "repeat", a: number, isAlone: boolean): Promise<void> {
+    const device = this.#devices[a % this.#devices.length];
+    if (device === undefined || this.#busy.has(device)) return;
+    this.#busy.add(device);
+    if (isAlone && kind === "pull" && a % 3 === 0) return this.#expectEqual(device);
+    const page = await this.#page(device);
+    if (kind === "lose") return;
+    device.apply(page);
+    if (kind === "repeat") device.apply(page);
+  }
+
+  #flush(): Promise<unknown> {
+    const { context, disturbed = context, owner } = this.#stage;
+    return again(() => flush(disturbed, owner.companyId, { least: 1, settleMs: 0 }));
+  }
+
+  #request({ userId, types, cursor, limit }: Device): Promise<ChangesPage> {
+    const { context, disturbed = context, owner } = this.#stage;
+    const caller = callerOf(this.#model, owner.companyId, userId, owner);
+    const query = { cursor, limit, types: cursor === undefined ? [...types] : undefined };
+    return again(() => readChanges(disturbed, caller, query));
+  }
+
+  /** Requests the next page. A device whose cursor is refused begins anew. */
+  async #page(device: Device): Promise<ChangesPage> {
+    const isFirst = device.cursor === undefined;
+    const before = this.#mark(device);
+    try {
+      const page = await this.#request(device);
+      if (isFirst || !page.hasMore) this.#marks.set(device, before);
+      return page;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== "sync_reset_required") throw error;
+      this.#expectReason(this.#marks.get(device), before, error.members.reason);
+      device.reset();
+      return this.#page(device);
+    }
+  }
+
+  #mark = ({ userId }: Device): Mark => ({
+    nowMs: this.#stage.time.nowMs,
+    rebuilds: this.#rebuilds,
+    seesAll: this.#model.seesAll(userId),
+  });
+
+  /** A cursor must not be refused without a reason, because a new snapshot is expensive for a device. */
+  #expectReason(then: Mark | undefined, now: Mark, reason: unknown): void {
+    if (then === undefined) throw new Error("the first page was refused");
+    const isOld = now.nowMs - then.nowMs > CURSOR_MS;
+    const reasons = [
+      ...(isOld ? ["expired"] : []),
+      ...(now.seesAll === then.seesAll ? [] : ["scope_changed"]),
+      ...(isOld || this.#rebuilds > then.rebuilds ? ["log_restarted"] : []),
+    ];
+    expect(reasons).toContain(reason);
+  }
+
+  async expectAllEqual(): Promise<void> {
+    for (const device of this.#devices) await this.#expectEqual(device);
+  }
+
+  /** Reads to the end, and compares the copies with what the user may see by the model and by the service's lists. */
+  async #expectEqual(device: Device): Promise<void> {
+    for (let pages = 0; ; pages++) {
+      const page = await this.#page(device);
+      device.apply(page);
+      expect(page.items.length).toBeLessThanOrEqual(device.limit);
+      expect(page.cursor.length).toBeLessThanOrEqual(512);
+      if (!page.hasMore) break;
+      expect(pages).toBeLessThan(1_000);
+    }
+    const { userId, types } = device;
+    const { context, owner, time } = this.#stage;
+    const visible = this.#model.visible(userId, types, time.nowMs);
+    expect(sorted(device.copies(modelled))).toEqual(sorted(visible));
+    const caller = callerOf(this.#model, owner.companyId, userId, owner);
+    expect(sorted(device.copies((_, data) => data))).toEqual(sorted(await listed(context, caller, types)));
+    // Another request finds nothing.
+    const idle = await this.#page(device);
+    expect(idle).toMatchObject({ phase: "changes", items: [], hasMore: false });
+  }
+}
+
+const sorted = <T>(records: ReadonlyMap<string, T>): [string, T][] =>
+  [...records].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));

@@ -1,0 +1,257 @@
+/** Tests `GET /api/changes` over HTTP: the snapshot, the changes after it, who gets which item, and the cursor. */
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { rowVersionOf } from "#shared/prospects/record-version.ts";
+import { type Client, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { bodyOf, Identified, problemOf } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const Item = z.looseObject({
+  type: z.string(),
+  id: z.number(),
+  version: z.number(),
+  op: z.enum(["upsert", "remove"]),
+  reason: z.optional(z.string()),
+  data: z.optional(z.unknown()),
+});
+const Page = z.object({
+  phase: z.string(),
+  items: z.array(Item),
+  cursor: z.string(),
+  hasMore: z.boolean(),
+  total: z.optional(z.int()),
+});
+type Page = z.infer<typeof Page>;
+type Item = z.infer<typeof Item>;
+const Named = z.looseObject({ name: z.string() });
+const List = z.object({ items: z.array(z.looseObject({ id: z.number() })), total: z.int() });
+
+const pull = async (client: Client, cursor?: string, more = ""): Promise<Page> => {
+  const query = `?types=prospects${cursor === undefined ? "" : `&cursor=${cursor}`}${more}`;
+  return bodyOf(await client("GET", `/api/changes${query}`), 200, Page);
+};
+
+/** Reads until there is nothing else, and returns the pages. */
+async function pullAll(client: Client, cursor?: string, more = ""): Promise<Page[]> {
+  const pages: Page[] = [];
+  for (let next = cursor; pages.at(-1)?.hasMore !== false; next = pages.at(-1)?.cursor)
+    pages.push(await pull(client, next, more));
+  return pages;
+}
+
+const created = async (body: object, client = as.owner): Promise<number> =>
+  bodyOf(await client("POST", "/api/prospects", body), 201, Identified).id;
+const idOf = async (client: Client): Promise<number> =>
+  bodyOf(await client("GET", "/api/me"), 200, z.object({ user: Identified })).user.id;
+const assign = (id: number, assignedToUserId: number) =>
+  as.owner("PATCH", `/api/prospects/${id}`, { assignedToUserId });
+const lastCursor = (pages: readonly Page[]): string => pages.at(-1)?.cursor ?? "";
+const itemsOf = (pages: readonly Page[]) => pages.flatMap(({ items }) => items);
+
+test("a snapshot contains each visible prospect as the list shows it, with the exact total on each page", async () => {
+  const rep = await idOf(as.rep);
+  for (let i = 0; i < 5; i++) await created({ name: `P${i}`, assignedToUserId: i % 2 === 0 ? rep : null });
+  for (const [client, count] of [
+    [as.owner, 5],
+    [as.rep, 3],
+    [as.rep2, 0],
+  ] as const) {
+    const pages = await pullAll(client, undefined, "&limit=2");
+    const snapshot = pages.filter(({ phase }) => phase === "snapshot");
+    expect(snapshot.map(({ total }) => total)).toEqual(snapshot.map(() => count));
+    const list = bodyOf(await client("GET", "/api/prospects"), 200, List);
+    const items = itemsOf(snapshot).map(({ data }) => data);
+    expect(items).toEqual(list.items.toSorted((a, b) => a.id - b.id));
+    expect(pages.every(({ cursor }) => cursor.length <= 512)).toBe(true);
+  }
+});
+
+test("the changes contain what was created, changed, reassigned and deleted since, for each user", async () => {
+  const [one, two, three] = await Promise.all([as.rep, as.rep2, as.viewer].map(idOf));
+  const [moved, kept, gone] = [
+    await created({ name: "moved", assignedToUserId: one }),
+    await created({ name: "kept", assignedToUserId: one }),
+    await created({ name: "gone", assignedToUserId: one }),
+  ];
+  const cursors = new Map<Client, string>();
+  for (const client of [as.owner, as.rep, as.rep2, as.viewer]) cursors.set(client, lastCursor(await pullAll(client)));
+  for (const [client, cursor] of cursors)
+    expect(await pull(client, cursor)).toMatchObject({ items: [], hasMore: false });
+  await assign(moved, two ?? 0);
+  await assign(moved, three ?? 0);
+  await as.rep("PATCH", `/api/prospects/${kept}`, { name: "kept and renamed" });
+  await as.owner("DELETE", `/api/prospects/${gone}`);
+  const changes = async (client: Client) =>
+    itemsOf(await pullAll(client, cursors.get(client))).map(({ id, op, reason, version }) => [
+      id,
+      op,
+      reason,
+      rowVersionOf(version),
+    ]);
+  expect(await changes(as.rep)).toEqual([
+    [moved, "remove", "hidden", 3],
+    [kept, "upsert", undefined, 2],
+    [gone, "remove", "deleted", 2],
+  ]);
+  expect(await changes(as.rep2)).toEqual([[moved, "remove", "hidden", 3]]);
+  const all = [
+    [moved, "upsert", undefined, 3],
+    [kept, "upsert", undefined, 2],
+    [gone, "remove", "deleted", 2],
+  ];
+  expect(await changes(as.viewer)).toEqual(all);
+  expect(await changes(as.owner)).toEqual(all);
+});
+
+test("a change is in one page, also with small pages, and then no more", async () => {
+  const cursor = lastCursor(await pullAll(as.owner));
+  const ids: number[] = [];
+  for (let i = 0; i < 7; i++) ids.push(await created({ name: `N${i}` }));
+  const pages = await pullAll(as.owner, cursor, "&limit=3");
+  expect(pages.map(({ items }) => items.length)).toEqual([3, 3, 1]);
+  expect(itemsOf(pages).map(({ id }) => id)).toEqual(ids);
+  expect(await pull(as.owner, lastCursor(pages))).toMatchObject({ phase: "changes", items: [], hasMore: false });
+});
+
+test("the prospects of an import are in the changes of the users who see them", async () => {
+  const cursors = [lastCursor(await pullAll(as.owner)), lastCursor(await pullAll(as.rep2))] as const;
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  const text = `name,lat,lng,assignedTo\r\nImported A,1,2,${as.rep2.email}\r\nImported B,1,2,\r\n`;
+  const answer = await send("POST", "/api/prospects/import", { headers, body: csvForm(text) });
+  expect(answer.body).toMatchObject({ imported: 2, errors: [] });
+  const names = (pages: readonly Page[]) => itemsOf(pages).map(({ data }) => z.parse(Named, data).name);
+  expect(names(await pullAll(as.owner, cursors[0], "&limit=1")).toSorted()).toEqual(["Imported A", "Imported B"]);
+  expect(names(await pullAll(as.rep2, cursors[1]))).toEqual(["Imported A"]);
+});
+
+/** A device that applies items by type and id with the highest version. */
+class Device {
+  readonly #client: Client;
+  readonly #copies = new Map<string, Item>();
+  #cursor: string | undefined;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** Reads to the end, and returns the new items. */
+  async sync(): Promise<Item[]> {
+    const all: Item[] = [];
+    for (;;) {
+      const query = this.#cursor === undefined ? "?limit=100" : `?limit=100&cursor=${this.#cursor}`;
+      const page = await bodyOf(await this.#client("GET", `/api/changes${query}`), 200, Page);
+      for (const item of page.items) {
+        const key = `${item.type}/${item.id}`;
+        if (item.version >= (this.#copies.get(key)?.version ?? 0)) this.#copies.set(key, item);
+      }
+      all.push(...page.items);
+      this.#cursor = page.cursor;
+      if (!page.hasMore) return all;
+    }
+  }
+
+  data(type: string): unknown[] {
+    return [...this.#copies.values()]
+      .filter((item) => item.type === type && item.op === "upsert")
+      .sort((a, b) => a.id - b.id)
+      .map(({ data }) => data);
+  }
+}
+
+/** Compares the device with the lists of the API. */
+async function expectLists(client: Client, device: Device): Promise<void> {
+  const sortedById = (items: readonly { readonly id: number }[]) => items.toSorted((a, b) => a.id - b.id);
+  const Items = z.array(z.looseObject({ id: z.number() }));
+  const listed = async (path: string) => sortedById(bodyOf(await client("GET", path), 200, Items));
+  const { items: prospects } = bodyOf(await client("GET", "/api/prospects?pageSize=200"), 200, List);
+  expect(device.data("prospects")).toEqual(sortedById(prospects));
+  const notes = await Promise.all(prospects.map(({ id }) => listed(`/api/prospects/${id}/notes`)));
+  expect(device.data("notes")).toEqual(sortedById(notes.flat()));
+  expect(device.data("appointments")).toEqual(await listed("/api/appointments?from=2030-01-01&to=2030-12-31"));
+  for (const type of ["territories", "statuses", "tags", "users"]) {
+    expect(device.data(type)).toEqual(await listed(`/api/${type}`));
+  }
+}
+
+test("devices hold what the lists show of every type, after writes, renames, deletions and reassignments", async () => {
+  const team = await newTeam();
+  const devices = [team.owner, team.rep, team.rep2, team.viewer].map((client) => ({
+    client,
+    device: new Device(client),
+  }));
+  const post = async (path: string, body: object) => bodyOf(await team.owner("POST", path, body), 201, Identified).id;
+  const patch = async (path: string, body: object) => expect((await team.owner("PATCH", path, body)).status).toBe(200);
+  const remove = async (path: string) => expect((await team.owner("DELETE", path)).status).toBeLessThan(300);
+  const check = async (): Promise<void> => {
+    for (const { client, device } of devices) {
+      await device.sync();
+      await expectLists(client, device);
+      expect(await device.sync()).toEqual([]);
+    }
+  };
+  const [rep, rep2] = [await idOf(team.rep), await idOf(team.rep2)];
+  const status = await post("/api/statuses", { value: "Hot" });
+  const tag = await post("/api/tags", { value: "Roof" });
+  const ids: number[] = [];
+  for (const assignedToUserId of [rep, rep2, null]) {
+    const id = await post("/api/prospects", { name: "Ann", assignedToUserId, currentStatusId: status });
+    ids.push(id);
+    await post(`/api/prospects/${id}/notes`, { body: "First" });
+    await post(`/api/prospects/${id}/appointments`, {
+      title: "Call",
+      startAt: "2030-05-01T10:00:00Z",
+      assignedToUserId: rep,
+    });
+    expect((await team.owner("PUT", `/api/prospects/${id}/tags`, { tagIds: [tag] })).status).toBe(200);
+  }
+  const territory = await post("/api/territories", { name: "North" });
+  await check();
+  const [first = 0] = ids;
+  const note = await post(`/api/prospects/${first}/notes`, { body: "Second" });
+  const appointment = await post(`/api/prospects/${first}/appointments`, {
+    title: "Visit",
+    startAt: "2030-04-01T10:00:00Z",
+  });
+  await patch(`/api/territories/${territory}`, { name: "South" });
+  await check();
+  await patch(`/api/statuses/${status}`, { value: "Warm" });
+  await patch(`/api/users/${rep}`, { firstName: "Renamed" });
+  await check();
+  await patch(`/api/prospects/${first}`, { assignedToUserId: rep2 });
+  await remove(`/api/tags/${tag}`);
+  await patch(`/api/notes/${note}`, { body: "Edited" });
+  await check();
+  await remove(`/api/notes/${note}`);
+  await patch(`/api/prospects/${first}`, { assignedToUserId: rep });
+  await patch(`/api/appointments/${appointment}`, { status: "cancelled" });
+  await check();
+  await remove(`/api/appointments/${appointment}`);
+  await remove(`/api/prospects/${ids[1]}`);
+  await remove(`/api/territories/${territory}`);
+  await remove(`/api/statuses/${status}`);
+  await check();
+});
+
+test("a damaged or foreign cursor is 400", async () => {
+  const cursor = lastCursor(await pullAll(as.viewer));
+  const middle = Math.floor(cursor.length / 2);
+  const damaged = `${cursor.slice(0, middle)}${cursor[middle] === "A" ? "B" : "A"}${cursor.slice(middle + 1)}`;
+  const get = (client: Client, text: string) => client("GET", `/api/changes?cursor=${text}`);
+  for (const [client, text] of [
+    [as.viewer, damaged],
+    [as.viewer, "x"],
+    [as.viewer, ""],
+    [as.viewer, "A".repeat(600)],
+    [as.rep, cursor],
+    [as.otherOwner, cursor],
+  ] as const) {
+    expect(problemOf(await get(client, text), 400, "validation_failed")).toMatchObject([{ parameter: "cursor" }]);
+  }
+});
+
+test.each(["types=", "types=prospects,nothing", "limit=0", "limit=1001", "limit=x"])("?%s is 400", async (query) => {
+  problemOf(await as.owner("GET", `/api/changes?${query}`), 400, "validation_failed");
+});

@@ -1,0 +1,120 @@
+/** Tests that clients of `GET /api/changes` hold exactly what the lists show, after random writes and background work. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { flush } from "#shared/company-index/write/flush.ts";
+import * as keys from "#shared/db/keys.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import { rowVersionOf } from "#shared/prospects/record-version.ts";
+import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { createTag, deleteTag } from "#shared/reference/tags.ts";
+import { readChanges } from "#shared/sync/changes/changes.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { sized } from "../harness/tier.ts";
+import { longScripts, Run } from "./changes-law.ts";
+import { newStage, newTimedStage } from "./stage.ts";
+
+const db = faultyDynamoDb();
+
+test("clients hold what the lists show, after any sequence of writes, flushes, imports and rebuilds", {
+  tags: ["sized"],
+}, async () => {
+  const play = fc.asyncProperty(longScripts, async (groups) => new Run(await newTimedStage(db)).play(groups));
+  await fc.assert(play, { numRuns: sized({ short: 3, wide: 200 }) });
+});
+
+test("a tag that is deleted before its creation has left the unflushed entries is removed from a device", async () => {
+  const { context, owner } = await newStage(db);
+  const pull = (cursor: string | undefined) =>
+    readChanges(context, owner, { limit: 500, types: cursor === undefined ? ["tags"] : undefined, cursor });
+  const { id } = await createTag(context, owner.companyId, { value: "Corner lot" });
+  const { cursor, items } = await pull(undefined);
+  expect(items).toMatchObject([{ id, op: "upsert" }]);
+  await deleteTag(context, owner.companyId, id);
+  const found: string[] = [];
+  for (let [next, hasMore] = [cursor, true]; hasMore; ) {
+    const page = await pull(next);
+    [next, hasMore] = [page.cursor, page.hasMore];
+    found.push(...page.items.map(({ op }) => op));
+  }
+  expect(found.at(-1)).toBe("remove");
+});
+
+test("a page that is full of changes from chunks does not lose a later change of one of its records", async () => {
+  const { context, owner, reps } = await newStage(db);
+  const pull = (cursor: string | undefined) => readChanges(context, owner, { limit: 2, types: undefined, cursor });
+  const { cursor: beginning } = await pull(undefined);
+  const ids: number[] = [];
+  for (const name of ["A", "B", "C", "D"]) ids.push((await createProspect(context, owner, { name })).id);
+  await flush(context, owner.companyId, { least: 1, settleMs: 0 });
+  const [a = 0, , , d = 0] = ids;
+  // The function has all four prospects in memory, in their first version.
+  await readChanges(context, owner, { limit: 4, types: undefined, cursor: undefined });
+  await updateProspect(context, owner, a, { name: "A2" });
+  await updateProspect(context, owner, d, { assignedToUserId: reps[0]?.userId });
+  const last = new Map<number, number>();
+  for (let [cursor, hasMore] = [beginning, true]; hasMore; ) {
+    const page = await pull(cursor);
+    ({ cursor, hasMore } = page);
+    for (const { id, version } of page.items) last.set(id, version);
+  }
+  expect([last.get(a), last.get(d)].map((version = 0) => rowVersionOf(version))).toEqual([2, 2]);
+});
+
+test.each([1, 2, 3])(
+  "a snapshot with pages of %i ends, also if the notes of a prospect fill a page or more",
+  async (limit) => {
+    const { context, owner } = await newStage(db);
+    const expected: number[] = [];
+    for (const count of [3, 0, 2, 1]) {
+      const { id } = await createProspect(context, owner, { name: "Ann" });
+      for (let i = 0; i < count; i++) expected.push((await createNote(context, owner, id, { body: `note ${i}` })).id);
+    }
+    await flush(context, owner.companyId, { least: 1, settleMs: 0 });
+    const found: number[] = [];
+    let cursor: string | undefined;
+    for (let [pages, hasMore] = [0, true]; hasMore; pages++) {
+      expect(pages).toBeLessThan(20);
+      const page = await readChanges(context, owner, {
+        limit,
+        types: cursor === undefined ? ["notes"] : undefined,
+        cursor,
+      });
+      ({ cursor, hasMore } = page);
+      found.push(...page.items.map(({ id }) => id));
+    }
+    expect(found).toEqual(expected);
+  },
+);
+
+test("a note whose log entry was written by release 0.1.0, without its creation time, is in the changes", async () => {
+  const { context, owner } = await newStage(db);
+  const { companyId } = owner;
+  const { id: prospectId } = await createProspect(context, owner, { name: "Ann" });
+  const pull = (cursor: string | undefined) =>
+    readChanges(context, owner, { limit: 10, types: cursor === undefined ? ["notes"] : undefined, cursor });
+  let { cursor, hasMore } = await pull(undefined);
+  while (hasMore) ({ cursor, hasMore } = await pull(cursor));
+  const { id } = await createNote(context, owner, prospectId, { body: "call again" });
+  await context.table.transact([
+    { update: keys.noteDelta(companyId, prospectId, id, 1), change: { remove: ["createdAt", "assignee"] } },
+  ]);
+  const { items } = await pull(cursor);
+  expect(items).toMatchObject([{ type: "notes", id, op: "upsert", data: { body: "call again" } }]);
+});
+
+test("a user with other rights, and a cursor after 60 days, must begin anew", async () => {
+  const { context, reps } = await newStage(db);
+  const [rep] = reps;
+  if (rep === undefined) throw new Error("the company has no rep");
+  const query = { limit: 10, types: undefined, cursor: undefined };
+  const { cursor } = await readChanges(context, rep, { ...query, types: ["prospects"] });
+  const location = "/api/changes?types=prospects";
+  await expect(
+    readChanges(context, { ...rep, permissions: ["canViewAllProspects"] }, { ...query, cursor }),
+  ).rejects.toMatchObject({ code: "sync_reset_required", members: { reason: "scope_changed" }, location });
+  const changes = await readChanges(context, rep, { ...query, cursor });
+  const later = (days: number) => ({ ...context, clock: { now: () => Date.now() + days * 86_400_000 } });
+  const next = { ...query, cursor: changes.cursor };
+  expect(await readChanges(later(59), rep, next)).toMatchObject({ items: [], hasMore: false });
+  await expect(readChanges(later(61), rep, next)).rejects.toMatchObject({ members: { reason: "expired" }, location });
+});

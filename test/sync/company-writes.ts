@@ -1,0 +1,375 @@
+/** Writes of all kinds to a company, made by the service and noted in the model of the company. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { rebuild } from "#shared/company-index/repair/rebuild.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
+import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
+import { writeByJob } from "#shared/prospects/bulk-write.ts";
+import { indexRecords } from "#shared/prospects/index/records.ts";
+import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
+import { storedProspect } from "#shared/prospects/stored.ts";
+import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
+import { disableOrWithdraw, updateUser } from "#shared/reference/change-user.ts";
+import { freshDictionary } from "#shared/reference/dictionary.ts";
+import { createUser } from "#shared/reference/invite.ts";
+import { createStatus, deactivateStatus, updateStatus } from "#shared/reference/statuses.ts";
+import { createTag, deleteTag, updateTag } from "#shared/reference/tags.ts";
+import { createTerritory, deleteTerritory, updateTerritory } from "#shared/territories/territories.ts";
+import { memoryIdentities } from "../harness/memory-identities.ts";
+import { type CompanyModel, callerOf } from "./company-model.ts";
+import { importProspects } from "./imported.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** A value that was chosen for this write. The same number always chooses the same value from the same list. */
+type Choice = number;
+
+const chosen = <T>(from: readonly T[], choice: Choice): T | undefined => from[choice % Math.max(1, from.length)];
+
+/** Codes of answers that a write may get because another write was made at the same time. */
+const refusals: readonly string[] = ["not_found", "validation_failed", "conflict"];
+
+function isRefusal(error: unknown): boolean {
+  // A rebuild that runs at the same time as another rebuild, a merge or an import is refused and changes nothing.
+  if (error instanceof Error && error.name === "RebuildRefused") return true;
+  return error instanceof ConditionFailed || (error instanceof ApiError && refusals.includes(error.code));
+}
+
+export class CompanyWrites {
+  readonly #context: ApiContext;
+  readonly #owner: Caller;
+  readonly #reps: readonly number[];
+  readonly #model: CompanyModel;
+  readonly #identities = memoryIdentities();
+  readonly #busy = new Set<string>();
+  #names = 0;
+
+  constructor(context: ApiContext, owner: Caller, reps: readonly number[], model: CompanyModel) {
+    this.#context = context;
+    this.#owner = owner;
+    this.#reps = reps;
+    this.#model = model;
+  }
+
+  /** Makes one write. If it is not the only one at this time, the service may refuse it. It then must have no effect. */
+  async make(kind: WriteKind, a: Choice, b: Choice, isAlone: boolean): Promise<void> {
+    await this[kind](a, b).catch((error: unknown) => {
+      if (isAlone || !isRefusal(error)) throw error;
+    });
+  }
+
+  /** Records may be chosen again, because the writes so far have ended. */
+  release(): void {
+    this.#busy.clear();
+  }
+
+  /** Chooses a record that no other write of this time changes. */
+  #take<T>(kind: string, records: Iterable<readonly [number, T]>, choice: Choice): readonly [number, T] | undefined {
+    const free = [...records].filter(([id]) => !this.#busy.has(`${kind} ${id}`));
+    const found = chosen(free, choice);
+    if (found !== undefined) this.#busy.add(`${kind} ${found[0]}`);
+    return found;
+  }
+
+  #takeLive(choice: Choice) {
+    return this.#take(
+      "prospect",
+      [...this.#model.prospects].filter(([, { isDeleted }]) => !isDeleted),
+      choice,
+    );
+  }
+
+  #assigneeAt = (choice: Choice): number | null => chosen([null, ...this.#reps], choice) ?? null;
+
+  #name = (prefix: string): string => `${prefix}${this.#names++}`;
+
+  /** The assignee of the prospect, or the owner. */
+  #writerOf(prospect: number, choice: Choice): Caller {
+    const assignee = this.#model.prospects.get(prospect)?.assignee ?? this.#owner.userId;
+    const userId = choice % 2 === 0 ? this.#owner.userId : assignee;
+    return callerOf(this.#model, this.#owner.companyId, userId, this.#owner);
+  }
+
+  /** From two hours ago to two days ahead. Some times are in later months. */
+  #startAt(choice: Choice): { startAt: string; startMs: number } {
+    const hours = choice % 7 === 0 ? 24 * (choice % 90) : (choice % 50) - 2;
+    const startMs = this.#context.clock.now() + hours * HOUR_MS + (choice % 3) * 1_000;
+    return { startAt: new Date(startMs).toISOString(), startMs };
+  }
+
+  async create(_: Choice, b: Choice): Promise<void> {
+    const [name, assignee] = [this.#name("p"), this.#assigneeAt(b)];
+    const { id } = await createProspect(this.#context, this.#owner, { name, assignedToUserId: assignee });
+    this.#model.prospects.set(id, { name, assignee, status: null, tags: [], isDeleted: false });
+  }
+
+  async rename(a: Choice): Promise<void> {
+    const [id, record] = this.#takeLive(a) ?? [];
+    if (id === undefined || record === undefined) return;
+    const name = this.#name("r");
+    await updateProspect(this.#context, this.#owner, id, { name });
+    record.name = name;
+  }
+
+  async assign(a: Choice, b: Choice): Promise<void> {
+    const [id, record] = this.#takeLive(a) ?? [];
+    if (id === undefined || record === undefined) return;
+    const assignee = this.#assigneeAt(b);
+    await updateProspect(this.#context, this.#owner, id, { assignedToUserId: assignee });
+    record.assignee = assignee;
+  }
+
+  async setStatus(a: Choice, b: Choice): Promise<void> {
+    const [id, record] = this.#takeLive(a) ?? [];
+    const active = [...this.#model.statuses].filter(([, { isActive }]) => isActive).map(([status]) => status);
+    if (id === undefined || record === undefined) return;
+    const status = chosen([null, ...active], b) ?? null;
+    await updateProspect(this.#context, this.#owner, id, { currentStatusId: status });
+    record.status = status;
+  }
+
+  async tag(a: Choice, b: Choice): Promise<void> {
+    const [id, record] = this.#takeLive(a) ?? [];
+    if (id === undefined || record === undefined) return;
+    const tags = [...this.#model.tags.keys()].filter((_, i) => ((b >> i) & 1) === 1);
+    await setTags(this.#context, this.#owner, id, { tagIds: tags });
+    record.tags = tags;
+  }
+
+  async hide(a: Choice): Promise<void> {
+    const [id, record] = this.#takeLive(a) ?? [];
+    if (id === undefined || record === undefined) return;
+    await deleteProspect(this.#context, this.#owner, id);
+    record.isDeleted = true;
+  }
+
+  /** Restores a deleted prospect, as the undo of a bulk job does. */
+  async restore(a: Choice): Promise<void> {
+    const deleted = [...this.#model.prospects].filter(([, { isDeleted }]) => isDeleted);
+    const [id, record] = this.#take("prospect", deleted, a) ?? [];
+    if (id === undefined || record === undefined) return;
+    const { companyId } = this.#owner;
+    const item = await this.#context.table.get(keys.prospect(companyId, id));
+    if (item === undefined) throw new Error(`prospect ${id} has no row`);
+    const names = await freshDictionary(this.#context, companyId);
+    const job = { jobId: 1, events: "none" } as const;
+    await writeByJob(this.#context, this.#owner, storedProspect(item), { deletedAt: null }, job, names);
+    record.isDeleted = false;
+  }
+
+  async note(a: Choice, b: Choice): Promise<void> {
+    const live = [...this.#model.prospects].filter(([, { isDeleted }]) => !isDeleted);
+    const [prospect] = chosen(live, a) ?? [];
+    if (prospect === undefined) return;
+    const [writer, body] = [this.#writerOf(prospect, b), this.#name("note ")];
+    const { id } = await createNote(this.#context, writer, prospect, { body });
+    this.#model.notes.set(id, { prospect, body, author: writer.userId });
+  }
+
+  #takeAttached<T extends { readonly prospect: number }>(kind: string, all: ReadonlyMap<number, T>, choice: Choice) {
+    const visible = [...all].filter(([, { prospect }]) => this.#model.prospects.get(prospect)?.isDeleted === false);
+    return this.#take(kind, visible, choice);
+  }
+
+  async editNote(a: Choice, b: Choice): Promise<void> {
+    const [id, record] = this.#takeAttached("note", this.#model.notes, a) ?? [];
+    if (id === undefined || record === undefined) return;
+    const body = this.#name("edited ");
+    await updateNote(this.#context, this.#writerOf(record.prospect, b), id, { body });
+    record.body = body;
+  }
+
+  async dropNote(a: Choice, b: Choice): Promise<void> {
+    const [id, record] = this.#takeAttached("note", this.#model.notes, a) ?? [];
+    if (id === undefined || record === undefined) return;
+    await deleteNote(this.#context, this.#writerOf(record.prospect, b), id);
+    this.#model.notes.delete(id);
+  }
+
+  async meet(a: Choice, b: Choice): Promise<void> {
+    const live = [...this.#model.prospects].filter(([, { isDeleted }]) => !isDeleted);
+    const [prospect] = chosen(live, a) ?? [];
+    if (prospect === undefined) return;
+    const { startAt, startMs } = this.#startAt(b);
+    const [title, assignee] = [this.#name("visit "), this.#assigneeAt(b) ?? this.#owner.userId];
+    const input = { title, startAt, assignedToUserId: assignee };
+    const { id } = await createAppointment(this.#context, this.#writerOf(prospect, a), prospect, input);
+    this.#model.appointments.set(id, { prospect, title, startMs, isScheduled: true, assignee });
+  }
+
+  async move(a: Choice, b: Choice): Promise<void> {
+    const [id, record] = this.#takeAttached("appointment", this.#model.appointments, a) ?? [];
+    if (id === undefined || record === undefined) return;
+    const { startAt, startMs } = this.#startAt(b);
+    const isScheduled = b % 4 !== 0;
+    const [title, status] = [this.#name("moved "), isScheduled ? "scheduled" : "completed"] as const;
+    await updateAppointment(this.#context, this.#writerOf(record.prospect, b), id, { title, startAt, status });
+    Object.assign(record, { title, startMs, isScheduled });
+  }
+
+  async cancel(a: Choice, b: Choice): Promise<void> {
+    const [id, record] = this.#takeAttached("appointment", this.#model.appointments, a) ?? [];
+    if (id === undefined || record === undefined) return;
+    await deleteAppointment(this.#context, this.#writerOf(record.prospect, b), id);
+    this.#model.appointments.delete(id);
+  }
+
+  async newTerritory(_: Choice, b: Choice): Promise<void> {
+    const [name, assignee] = [this.#name("area "), this.#assigneeAt(b)];
+    const input = { name, totalProperties: 0, assignedToUserId: assignee };
+    const { id } = await createTerritory(this.#context, this.#owner, input);
+    this.#model.territories.set(id, { name, assignee });
+  }
+
+  async changeTerritory(a: Choice, b: Choice): Promise<void> {
+    const [id] = this.#take("territory", this.#model.territories, a) ?? [];
+    if (id === undefined) return;
+    const [name, assignee] = [this.#name("zone "), this.#assigneeAt(b)];
+    await updateTerritory(this.#context, this.#owner, id, { name, assignedToUserId: assignee });
+    this.#model.territories.set(id, { name, assignee });
+  }
+
+  async dropTerritory(a: Choice): Promise<void> {
+    const [id] = this.#take("territory", this.#model.territories, a) ?? [];
+    if (id === undefined) return;
+    await deleteTerritory(this.#context, this.#owner, id);
+    this.#model.territories.delete(id);
+  }
+
+  async newStatus(): Promise<void> {
+    const value = this.#name("status ");
+    const { id } = await createStatus(this.#context, this.#owner.companyId, { value });
+    this.#model.statuses.set(id, { value, isActive: true });
+  }
+
+  async renameStatus(a: Choice, b: Choice): Promise<void> {
+    const [id, record] = this.#take("status", this.#model.statuses, a) ?? [];
+    if (id === undefined || record === undefined) return;
+    const { companyId } = this.#owner;
+    if (b % 4 === 0 && record.isActive) {
+      await deactivateStatus(this.#context, companyId, id);
+      record.isActive = false;
+      return;
+    }
+    const value = this.#name("state ");
+    await updateStatus(this.#context, companyId, id, { value });
+    record.value = value;
+  }
+
+  async newTag(): Promise<void> {
+    const value = this.#name("tag ");
+    const { id } = await createTag(this.#context, this.#owner.companyId, { value });
+    this.#model.tags.set(id, { value });
+  }
+
+  async renameTag(a: Choice): Promise<void> {
+    const [id, record] = this.#take("tag", this.#model.tags, a) ?? [];
+    if (id === undefined || record === undefined) return;
+    const value = this.#name("label ");
+    await updateTag(this.#context, this.#owner.companyId, id, { value });
+    record.value = value;
+  }
+
+  async dropTag(a: Choice): Promise<void> {
+    const [id] = this.#take("tag", this.#model.tags, a) ?? [];
+    if (id === undefined) return;
+    await deleteTag(this.#context, this.#owner.companyId, id);
+    this.#model.tags.delete(id);
+  }
+
+  async invite(): Promise<void> {
+    const { companyId } = this.#owner;
+    const name = this.#name("Invited ");
+    const email = `${name.replace(" ", "-")}-of-${companyId}@x.test`;
+    const invitedUntil = this.#context.clock.now() + limits.invitationMs;
+    const user = await createUser(this.#context, this.#identities, this.#owner, {
+      ...{ email, firstName: name, lastName: "B", role: "sales", permissions: [] },
+    });
+    this.#model.users.set(user.id, { name, seesAll: false, invitedUntil, isWithdrawn: false });
+  }
+
+  /** Withdraws an invitation that is pending. */
+  async withdraw(a: Choice): Promise<void> {
+    const nowMs = this.#context.clock.now();
+    const pending = [...this.#model.users].filter(
+      ([, { invitedUntil = 0, isWithdrawn }]) => invitedUntil > nowMs && !isWithdrawn,
+    );
+    const [id, record] = this.#take("user", pending, a) ?? [];
+    if (id === undefined || record === undefined) return;
+    await disableOrWithdraw(this.#context, this.#identities, this.#owner, id);
+    record.isWithdrawn = true;
+  }
+
+  async renameUser(a: Choice): Promise<void> {
+    const [id, record] = this.#take("user", this.#model.users, a) ?? [];
+    if (id === undefined || record === undefined) return;
+    const firstName = this.#name("Named ");
+    await updateUser(this.#context, this.#owner, id, { firstName });
+    record.name = firstName;
+  }
+
+  /** Lets a sales user see all prospects, or only assigned ones. */
+  async changeRights(a: Choice): Promise<void> {
+    const [id, record] =
+      this.#take(
+        "user",
+        [...this.#model.users].filter(([user]) => this.#reps.includes(user)),
+        a,
+      ) ?? [];
+    if (id === undefined || record === undefined) return;
+    const seesAll = !record.seesAll;
+    await updateUser(this.#context, this.#owner, id, { permissions: seesAll ? ["canViewAllProspects"] : [] });
+    record.seesAll = seesAll;
+  }
+
+  async rebuildIndex(): Promise<void> {
+    const { table } = this.#context;
+    await rebuild(this.#context, indexRecords(table), this.#owner.companyId, { settleMs: 0 });
+  }
+
+  async import(a: Choice, b: Choice): Promise<void> {
+    const assignees = Array.from({ length: 1 + (a % 7) }, (_, i) => this.#assigneeAt(b + i));
+    const { prospects, notes } = await importProspects(this.#context, this.#owner, assignees);
+    for (const { id, name, assignedToUserId: assignee } of prospects) {
+      this.#model.prospects.set(id, { name: name ?? "", assignee, status: null, tags: [], isDeleted: false });
+    }
+    for (const { id, prospectId, body } of notes) {
+      this.#model.notes.set(id, { prospect: prospectId, body, author: this.#owner.userId });
+    }
+  }
+}
+
+export const writeWeights = {
+  create: 6,
+  rename: 3,
+  assign: 8,
+  setStatus: 3,
+  tag: 3,
+  hide: 2,
+  restore: 3,
+  note: 5,
+  editNote: 2,
+  dropNote: 2,
+  meet: 5,
+  move: 3,
+  cancel: 2,
+  newTerritory: 1,
+  changeTerritory: 1,
+  dropTerritory: 1,
+  newStatus: 1,
+  renameStatus: 2,
+  newTag: 2,
+  renameTag: 2,
+  dropTag: 1,
+  invite: 1,
+  withdraw: 1,
+  renameUser: 2,
+  changeRights: 1,
+  rebuildIndex: 1,
+  import: 2,
+} as const;
+
+export type WriteKind = keyof typeof writeWeights;
+export const isWrite = (kind: string): kind is WriteKind => Object.hasOwn(writeWeights, kind);

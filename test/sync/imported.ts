@@ -1,0 +1,50 @@
+/** Adds prospects to a company as an import does: all of them appear at the same time, and the change log has one entry for them. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { addImported } from "#shared/company-index/write/publish.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
+import { noteLocatorWrite } from "#shared/prospects/rows.ts";
+import { prospectItem, type StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
+
+interface Imported {
+  readonly prospects: readonly StoredProspect[];
+  readonly notes: readonly StoredNote[];
+}
+
+/** Adds one prospect for each assignee. Every second prospect has a note. */
+export async function importProspects(
+  context: ApiContext,
+  { companyId, userId }: Caller,
+  assignees: readonly (number | null)[],
+): Promise<Imported> {
+  const now = new Date(context.clock.now()).toISOString();
+  const dated = { createdAt: now, updatedAt: now };
+  const prospects = await Promise.all(
+    assignees.map(async (assignedToUserId) => {
+      const id = await context.ids.nextProspect(companyId);
+      return prospectRow({ companyId, id, name: `imported ${id}`, assignedToUserId, ...dated });
+    }),
+  );
+  const notes = await Promise.all(
+    prospects
+      .filter((_, i) => i % 2 === 1)
+      .map(async ({ id: prospectId }): Promise<StoredNote> => {
+        const id = await context.ids.next();
+        return { type: "note", id, companyId, prospectId, body: `of ${id}`, ...dated, createdBy: userId, version: 1 };
+      }),
+  );
+  await context.table.batchPut([
+    ...prospects.map((row) => ({ ...keys.prospect(companyId, row.id), ...prospectItem(row) })),
+    ...notes.map((note) => ({ ...attachedKeys.note(companyId, note.prospectId, note.createdAt, note.id), ...note })),
+  ]);
+  for (const note of notes) await context.table.transact([noteLocatorWrite(note)]);
+  const indexed = prospects.map((row) => ({
+    row: indexRow(row),
+    notes: notes.filter(({ prospectId }) => prospectId === row.id).map(indexNote),
+  }));
+  await addImported(context, companyId, indexed);
+  return { prospects, notes };
+}

@@ -1,0 +1,66 @@
+/**
+ * Tests the rule of POST /api/sync/operations: each operation has its effect exactly once, although every answer is lost once and each
+ * batch is sent up to five times at once.
+ */
+import { randomUUID } from "node:crypto";
+import { expect } from "vitest";
+import { at, type Client } from "../../harness/client.ts";
+import { dataOf, present, uniqueName } from "../../harness/shapes.ts";
+import { create, operation, push, pushAll } from "./push.ts";
+
+const SENT_AT_ONCE = 5;
+
+export interface Size {
+  readonly prospects: number;
+  readonly batch: number;
+}
+
+/** Number of operations on one prospect. */
+const OPERATIONS = 5;
+
+/** Pushes five operations for each prospect. Then checks that each of them has had one effect. */
+export async function pushedExactlyOnce(client: Client, statusIds: readonly number[], size: Size): Promise<void> {
+  const name = uniqueName();
+  const [statusA, statusB] = [present(statusIds[0]), present(statusIds[1])];
+  const made = Array.from({ length: size.prospects }, (_, i) => {
+    const clientRecordId = randomUUID();
+    return [
+      create({ name: `${name} ${i}` }, clientRecordId),
+      operation("prospect.update", { clientRecordId, fields: { currentStatusId: statusA } }),
+      operation("note.create", { clientRecordId, fields: { body: `${i} first` } }),
+      operation("prospect.update", { clientRecordId, fields: { currentStatusId: statusB } }),
+      operation("note.create", { clientRecordId, fields: { body: `${i} second` } }),
+    ];
+  });
+  // The operations of several prospects are mixed, as a user makes them. Those of one prospect keep their order.
+  const operations = Array.from({ length: OPERATIONS }, (_, turn) => made.map((own) => present(own[turn])));
+  const ordered = Array.from({ length: Math.ceil(size.prospects / 10) }, (_, group) =>
+    operations.flatMap((turn) => turn.slice(group * 10, group * 10 + 10)),
+  ).flat();
+  for (let from = 0; from < ordered.length; from += size.batch) {
+    const batch = ordered.slice(from, from + size.batch);
+    const times = 1 + ((from / size.batch) % SENT_AT_ONCE);
+    // The device does not read these answers.
+    await Promise.all(Array.from({ length: times }, () => push(client, batch)));
+    await pushAll(client, batch);
+  }
+
+  const found = await prospectsNamed(client, name);
+  expect(found.map((prospect) => prospect.name).sort()).toEqual(made.map((_, i) => `${name} ${i}`).sort());
+  for (const { id, name: shown } of found) {
+    const i = shown?.slice(name.length + 1);
+    const { notes, statusHistory } = dataOf(await client.GET("/api/prospects/{id}", at(id)));
+    expect(notes.map(({ body }) => body)).toEqual([`${i} second`, `${i} first`]);
+    expect(statusHistory.map(({ status }) => status?.id)).toEqual([statusB, statusA]);
+  }
+}
+
+async function prospectsNamed(client: Client, search: string) {
+  const found = [];
+  for (let page = 1; ; page++) {
+    const query = { search, page, pageSize: 500 };
+    const { items, total } = dataOf(await client.GET("/api/prospects", { params: { query } }));
+    found.push(...items);
+    if (found.length >= total || items.length === 0) return found;
+  }
+}

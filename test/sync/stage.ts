@@ -1,0 +1,32 @@
+/** Makes a company with an owner and three sales users for a test of the feed of changes. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { StoredUser } from "#shared/auth/user-schema.ts";
+import { type Clock, systemClock } from "#shared/clock.ts";
+import * as keys from "#shared/db/keys.ts";
+import { newUserWrites } from "#shared/reference/user.ts";
+import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { newOwner, warmFunction } from "../harness/warm-function.ts";
+import type { Stage, TimedStage } from "./changes-law.ts";
+
+const REPS = 3;
+let stages = 0;
+
+export async function newStage(db: FaultyDynamoDb, clock: Clock = systemClock): Promise<Stage> {
+  const context = warmFunction(db, clock);
+  const owner = await newOwner(context);
+  const { companyId } = owner;
+  const user = StoredUser.parse(await context.table.get(keys.user(companyId, owner.userId)));
+  const reps: Caller[] = [];
+  for (let i = 0; i < REPS; i++) {
+    const [id, sub] = [await context.ids.next(), `rep-${stages++}-of-${companyId}`];
+    await context.table.transact(newUserWrites({ ...user, id, sub, email: `${sub}@x.test`, role: "sales" }));
+    reps.push({ companyId, userId: id, role: "sales", permissions: [] });
+  }
+  return { context, owner, reps };
+}
+
+export async function newTimedStage(db: FaultyDynamoDb): Promise<TimedStage> {
+  const time = { nowMs: Date.UTC(2026, 5, 1, 12) };
+  const clock: Clock = { now: () => time.nowMs };
+  return { ...(await newStage(db, clock)), time };
+}

@@ -1,0 +1,227 @@
+/** Tests imports of territories: features and their faults, duplicates, the limits of a company, and requests that are killed at any call. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { idempotently } from "#shared/http/idempotency.ts";
+import type { Request } from "#shared/http/request.ts";
+import * as limits from "#shared/limits.ts";
+import { featureOf } from "#shared/territories/geojson.ts";
+import { importTerritories, signOf } from "#shared/territories/import.ts";
+import { TerritoryImport } from "#shared/territories/import-schema.ts";
+import type { Territory } from "#shared/territories/territories.ts";
+import { createTerritory, deleteTerritory, listTerritories, updateTerritory } from "#shared/territories/territories.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { newCompany } from "../harness/warm-function.ts";
+
+const db = faultyDynamoDb();
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+const clock = { now: () => now.ms };
+const direct = (): ApiContext => contextOn(db.direct, clock);
+
+const ring = (at: number): [number, number][] => [
+  [at, 0],
+  [at + 1, 0],
+  [at + 1, 1],
+  [at, 0],
+];
+const feature = (name: unknown, coordinates: unknown = [ring(0)], type = "Polygon"): object => ({
+  type: "Feature",
+  geometry: { type, coordinates },
+  properties: { name },
+});
+const collection = (...features: unknown[]) => ({ type: "FeatureCollection" as const, features });
+
+async function listed(companyId: number): Promise<Territory[]> {
+  const all: Territory[] = [];
+  for await (const territory of listTerritories(direct(), companyId)) all.push(territory);
+  return all;
+}
+
+const faultsOf = ({ results }: TerritoryImport) => results.map(({ outcome, code }) => code ?? outcome);
+
+test("a file is imported feature by feature, and a wrong feature does not stop the others", async () => {
+  const { caller, repId } = await newCompany(direct());
+  const tooMany = Array.from({ length: limits.polygonPointsMax + 1 }, (_, i) => [i / 100, 0]);
+  const bowTie = [
+    [0, 0],
+    [1, 1],
+    [1, 0],
+    [0, 1],
+    [0, 0],
+  ];
+  const wanted: [feature: unknown, result: string][] = [
+    [feature("ok"), "created"],
+    [feature("OK", [ring(0).slice(1)]), "duplicate"],
+    [feature("ok", [ring(0).toReversed()]), "duplicate"],
+    [{ ...feature("no shape"), geometry: null }, "created"],
+    [{ type: "Feature", geometry: null, properties: null }, "created"],
+    [feature("heights", [ring(3).map(([lng, lat]) => [lng, lat, 1_600])]), "created"],
+    [feature("one of many", [[ring(5)]], "MultiPolygon"), "created"],
+    [feature("crossing itself", [bowTie]), "created"],
+    [feature("two", [[ring(5)], [ring(9)]], "MultiPolygon"), "unsupported_geometry"],
+    [feature("hole", [ring(0), ring(0)]), "unsupported_geometry"],
+    [feature("point", [0, 0], "Point"), "unsupported_geometry"],
+    [{ type: "Feature", geometry: { type: "GeometryCollection", geometries: [] } }, "unsupported_geometry"],
+    [feature("texts", [ring(0).map((point) => point.map(String))]), "validation_failed"],
+    [
+      feature("far", [
+        [
+          [0, 0],
+          [181, 0],
+          [1, 1],
+          [0, 0],
+        ],
+      ]),
+      "validation_failed",
+    ],
+    [feature("short", [ring(0).slice(0, 2)]), "validation_failed"],
+    [feature("long", [tooMany]), "validation_failed"],
+    [feature("no ring", []), "validation_failed"],
+    [feature("flat", ring(0)), "validation_failed"],
+    [feature(7), "validation_failed"],
+    [feature("x".repeat(256)), "validation_failed"],
+    [{ ...feature("staff"), properties: { name: "staff", assignedToUserId: repId, totalProperties: 9 } }, "created"],
+    [{ ...feature("staff"), properties: { name: "nobody", assignedToUserId: 2 ** 50 } }, "invalid_reference"],
+    [ring(0), "not_a_feature"],
+    [null, "not_a_feature"],
+    ["x".repeat(1_000), "not_a_feature"],
+  ];
+  const made = await importTerritories(direct(), caller, collection(...wanted.map(([sent]) => sent)));
+  expect(faultsOf(made)).toEqual(wanted.map(([, result]) => result));
+  expect(made.results.map(({ index }) => index)).toEqual(wanted.map((_, index) => index));
+  const created = wanted.filter(([, result]) => result === "created").length;
+  expect(made).toMatchObject({ created, skipped: 2, failed: wanted.length - created - 2 });
+  for (const { detail } of made.results) expect((detail ?? "").length).toBeLessThanOrEqual(limits.featureFault);
+  const territories = await listed(caller.companyId);
+  expect(territories).toHaveLength(created);
+  const byName = new Map(territories.map((territory) => [territory.name, territory]));
+  expect(byName.get("ok")?.polygon).toEqual(ring(0));
+  expect(byName.get("heights")?.polygon).toEqual(ring(3));
+  expect(byName.get("one of many")?.polygon).toEqual(ring(5));
+  expect(byName.get("crossing itself")?.polygon).toEqual(bowTie);
+  expect(byName.get("no shape")?.polygon).toEqual([]);
+  expect(byName.get("Untitled Territory")?.polygon).toEqual([]);
+  expect(byName.get("staff")).toMatchObject({ assignedToUserId: repId, totalProperties: 9 });
+});
+
+test("territories with the same name and ring have the same sign, wherever the ring begins and in both directions", () => {
+  const point = fc.tuple(fc.integer({ min: -180, max: 180 }), fc.integer({ min: -90, max: 90 }));
+  fc.assert(
+    fc.property(fc.uniqueArray(point, { minLength: 3, maxLength: 6, selector: String }), fc.nat(5), (open, turn) => {
+      const turned = [...open.slice(turn), ...open.slice(0, turn)];
+      const closed = [...turned, ...turned.slice(0, 1)];
+      const sign = signOf({ name: "North", polygon: open });
+      expect(signOf({ name: "NORTH", polygon: closed })).toBe(sign);
+      expect(signOf({ name: "South", polygon: closed })).not.toBe(sign);
+    }),
+    { numRuns: 200 },
+  );
+  expect(signOf({ name: "T", polygon: ring(0).toReversed() })).toBe(signOf({ name: "T", polygon: ring(0) }));
+});
+
+test("the own list in GeoJSON can be sent again and creates nothing", async () => {
+  const { caller } = await newCompany(direct());
+  const features = Array.from({ length: 60 }, (_, i) => feature(`T ${i}`, [ring(i).toReversed()]));
+  expect(await importTerritories(direct(), caller, collection(...features))).toMatchObject({ created: 60 });
+  const before = await listed(caller.companyId);
+  const again = await importTerritories(direct(), caller, collection(...before.map(featureOf)));
+  expect(again).toMatchObject({ created: 0, skipped: 60, failed: 0 });
+  expect(again.results.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
+  expect(await listed(caller.companyId)).toEqual(before);
+});
+
+test("an import creates as many territories as the company has room for, also beside another import", async () => {
+  const { caller } = await newCompany(direct());
+  const { companyId } = caller;
+  await createTerritory(direct(), caller, { name: "T", totalProperties: 0, assignedToUserId: null });
+  const room = 30;
+  const set = { territories: limits.territoriesPerCompany - room };
+  await direct().table.write({ update: keys.territoryCount(companyId), change: { set } });
+  const file = (name: string) =>
+    collection(...Array.from({ length: 40 }, (_, i) => feature(`${name} ${i % 39}`, [ring(i % 39)])));
+  const answers = await Promise.all(["a", "b"].map((name) => importTerritories(direct(), caller, file(name))));
+  expect(answers.reduce((sum, { created }) => sum + created, 0)).toBe(room);
+  for (const answer of answers) {
+    expect(answer.created + answer.skipped + answer.failed).toBe(40);
+    const ids = new Set(answer.results.flatMap(({ outcome, id }) => (outcome === "created" ? [id] : [])));
+    // The last feature is the same as the first one. If no territory was created of the first one, the last one fails too.
+    const [first, last] = [answer.results.at(0), answer.results.at(-1)];
+    if (first?.outcome === "created") expect(ids.has(last?.id ?? 0)).toBe(true);
+    else expect(last).toMatchObject({ outcome: "failed", code: "conflict", id: null });
+  }
+  expect(await listed(companyId)).toHaveLength(room + 1);
+});
+
+const request = (body: string): Request => ({
+  requestId: "r",
+  method: "POST",
+  path: "/api/territories/import",
+  resource: "/api/territories/import",
+  prefix: "",
+  headers: new Map([["idempotency-key", ["a key"]]]),
+  pathParameters: {},
+  queryParameters: new Map(),
+  body,
+});
+
+const send = async (context: ApiContext, caller: Caller, file: ReturnType<typeof collection>) => {
+  const work = (within: ApiContext) => importTerritories(within, caller, file);
+  return TerritoryImport.parse((await idempotently(context, caller, request(JSON.stringify(file)), work)).value);
+};
+
+const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
+const file = collection(
+  ...Array.from({ length: 100 }, (_, i) => feature(`T ${i}`, [ring(i)])),
+  feature("hole", [[], []]),
+);
+
+test.each(["before", "after"])(
+  "an import that is killed %s any call and sent again creates each territory once, even if users change some meanwhile",
+  async (when) => {
+    const counted = await newCompany(direct());
+    db.plan(() => pass);
+    await send(contextOn(db.table, clock), counted.caller, file);
+    const calls = db.calls.length;
+    for (const call of killPointsOf(calls, when === "before" ? 0 : 1)) {
+      const { caller } = await newCompany(direct());
+      const { companyId } = caller;
+      db.plan((_, number) => {
+        if (number < call) return pass;
+        return when === "after" && number === call ? { kind: "lose reply" } : dead;
+      });
+      await send(contextOn(db.table, clock), caller, file).catch(() => undefined);
+      db.plan(() => pass);
+      const [some, other] = await listed(companyId);
+      if (some !== undefined) await updateTerritory(direct(), caller, some.id, { name: "Renamed" });
+      if (other !== undefined) await deleteTerritory(direct(), caller, other.id);
+      now.ms += limits.idempotentRunMs;
+      const answer = await send(direct(), caller, file);
+      expect(answer).toMatchObject({ created: 100, skipped: 0, failed: 1 });
+      const ids = new Set(answer.results.slice(0, 100).map(({ id }) => id));
+      expect(ids.size).toBe(100);
+      const left = await listed(companyId);
+      expect(left).toHaveLength(other === undefined ? 100 : 99);
+      for (const { id } of left) expect(ids).toContain(id);
+      expect(await send(direct(), caller, file)).toEqual(answer);
+      expect(await direct().table.get(keys.territoryCount(companyId))).toMatchObject({ territories: left.length });
+    }
+  },
+);
+
+test("two executions of one request at the same time create each territory once, and the key is free after a day", async () => {
+  const { caller } = await newCompany(direct());
+  const own = { ...direct(), requestKey: "the same" };
+  const answers = await Promise.all([1, 2, 3].map(() => importTerritories(own, caller, file)));
+  for (const answer of answers) expect(answer).toEqual(answers[0]);
+  const made = await listed(caller.companyId);
+  expect(made).toHaveLength(100);
+  for (const { id } of made) await deleteTerritory(direct(), caller, id);
+  expect(await importTerritories(own, caller, file)).toEqual(answers[0]);
+  now.ms += limits.idempotencyKeptMs;
+  expect(await importTerritories(own, caller, file)).toMatchObject({ created: 100 });
+  expect(await listed(caller.companyId)).toHaveLength(100);
+});

@@ -1,0 +1,141 @@
+/** Tests over HTTP which webhook events a bulk job causes: one event at its end, one event for each change, or no event. */
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { at } from "../harness/client.ts";
+import { type Receiver, startReceiver } from "../harness/receiver.ts";
+import { dataOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+const names = [
+  "prospect.bulk_completed",
+  "prospect.updated",
+  "prospect.assigned",
+  "prospect.deleted",
+  "prospect.created",
+];
+
+async function subscribed(): Promise<Receiver> {
+  const receiver = await startReceiver();
+  const registrations = names.map((event) => ({ event }));
+  const body = { name: uniqueName(), url: receiver.url, registrations };
+  const webhook = dataOf(await as.owner.POST("/api/webhooks", { body }), 201);
+  cleanUps.push(receiver.close, () => as.owner.DELETE("/api/webhooks/{id}", at(webhook.id)));
+  return receiver;
+}
+
+/** Creates prospects, and removes the events of their creation from the receiver's list. */
+async function prospects(receiver: Receiver, count: number): Promise<number[]> {
+  const body = { name: uniqueName() };
+  const made = Array.from({ length: count }, () => as.owner.POST("/api/prospects", { body }));
+  const ids = (await Promise.all(made)).map((answer) => dataOf(answer, 201).id);
+  await receiver.until(count);
+  receiver.receipts.length = 0;
+  return ids;
+}
+
+const Started = z.object({ id: z.int() });
+
+async function ended(id: number) {
+  for (;;) {
+    const job = dataOf(await as.owner.GET("/api/jobs/{id}", at(id)));
+    expect(job.changed + job.unchanged + job.skipped + job.failed + job.unprocessed).toBe(job.total);
+    if (!["queued", "running"].includes(job.state)) return job;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function assign(ids: number[], events?: "summary" | "each" | "none") {
+  const { id: assignedToUserId } = dataOf(await as.rep.GET("/api/me")).user;
+  const body = { ids, action: { set: { assignedToUserId } }, ...(events && { events }) };
+  const answer = await as.owner.POST("/api/prospects/bulk", { body });
+  return ended(Started.parse(dataOf(answer, 202)).id);
+}
+
+/** Makes an ordinary change, and waits until the receiver has got its event. All earlier events have then arrived too. */
+async function ordinaryChange(receiver: Receiver, id: number): Promise<string> {
+  const name = uniqueName();
+  const before = receiver.receipts.length;
+  dataOf(await as.owner.PATCH("/api/prospects/{id}", { ...at(id), body: { name } }));
+  await receiver.until(before + 1);
+  return name;
+}
+
+const eventsOf = ({ receipts }: Receiver) => receipts.map(({ event }) => event);
+
+describe("a bulk job", () => {
+  test("makes one event for the whole job by default, and later changes of its prospects make ordinary events", async () => {
+    const receiver = await subscribed();
+    const ids = await prospects(receiver, 3);
+    const job = await assign(ids);
+    expect(job).toMatchObject({ state: "completed", changed: 3, events: "summary" });
+    await receiver.until(1);
+    const name = await ordinaryChange(receiver, ids[0] ?? 0);
+    const [completed, updated, ...more] = eventsOf(receiver);
+    expect(more).toEqual([]);
+    expect(completed).toMatchObject({ event: "prospect.bulk_completed", eventCount: 1, data: { job } });
+    expect(updated).toMatchObject({ event: "prospect.updated", data: { prospect: { name }, changedFields: ["name"] } });
+    expect(updated?.data).not.toHaveProperty("bulk");
+  });
+
+  test("also makes the usual events with its id if each is wanted, and so does its undo", async () => {
+    const receiver = await subscribed();
+    const ids = await prospects(receiver, 3);
+    const job = await assign(ids, "each");
+    await receiver.until(7);
+    const undo = { ...at(job.id), body: { events: "each" as const } };
+    const undone = await ended(dataOf(await as.owner.POST("/api/jobs/{id}/undo", undo), 202).id);
+    expect(undone).toMatchObject({ state: "completed", changed: 3 });
+    await receiver.until(14);
+    const bulk = ({ id }: { id: number }) => ({ data: { bulk: { jobId: id } } });
+    for (const one of [job, undone]) {
+      const own = eventsOf(receiver).filter(
+        ({ data }) => z.object({ bulk: z.object({ jobId: z.literal(one.id) }) }).safeParse(data).success,
+      );
+      expect(own.map(({ event }) => event).toSorted()).toEqual([
+        ...ids.map(() => "prospect.assigned"),
+        ...ids.map(() => "prospect.updated"),
+      ]);
+      expect(own[0]).toMatchObject(bulk(one));
+    }
+    const summaries = eventsOf(receiver).filter(({ event }) => event === "prospect.bulk_completed");
+    expect(summaries.map(({ data }) => data)).toEqual(
+      expect.arrayContaining([{ job: { ...job, undoneBy: null } }, { job: undone }]),
+    );
+    expect(new Set(eventsOf(receiver).map(({ id }) => id)).size).toBe(14);
+  });
+
+  test("makes no event if none is wanted", async () => {
+    const receiver = await subscribed();
+    const ids = await prospects(receiver, 3);
+    expect(await assign(ids, "none")).toMatchObject({ state: "completed", changed: 3 });
+    await ordinaryChange(receiver, ids[0] ?? 0);
+    expect(eventsOf(receiver)).toMatchObject([{ event: "prospect.updated" }]);
+  });
+
+  test("that deletes makes deletions, and its undo makes creations", async () => {
+    const receiver = await subscribed();
+    const ids = await prospects(receiver, 2);
+    const body = { ids, action: { delete: true as const }, events: "each" as const };
+    const job = await ended(Started.parse(dataOf(await as.owner.POST("/api/prospects/bulk", { body }), 202)).id);
+    await receiver.until(3);
+    await ended(
+      dataOf(await as.owner.POST("/api/jobs/{id}/undo", { ...at(job.id), body: { events: "each" } }), 202).id,
+    );
+    await receiver.until(6);
+    expect(
+      eventsOf(receiver)
+        .map(({ event }) => event)
+        .toSorted(),
+    ).toEqual([
+      ...["prospect.bulk_completed", "prospect.bulk_completed", "prospect.created", "prospect.created"],
+      ...["prospect.deleted", "prospect.deleted"],
+    ]);
+  });
+});

@@ -1,0 +1,275 @@
+/**
+ * Tests the webhook events of bulk jobs. The events of single records have separate queues from the publisher to the receiver. Thousands of
+ * them therefore delay no other event, neither of another company nor of the same company or webhook.
+ */
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { messageGroup } from "#shared/aws/sqs.ts";
+import { iso } from "#shared/clock.ts";
+import { contextOn } from "#shared/context.ts";
+import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { RowChange } from "#shared/webhooks/events/row-events.ts";
+import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { bulkChange, deliveries, drain, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import { counted, expandAll } from "./fan-out-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
+import { Senders } from "./simulated-senders.ts";
+
+const db = faultyDynamoDb("test");
+beforeAll(() => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+});
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+const publish = ({ context }: Pick<Pipeline, "context">, ...changes: RowChange[]) =>
+  publishChanges(context, batchReads(context), changes);
+
+const Data = z.object({
+  data: z.object({ prospect: z.object({ id: z.int() }), bulk: z.optional(z.object({ jobId: z.int() })) }),
+});
+const sentData = (at: Pipeline) => at.posts.map(({ body }) => Data.parse(JSON.parse(body)).data);
+
+describe("the change of a prospect by a bulk job", () => {
+  test.each(["summary", "none"] as const)("makes no event if the job's events are %s", async (events) => {
+    const at = await newPipeline(db, "prospect.updated");
+    await publish(at, bulkChange(at.companyId, 1, { events }));
+    expect(at.queue).toEqual([]);
+    expect(await deliveries(at)).toEqual([]);
+  });
+
+  test("makes the usual event with the job's id if the job's events are each", async () => {
+    const at = await newPipeline(db, "prospect.updated");
+    await publish(at, bulkChange(at.companyId, 1));
+    expect(at.queue.map(({ message }) => messageGroup(message))).toEqual([`${at.companyId}-bulk`]);
+    await drain(at);
+    expect(sentData(at)).toMatchObject([{ prospect: { id: 1 }, bulk: { jobId: 77 } }]);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1, expanding: 0 });
+  });
+
+  test.each(["summary", "each", "none"] as const)(
+    "leaves a later change by a user an ordinary event, although the row still names the job (%s)",
+    async (events) => {
+      const at = await newPipeline(db, "prospect.updated");
+      await publish(at, bulkChange(at.companyId, 1, { events, version: 3, marked: 2 }));
+      expect(at.queue.map(({ message }) => messageGroup(message))).toEqual([String(at.companyId)]);
+      await drain(at);
+      expect(sentData(at).map(({ bulk }) => bulk)).toEqual([undefined]);
+    },
+  );
+
+  test("is a creation if the job restores a deleted prospect", async () => {
+    const at = await newPipeline(db, "prospect.created");
+    const { before, after } = bulkChange(at.companyId, 1);
+    await publish(at, { before: { ...before, deletedAt: "2026-01-01T00:00:00.000Z" }, after });
+    await drain(at);
+    expect(sentData(at)).toMatchObject([{ prospect: { id: 1 }, bulk: { jobId: 77 } }]);
+  });
+});
+
+describe("the end of a bulk job", () => {
+  const stored = ({ companyId }: Pipeline, fields: Partial<StoredBulk> = {}): StoredBulk => ({
+    type: "bulkJob",
+    id: 77,
+    companyId,
+    kind: "prospect_bulk",
+    state: "running",
+    events: "summary",
+    total: 10,
+    changed: 5,
+    unchanged: 1,
+    skipped: 1,
+    failed: 1,
+    chunks: 1,
+    done: 0,
+    isOpen: true,
+    isAdmitted: true,
+    createdBy: 1,
+    createdAt: iso(START),
+    updatedAt: iso(START),
+    version: 4,
+    runsUntil: 0,
+    runs: 0,
+    ...fields,
+  });
+  const end = (state: StoredBulk["state"]) => ({
+    state,
+    version: 5,
+    endedAt: iso(START + SECOND),
+    updatedAt: iso(START + SECOND),
+  });
+
+  test.each(["completed", "cancelled", "failed"] as const)("makes one event if the job is %s", async (state) => {
+    const at = await newPipeline(db, "prospect.bulk_completed");
+    await publish(at, { before: stored(at, { version: 3 }), after: stored(at) });
+    expect(at.queue).toEqual([]);
+    const ended = { before: stored(at), after: stored(at, end(state)) };
+    await publish(at, ended);
+    // The stream repeats the record. Later, another write changes the row of the ended job and writes the end again.
+    await publish(at, ended);
+    await publish(at, { before: ended.after, after: { ...ended.after, version: 6, undoneBy: 78 } });
+    await publish(at, { before: stored(at), after: { ...ended.after, version: 7, updatedAt: iso(START + MINUTE) } });
+    expect(at.queue.map(({ message }) => messageGroup(message))).toContain(String(at.companyId));
+    await drain(at);
+    expect(at.posts.map(({ body }) => JSON.parse(body))).toMatchObject([
+      {
+        event: "prospect.bulk_completed",
+        createdAt: iso(START + SECOND),
+        data: { job: { id: 77, state, total: 10, changed: 5, unchanged: 1, skipped: 1, failed: 1, unprocessed: 2 } },
+      },
+    ]);
+  });
+
+  test.each([
+    ["each", 1],
+    ["none", 0],
+  ] as const)("makes %s: %i events for the whole job", async (events, count) => {
+    const at = await newPipeline(db, "prospect.bulk_completed");
+    await publish(at, { before: stored(at, { events }), after: stored(at, { ...end("completed"), events }) });
+    await drain(at);
+    expect(at.posts).toHaveLength(count);
+  });
+
+  test("makes no event if the job is paused", async () => {
+    const at = await newPipeline(db, "prospect.bulk_completed");
+    await publish(at, { before: stored(at), after: stored(at, { state: "paused", version: 5 }) });
+    expect(at.queue).toEqual([]);
+  });
+});
+
+describe("the publisher", () => {
+  const changesOf = ({ companyId }: Pipeline, first: number, count: number) =>
+    Array.from({ length: count }, (_, i) => bulkChange(companyId, first + i));
+
+  test("writes two rows and sends one message for 25 changes, and the rest is created at a limited rate", async () => {
+    const at = await newPipeline(db, "prospect.updated");
+    const { context, written } = counted(at.context);
+    await publish({ context }, ...changesOf(at, 1, 25));
+    expect(written.rows).toBe(2);
+    expect(at.queue.map(({ message }) => message)).toEqual([
+      { v: 1, fanOut: true, companyId: at.companyId, isBulk: true },
+    ]);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 25 });
+    const queued = await expandAll(at);
+    expect(new Set(queued).size).toBe(25);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 25, waiting: 25, expanding: 0 });
+  });
+
+  test("makes each delivery once if the stream repeats the changes in other groups", async () => {
+    const at = await newPipeline(db, "prospect.updated");
+    const all = changesOf(at, 1, 12);
+    for (const [from, to] of [
+      [0, 7],
+      [3, 5],
+      [3, 12],
+    ]) {
+      await publish(at, ...all.slice(from, to));
+    }
+    await drain(at);
+    await publish(at, ...all);
+    await drain(at);
+    expect(
+      sentData(at)
+        .map(({ prospect }) => prospect.id)
+        .toSorted((a, b) => a - b),
+    ).toEqual(all.map((_, i) => i + 1));
+    expect(await expectReconciled(at)).toMatchObject({ matched: 12, delivered: 12, expanding: 0 });
+  });
+
+  test("puts an event with large data into a row of its own", async () => {
+    const at = await newPipeline(db, "prospect.updated");
+    const { before, after } = bulkChange(at.companyId, 1);
+    const customFieldData = JSON.stringify({ filler: "x".repeat(20_000) });
+    await publish(at, { before, after: { ...after, customFieldData } }, bulkChange(at.companyId, 2));
+    await drain(at);
+    expect(at.posts.map(({ body }) => body.length > 20_000).toSorted()).toEqual([false, true]);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 2, delivered: 2, expanding: 0 });
+  });
+});
+
+describe("beside the events of a bulk job", () => {
+  let senders: Senders;
+  beforeEach(() => {
+    senders = new Senders(db, 10);
+  });
+
+  test.each([
+    ["quick", 900, 60],
+    ["slow", 9_900, 15],
+  ])("an event of the same webhook is sent at once, if its receiver is %s", async (_, ms, events) => {
+    const hook = await senders.hook("prospect.updated");
+    senders.answers = () => ({ ms });
+    await senders.publishBulk(hook, 1, events);
+    await senders.runUntil(START + 2 * SECOND);
+    const isBulk = ({ post }: { post: { body: string } }): boolean => post.body.includes('"bulk"');
+    expect(senders.sent.length).toBeLessThan(events);
+    expect(senders.sent.every(isBulk)).toBe(true);
+    const at = senders.clock;
+    await publish(senders, bulkChange(hook.companyId, 1_000, { version: 3, marked: 2 }));
+    await senders.runUntil(at + 5 * SECOND);
+    expect(senders.sent.filter((sent) => !isBulk(sent)).map((sent) => sent.at - at)).toEqual([0]);
+    // A quick receiver gets several deliveries with one slot (permission to send). Only for a slow receiver does the number of requests
+    // show the number of slots.
+    if (ms > SECOND) expect(senders.mostInFlight.get(hook.url)).toBe(slotLimit(10, true, true) + 1);
+    await senders.runUntil(START + 5 * MINUTE);
+    expect(senders.sent).toHaveLength(events + 1);
+    await expectReconciled({ db, companyId: hook.companyId, clock: senders.clock });
+  });
+
+  test.each([4, 10])("no event of a user waits behind an event of the job, with %i senders", async (count) => {
+    senders = new Senders(db, count);
+    const [hook, other] = [await senders.hook("prospect.updated"), await senders.hook("prospect.updated")];
+    senders.answers = () => ({ ms: 300 });
+    await senders.publishBulk(hook, 1, 75);
+    await senders.runUntil(START + SECOND);
+    const behind: number[] = [];
+    for (let step = 0; step < 3; step++) {
+      for (const { companyId, url } of [hook, other]) {
+        const before = senders.sent.length;
+        await publish(senders, bulkChange(companyId, 1_000 + step, { version: 3, marked: 2 }));
+        await senders.runUntil(senders.clock + SECOND / 2);
+        const later = senders.sent.slice(before);
+        behind.push(later.findIndex(({ url: to, post }) => to === url && !post.body.includes('"bulk"')));
+      }
+    }
+    expect(behind).toEqual(behind.map(() => 0));
+    // The events of the job are still being sent, so the events above have really overtaken them.
+    expect(senders.sent.length).toBeLessThan(75 + behind.length);
+  });
+
+  test("an event of the same webhook is the first to be sent after a pause", async () => {
+    const hook = await senders.hook("prospect.updated");
+    const api = contextOn(db.direct, { now: () => senders.clock });
+    await pauseWebhook(api, hook.companyId, hook.webhookId);
+    await senders.publishBulk(hook, 1, 30);
+    await senders.runUntil(START + 10 * SECOND);
+    await publish(senders, bulkChange(hook.companyId, 1_000, { version: 3, marked: 2 }));
+    await senders.runUntil(START + 20 * SECOND);
+    expect(senders.sent).toEqual([]);
+    await resumeWebhook(api, senders.context.queue, hook.companyId, hook.webhookId);
+    await senders.runUntil(START + 3 * MINUTE);
+    expect(senders.sent).toHaveLength(31);
+    expect(senders.sent.findIndex(({ post }) => !post.body.includes('"bulk"'))).toBe(0);
+    await expectReconciled({ db, companyId: hook.companyId, clock: senders.clock });
+  });
+
+  test("an event that joins a delivery of the job in a debounce window takes the delivery out of the job's queue", async () => {
+    const at = await newPipeline(db, "prospect.updated", 10);
+    await publish(at, bulkChange(at.companyId, 1));
+    await expandAll(at);
+    expect(await deliveries(at)).toMatchObject([{ isBulk: true }]);
+    await publish(at, bulkChange(at.companyId, 1, { version: 3, marked: 2 }));
+    expect(at.queue.map(({ message }) => messageGroup(message))).toEqual([String(at.companyId)]);
+    const [delivery] = await deliveries(at);
+    expect(delivery?.isBulk).toBeUndefined();
+    await publish(at, bulkChange(at.companyId, 1, { version: 4 }));
+    await drain(at);
+    expect(at.posts).toHaveLength(1);
+    expect(JSON.parse(at.posts[0]?.body ?? "")).toMatchObject({ eventCount: 3 });
+    await expectReconciled(at);
+  });
+});
