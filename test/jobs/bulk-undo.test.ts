@@ -10,7 +10,6 @@ import { listJobs, readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { LEASE_MS } from "#shared/jobs/lease.ts";
 import { createNote } from "#shared/prospects/notes.ts";
-import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { disableUser } from "#shared/reference/change-user.ts";
 import { deactivateStatus } from "#shared/reference/statuses.ts";
@@ -21,6 +20,7 @@ import { checkIndex } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { oneInFive } from "../sync/one-in-five.ts";
+import { type Expected, expectedUndo, type Plain, plain } from "./bulk-model.ts";
 import {
   newJob,
   newStage,
@@ -67,46 +67,6 @@ async function cancelledAfter(stage: Stage, job: JobMessage, chunks: number): Pr
 async function begunUndo({ caller }: Stage, { companyId, id }: JobMessage): Promise<JobMessage> {
   const undo = await beginUndo(harness.sound(), silent, caller, id, {});
   return { kind: "bulk", companyId, id: undo.id };
-}
-
-/** A prospect in the model. It is a plain object, and its tags are in the order in which they were added. */
-interface Plain {
-  readonly status: number | null;
-  readonly assignee: number | null;
-  readonly tags: readonly number[];
-  readonly isDeleted: boolean;
-}
-
-const plain = ({ statusId, assignedToUserId, tagIds, deletedAt }: StoredProspect): Plain => ({
-  status: statusId,
-  assignee: assignedToUserId,
-  tags: tagIds,
-  isDeleted: deletedAt !== undefined,
-});
-
-const fields = ["status", "assignee", "tags", "isDeleted"] as const;
-const isSame = (a: Plain, b: Plain, field: (typeof fields)[number]): boolean =>
-  JSON.stringify(a[field]) === JSON.stringify(b[field]);
-
-interface Expected {
-  readonly row: Plain;
-  readonly outcome: string;
-}
-
-/** Says what an undo must make of a prospect that was `before` and `after` the job and is `current` now. */
-function expected(before: Plain, after: Plain, current: Plain): Expected {
-  if (current.isDeleted && !after.isDeleted) return { row: current, outcome: "not_found" };
-  const restored = fields.filter((field) => !isSame(before, after, field) && isSame(after, current, field));
-  if (restored.length === 0) return { row: current, outcome: "changed_since" };
-  const value = <F extends (typeof fields)[number]>(field: F): Plain[F] =>
-    (restored.includes(field) ? before : current)[field];
-  const row = {
-    status: value("status"),
-    assignee: value("assignee"),
-    tags: value("tags"),
-    isDeleted: value("isDeleted"),
-  };
-  return { row, outcome: "changed" };
 }
 
 const COUNT = SMALL_CHUNK + 1;
@@ -189,7 +149,7 @@ test("an undo restores exactly what nobody has changed since, also if users, sta
       const none: Plain = { status: null, assignee: null, tags: [], isDeleted: false };
       const wanted = ids.map((id, i): Expected => {
         const [was = none, became = none, is = none] = [before[i], after[i], current[i]];
-        return changed.includes(id) ? expected(was, became, is) : { row: is, outcome: "none" };
+        return changed.includes(id) ? expectedUndo(was, became, is) : { row: is, outcome: "none" };
       });
 
       // A user may begin a cancelled undo again. The second undo skips what the first one has restored.
