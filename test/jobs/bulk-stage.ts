@@ -21,13 +21,15 @@ import type { FaultyJobs } from "./faulty-jobs.ts";
 
 export const SMALL_CHUNK = 4;
 
+type Harness = Pick<FaultyJobs, "sound">;
+
 export interface Stage extends Company {
   readonly ids: readonly number[];
   readonly statusIds: readonly number[];
   readonly tagId: number;
 }
 
-export async function newStage(harness: FaultyJobs, count: number): Promise<Stage> {
+export async function newStage(harness: Harness, count: number): Promise<Stage> {
   const context = harness.sound();
   const company = await newCompany(context);
   const { companyId } = company.caller;
@@ -46,7 +48,7 @@ const smallChunks = (ids: readonly number[]): Kind => ({
 
 /** Creates a job over the prospects of the stage. */
 export async function newJob(
-  harness: FaultyJobs,
+  harness: Harness,
   { caller, ids }: Stage,
   action: StoredAction,
   by: Caller = caller,
@@ -75,24 +77,24 @@ export async function runOnce(
   }
 }
 
-export const storedJob = async (harness: FaultyJobs, { companyId, id }: JobMessage): Promise<StoredBulk> =>
+export const storedJob = async (harness: Harness, { companyId, id }: JobMessage): Promise<StoredBulk> =>
   StoredBulk.parse(await harness.sound().table.get(keys.bulkJob(companyId, id)));
 
 export const unprocessed = ({ total, changed, unchanged, skipped, failed }: StoredBulk): number =>
   total - changed - unchanged - skipped - failed;
 
 /** Returns all stored results of a job. */
-export async function resultsOf(harness: FaultyJobs, job: JobMessage): Promise<StoredResult[]> {
+export async function resultsOf(harness: Harness, job: JobMessage): Promise<StoredResult[]> {
   const { done } = await storedJob(harness, job);
   const all: StoredResult[] = [];
   for (let chunk = 0; chunk < done; chunk++) all.push(...(await readResults(harness.sound().objects, job, chunk)));
   return all;
 }
 
-export async function rowsOf(harness: FaultyJobs, { caller, ids }: Stage): Promise<StoredProspect[]> {
+export async function rowsOf(harness: Harness, { caller, ids }: Stage): Promise<StoredProspect[]> {
   const { table } = harness.sound();
   const items = await Promise.all(ids.map((id) => table.get(keys.prospect(caller.companyId, id))));
   return items.map((item) => storedProspect(item));
 }
 
-export const queueOf = (harness: FaultyJobs, { caller }: Stage) => readQueue(harness.sound().table, caller.companyId);
+export const queueOf = (harness: Harness, { caller }: Stage) => readQueue(harness.sound().table, caller.companyId);

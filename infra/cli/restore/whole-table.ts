@@ -1,5 +1,6 @@
 /** Restores the whole table into a new one that the service can use. Each step can be repeated after the command was killed. */
 import { type CarriedDeliveries, type CarryContext, carryDeliveries, carryErasures, raiseIds } from "./carry-over.ts";
+import { continuedJobs } from "./jobs.ts";
 import { describeTable, type RestoreContext, type RestoreRequest, restoreTable } from "./point-in-time.ts";
 import { returningRights } from "./rights.ts";
 import { applySettings, enableStream } from "./settings.ts";
@@ -10,6 +11,8 @@ export interface WholeRestore {
   readonly deliveries: CarriedDeliveries;
   /** The users whose rights were changed after the restore point. After the switch, they have their older rights again. */
   readonly returningRights: readonly string[];
+  /** The imports, exports and bulk jobs that were unfinished at the restore point. After the switch, the service continues them. */
+  readonly continuedJobs: readonly string[];
 }
 
 export async function restoreWholeTable(
@@ -24,7 +27,8 @@ export async function restoreWholeTable(
   const erasedAgain = await carryErasures(carry);
   const deliveries = await carryDeliveries(carry);
   const rights = await returningRights(carry);
+  const jobs = await continuedJobs(carry);
   await applySettings(context, { source, target });
   const streamArn = await enableStream(context, { source, target });
-  return { streamArn, erasedAgain, deliveries, returningRights: rights };
+  return { streamArn, erasedAgain, deliveries, returningRights: rights, continuedJobs: jobs };
 }
