@@ -331,12 +331,14 @@ test("a prospect has no tag if a note was written while its rows were read", asy
   const proxied = contextOn(db.table, clock);
   const question = { kind: "detail", id } as const;
   await ask(proxied, caller, question);
-  let written = 0;
-  const meanwhile = async () => {
-    if (written++ === 0) await createNote(context, caller, id, { body: "late" });
-  };
-  // The notes are read before the new note is written, and the row of the prospect is read afterwards.
-  db.plan((operation) => (operation === "GetItem" ? { kind: "early", meanwhile } : pass));
+  // The notes are read before the new note is written, and the row of the prospect is read afterwards. The reads begin together.
+  const notesAreRead = Promise.withResolvers<void>();
+  const noteIsWritten = notesAreRead.promise.then(() => createNote(context, caller, id, { body: "late" }));
+  db.plan((operation, _, body) => {
+    if (operation === "GetItem") return { kind: "early", meanwhile: () => noteIsWritten };
+    const isOfNotes = operation === "Query" && body.ScanIndexForward === false;
+    return isOfNotes ? { kind: "late", meanwhile: async () => notesAreRead.resolve() } : pass;
+  });
   const answer = await ask(proxied, caller, question);
   expect(z.object({ notes: z.array(z.unknown()) }).parse(answer.body).notes).toEqual([]);
   expect(answer.etag).toBeUndefined();

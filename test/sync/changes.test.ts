@@ -19,7 +19,8 @@ test("clients hold what the lists show, after any sequence of writes, flushes, i
   tags: ["sized"],
 }, async () => {
   const play = fc.asyncProperty(longScripts, async (groups) => new Run(await newTimedStage(db)).play(groups));
-  await fc.assert(play, { numRuns: sized({ short: 3, wide: 200 }) });
+  // Without shrinking, which takes longer than the time-out: the seed in the message repeats the sequence.
+  await fc.assert(play, { numRuns: sized({ short: 3, wide: 200 }), endOnFailure: true });
 });
 
 test("a tag that is deleted before its creation has left the unflushed entries is removed from a device", async () => {

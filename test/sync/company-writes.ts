@@ -9,6 +9,7 @@ import { createAppointment, deleteAppointment, updateAppointment } from "#shared
 import { writeByJob } from "#shared/prospects/bulk-write.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
+import { indexNotesAgain } from "#shared/prospects/restored-notes.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { disableOrWithdraw, updateUser } from "#shared/reference/change-user.ts";
@@ -156,6 +157,7 @@ export class CompanyWrites {
     const names = await freshDictionary(this.#context, companyId);
     const job = { jobId: 1, events: "none" } as const;
     await writeByJob(this.#context, this.#owner, storedProspect(item), { deletedAt: null }, job, names);
+    await indexNotesAgain(this.#context.table, companyId, id);
     record.isDeleted = false;
   }
 

@@ -10,7 +10,8 @@ import { LeaseLost } from "#shared/jobs/lease.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { differing, isEmpty, writeByJob } from "#shared/prospects/bulk-write.ts";
 import { isInScope, isPublished } from "#shared/prospects/read.ts";
-import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
+import { indexNotesAgain } from "#shared/prospects/restored-notes.ts";
+import { type BulkFields, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 export interface Handling {
@@ -46,15 +47,27 @@ export async function handleRecord(handling: Handling, member: Member): Promise<
   }
 }
 
-/** Returns the result of a record that a killed invocation of this job has written. Users may have changed it since. */
-function writtenBy(job: StoredBulk, { id, bulk }: StoredProspect): StoredResult | undefined {
-  return bulk?.jobId === job.id ? { id, outcome: "changed", before: bulk.before, after: bulk.after } : undefined;
+/**
+ * Returns the result of a record that a killed invocation of this job has written. Users may have changed it since. The killed invocation
+ * may not have come to the notes.
+ */
+async function writtenBy(
+  { table }: JobContext,
+  job: StoredBulk,
+  { id, bulk }: StoredProspect,
+): Promise<StoredResult | undefined> {
+  if (bulk?.jobId !== job.id) return undefined;
+  const { before, after } = bulk;
+  if (isRestored(after)) await indexNotesAgain(table, job.companyId, id);
+  return { id, outcome: "changed", before, after };
 }
 
+const isRestored = (after: BulkFields | undefined): boolean => after?.deletedAt === null;
+
 /** Returns the result of a record of a job that fails. The record is not written, but a killed invocation may have written it. */
-export async function settleRecord({ table }: JobContext, job: StoredBulk, { id }: Member): Promise<StoredResult> {
-  const item = await table.get(keys.prospect(job.companyId, id));
-  const written = item === undefined ? undefined : writtenBy(job, storedProspect(item));
+export async function settleRecord(context: JobContext, job: StoredBulk, { id }: Member): Promise<StoredResult> {
+  const item = await context.table.get(keys.prospect(job.companyId, id));
+  const written = item === undefined ? undefined : await writtenBy(context, job, storedProspect(item));
   return written ?? { id, outcome: "failed", code: "internal", detail: FAULT };
 }
 
@@ -72,7 +85,7 @@ async function handleOnce(
   const item = await context.table.get(keys.prospect(job.companyId, id));
   if (item === undefined) return { id, outcome: "skipped", code: "not_found" };
   const current = storedProspect(item);
-  const written = writtenBy(job, current);
+  const written = await writtenBy(context, job, current);
   if (written !== undefined) return written;
   if (caller === undefined) return { id, outcome: "skipped", code: "permission_denied" };
   const isSeen = isInScope(caller, current) && (await isPublished(context.table, job.companyId, current.importId));
@@ -83,5 +96,6 @@ async function handleOnce(
   if (isEmpty(wanted)) return { id, outcome: "unchanged" };
   const mark = { jobId: job.id, events: job.events };
   const { before, after } = await writeByJob(context, caller, current, wanted, mark, names, decision.deletedIf);
+  if (isRestored(after)) await indexNotesAgain(context.table, job.companyId, id);
   return { id, outcome: "changed", before, after };
 }

@@ -1,0 +1,112 @@
+/** Tests that the undo of a deletion also brings the notes of the prospects back into the search index, which merges have removed. */
+import { beforeEach, expect, test } from "vitest";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { readManifest } from "#shared/company-index/manifest.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { beginUndo } from "#shared/jobs/bulk/begin-undo.ts";
+import { hasEnded } from "#shared/jobs/bulk/stored.ts";
+import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { createNote, updateNote } from "#shared/prospects/notes.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { checkIndex } from "../harness/index-oracle.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { newJob, newStage, runOnce, type Stage, storedJob } from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+let harness: FaultyJobs;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+const COUNT = 2;
+/** More notes than one transaction holds. */
+const MANY = 60;
+const silent = { send: async () => undefined };
+
+async function untilEnded(stage: Stage, job: JobMessage): Promise<void> {
+  for (let runs = 0; runs < 20; runs++) {
+    if (hasEnded(await storedJob(harness, job))) return;
+    await runOnce(harness.sound(), stage, job);
+    now.ms += LEASE_MS + 1_000;
+  }
+  throw new Error("the job never ends");
+}
+
+/** Flushes new prospects until one run contains everything, so that the index has no trace of deleted prospects. */
+async function mergeEverything({ caller }: Stage): Promise<void> {
+  const context = harness.sound();
+  for (let flushes = 0; flushes < 10; flushes++) {
+    for (let i = 0; i < 10; i++) await createProspect(context, caller, { name: "other" });
+    await flush(context, caller.companyId, { least: 1, settleMs: 0 });
+    const { head } = await readUnflushed(context.table, caller.companyId);
+    const { runs } = await readManifest(context.table, caller.companyId, head.manifest);
+    // The first flush may store the notes with the deletions in one run. The next merge removes them.
+    if (flushes > 0 && runs.length === 1) return;
+  }
+  throw new Error("the runs were not merged");
+}
+
+const found = async ({ caller }: Stage, search: string): Promise<number[]> =>
+  (await listProspects(harness.sound(), caller, ListQuery.parse({ search }))).items.map(({ id }) => id);
+
+/** Deletes the prospects of a stage, which have notes, by a job. Then begins its undo. */
+async function deleted(): Promise<{ stage: Stage; undo: JobMessage; edited: number }> {
+  const context = harness.sound();
+  const stage = await newStage(harness, COUNT);
+  const [first = 0, second = 0] = stage.ids;
+  for (let i = 0; i < MANY; i++) await createNote(context, stage.caller, first, { body: `gutter w${i}` });
+  const { id: edited } = await createNote(context, stage.caller, second, { body: `chimney ${"long ".repeat(200)}` });
+  const job = await newJob(harness, stage, { delete: true });
+  await untilEnded(stage, job);
+  await mergeEverything(stage);
+  const undo = await beginUndo(context, silent, stage.caller, job.id, {});
+  return { stage, undo: { kind: "bulk", companyId: job.companyId, id: undo.id }, edited };
+}
+
+test("a search finds restored prospects by their notes", async () => {
+  const { stage, undo, edited } = await deleted();
+  expect(await found(stage, "gutter")).toEqual([]);
+  await untilEnded(stage, undo);
+  const [first = 0, second = 0] = stage.ids;
+  expect(await found(stage, "gutter w0")).toEqual([first]);
+  expect(await found(stage, `w${MANY - 1}`)).toEqual([first]);
+  expect(await found(stage, "chimney")).toEqual([second]);
+  expect(await checkIndex(harness.sound().table, stage.caller.companyId)).toEqual([]);
+  // The notes can be changed as before.
+  await updateNote(harness.sound(), stage.caller, edited, { body: "skylight" });
+  expect(await found(stage, "chimney")).toEqual([]);
+  expect(await found(stage, "skylight")).toEqual([second]);
+});
+
+test("an undo that is killed before any transaction brings back all notes in its next run", {
+  tags: ["sized"],
+}, async () => {
+  const counted = await deleted();
+  let writes = 0;
+  const isWrite = (operation: string): boolean => operation === "TransactWriteItems";
+  db.plan((operation) => {
+    if (isWrite(operation)) writes++;
+    return pass;
+  });
+  await runOnce(harness.faulty(), counted.stage, counted.undo);
+  for (const last of killPointsOf(writes, 0)) {
+    const { stage, undo } = await deleted();
+    let seen = 0;
+    db.plan((operation) => {
+      if (isWrite(operation)) seen++;
+      return seen < last ? pass : serverError;
+    });
+    await runOnce(harness.faulty(), stage, undo);
+    db.plan(() => pass);
+    now.ms += LEASE_MS + 1_000;
+    await untilEnded(stage, undo);
+    expect([last, await found(stage, `w${MANY - 1}`)]).toEqual([last, [stage.ids[0]]]);
+    expect([last, await found(stage, "chimney")]).toEqual([last, [stage.ids[1]]]);
+  }
+});
