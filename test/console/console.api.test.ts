@@ -10,7 +10,7 @@ import { baseUrl, clientOf } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { chooseUser, figuresOf, mapOf, phone, picture, type Visit, violationsOf, visit } from "./visit.ts";
+import { chooseUser, figuresOf, phone, picture, TOLERANCE, type Visit, violationsOf, visit } from "./visit.ts";
 
 let opened: Browser | undefined;
 let reason = noBrowser;
@@ -32,33 +32,12 @@ function browserOr(skip: (note?: string) => never): Browser {
 // The demo companies are the same for all test files, so these tests only read them.
 const admin = "admin@acme.test";
 const rep = "rep@acme.test";
-/** A page may load this much more than the document states, before the figures must be made again. */
-const TOLERANCE = 1.1;
-
 const foreigner = "owner@globex.test";
 
 const listOf = async (email: string, search?: string) => {
   const query = { pageSize: 500, ...(search !== undefined && { search }) };
   return dataOf(await clientOf(email).GET("/api/prospects", { params: { query } }));
 };
-
-describe("the map", () => {
-  test.for([admin, rep])("shows %s exactly the prospects of the list that have a place", async (email, { skip }) => {
-    const { context, page, faults, paths, pins } = await visit(browserOr(skip), email, "/");
-    const { items } = await listOf(email);
-    const mapped = items.filter(({ lat, lng }) => lat !== null && lng !== null).map(({ id }) => id);
-    expect(await mapOf(page)).toBe(mapped.length);
-    expect((await pins()).sort()).toEqual(mapped.sort());
-    if (email === admin) {
-      const { stated, measured } = figuresOf("First visit of the map", paths);
-      expect(measured).toBeLessThanOrEqual(stated * TOLERANCE);
-      await picture(page, "map");
-    }
-    expect(await violationsOf(page)).toEqual([]);
-    expect(faults).toEqual([]);
-    await context.close();
-  });
-});
 
 describe("the table", () => {
   test("has the order and the filters of its address, and a prospect opens beside it", async ({ skip }) => {

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import type { Browser, BrowserContext, Page, Response } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
 import { consoleDirectory } from "../../infra/build/console.ts";
@@ -17,8 +17,6 @@ export interface Visit {
   readonly faults: readonly string[];
   /** The paths that the page has requested so far. */
   readonly paths: ReadonlySet<string>;
-  /** The ids of the pins that the map has got. */
-  readonly pins: () => Promise<number[]>;
 }
 
 interface Screen {
@@ -29,7 +27,18 @@ interface Screen {
 export const desktop: Screen = { width: 1180, height: 580 };
 export const phone: Screen = { width: 360, height: 480 };
 
-const Pins = z.array(z.object({ id: z.number() }));
+const Features = z.array(
+  z.object({
+    layer: z.string(),
+    id: z.optional(z.number()),
+    color: z.optional(z.string()),
+    count: z.optional(z.number()),
+  }),
+);
+const Position = z.tuple([z.number(), z.number()]);
+
+/** A page may load this much more than the document states, before the figures must be made again. */
+export const TOLERANCE = 1.1;
 
 /** Signs in on the local issuer's page, and opens the page of the console at the path. */
 export async function visit(browser: Browser, email: string, path: string, viewport = desktop): Promise<Visit> {
@@ -38,14 +47,10 @@ export async function visit(browser: Browser, email: string, path: string, viewp
   const faults = faultsOf(page);
   const paths = new Set<string>();
   context.on("request", (request) => paths.add(new URL(request.url()).pathname));
-  let answer: Response | undefined;
-  context.on("response", (response) => {
-    if (response.url().includes("/api/prospects/pins")) answer = response;
-  });
-  const pins = async () => z.parse(Pins, await answer?.json()).map(({ id }) => id);
+  await page.addInitScript("addEventListener('mapready', ({ detail }) => { window.shownMap = detail; })");
   await page.goto(`/api/session/login?returnTo=${encodeURIComponent(path)}`);
   await chooseUser(page, email);
-  return { context, page, faults, paths, pins };
+  return { context, page, faults, paths };
 }
 
 /** The page has a button for each demo user, and a field for other users. */
@@ -60,6 +65,22 @@ export async function mapOf(page: Page): Promise<number> {
   const count = page.locator("[data-count]");
   await count.waitFor();
   return Number(await count.getAttribute("data-count"));
+}
+
+/** Returns the features of tiles that the map has drawn. A feature that is drawn twice is twice in the list. */
+export async function drawn(page: Page): Promise<z.infer<typeof Features>> {
+  return Features.parse(
+    await page.evaluate(`shownMap.queryRenderedFeatures()
+      .filter(({ sourceLayer, layer }) => sourceLayer !== undefined && layer.type !== "symbol" && layer.type !== "line")
+      .map(({ sourceLayer: layer, properties: { id, color, count } }) => ({ layer, id, color, count }))`),
+  );
+}
+
+/** Returns the position on the page of a place on the map. */
+export async function positionOf(page: Page, lng: number, lat: number): Promise<readonly [x: number, y: number]> {
+  const point = `(({ x, y }, { left, top }) => [x + left, y + top])(
+    shownMap.project([${lng}, ${lat}]), shownMap.getCanvas().getBoundingClientRect())`;
+  return Position.parse(await page.evaluate(point));
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

@@ -9,8 +9,8 @@ export const api = apiClient({ baseUrl: location.origin, headers: SAME_SITE, fet
 
 let refresh: Promise<boolean> | undefined;
 
-/** Replaces the tokens of the session. Requests that are refused at the same time wait for the same refresh. */
-function refreshed(): Promise<boolean> {
+/** Replaces the tokens of the session, and returns false if it has ended. Requests that are refused at the same time wait for the same refresh. */
+export function renewSession(): Promise<boolean> {
   refresh ??= fetch("/api/session/refresh", { method: "POST", headers: SAME_SITE })
     .then(({ ok }) => ok)
     .finally(() => {
@@ -23,7 +23,7 @@ function refreshed(): Promise<boolean> {
 export async function withSession(request: Request): Promise<Response> {
   const again = request.clone();
   const response = await fetch(request);
-  return response.status === 401 && (await refreshed()) ? fetch(again) : response;
+  return response.status === 401 && (await renewSession()) ? fetch(again) : response;
 }
 
 /** A request that the service refused or could not answer. The message is for the user. */

@@ -63,6 +63,8 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
     made.once("load", () => {
       onReady(made);
       setMap(made);
+      // Tests ask the map which features it has drawn.
+      place.current?.dispatchEvent(new CustomEvent("mapready", { detail: made, bubbles: true }));
     });
     return () => made.remove();
   }, [isKnown, styleUrl]);

@@ -1,47 +1,26 @@
-/** Turns pins, clusters and territories into GeoJSON for the layers of the map. */
-import type { Cluster, MapPin, Status, Territory } from "canvassing-client/api";
+/** Turns positions and territories into GeoJSON and boxes for the map. */
+import type { Territory } from "canvassing-client/api";
 import type { Feature, FeatureCollection } from "geojson";
 import type { Bounds } from "./canvas.tsx";
 
-/** The colour of prospects without a status, as in the API. */
-const NO_STATUS = "#9CA3AF";
-
-const collection = (features: Feature[]): FeatureCollection => ({ type: "FeatureCollection", features });
-
-const point = (at: { lng: number; lat: number }, properties: Record<string, unknown>): Feature => ({
+export const point = (lng: number, lat: number, properties: Record<string, unknown> = {}): Feature => ({
   type: "Feature",
   properties,
-  geometry: { type: "Point", coordinates: [at.lng, at.lat] },
+  geometry: { type: "Point", coordinates: [lng, lat] },
 });
 
-export const pinFeatures = (pins: readonly MapPin[]): FeatureCollection =>
-  collection(pins.map((pin) => point(pin, { id: pin.id, color: pin.statusColor, count: 1 })));
+export const collection = (features: Feature[]): FeatureCollection => ({ type: "FeatureCollection", features });
 
-/** A cluster has the colour of its most frequent status. */
-export function clusterFeatures(clusters: readonly Cluster[], statuses: readonly Status[]): FeatureCollection {
-  const colors = new Map(statuses.map(({ id, color }) => [id, color]));
-  const colorOf = ({ statusColor, byStatus = [] }: Cluster): string => {
-    const [most] = byStatus.toSorted((a, b) => b.count - a.count);
-    return statusColor ?? colors.get(most?.statusId ?? 0) ?? NO_STATUS;
-  };
-  return collection(
-    clusters.map((cluster) =>
-      point(cluster, { id: cluster.id ?? null, color: colorOf(cluster), count: cluster.count }),
-    ),
+/** The names of the territories, each in the middle of its box. Tiles would repeat the name of a territory that several tiles show. */
+export const territoryNames = (territories: readonly Territory[]): FeatureCollection =>
+  collection(
+    territories.flatMap(({ name, polygon }) => {
+      const box = boundsOf(polygon.map(([lng = 0, lat = 0]) => [lng, lat] as const));
+      if (box === undefined) return [];
+      const [west, south, east, north] = box;
+      return [point((west + east) / 2, (south + north) / 2, { name })];
+    }),
   );
-}
-
-export function territoryFeatures(territories: readonly Territory[]): FeatureCollection {
-  return collection(
-    territories
-      .filter(({ polygon }) => polygon.length >= 3)
-      .map(({ id, name, polygon }) => ({
-        type: "Feature",
-        properties: { id, name },
-        geometry: { type: "Polygon", coordinates: [closed(polygon)] },
-      })),
-  );
-}
 
 /** Territories are stored as they were sent, but GeoJSON wants the first position again at the end. */
 export function closed(polygon: readonly number[][]): number[][] {

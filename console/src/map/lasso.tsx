@@ -1,7 +1,7 @@
 /** Selects the prospects inside an area that the user draws. */
 import { useMutation } from "@tanstack/react-query";
 import type { Map as MapLibre } from "maplibre-gl";
-import { useEffect, useState } from "react";
+import { useEffect } from "react";
 import { answer, api } from "../api/client.ts";
 import type { Filter } from "../prospects/filter.ts";
 import { LARGEST_PAGE } from "../prospects/queries.ts";
@@ -16,11 +16,12 @@ const MOST = 10_000;
 interface LassoProps {
   readonly map: MapLibre;
   readonly filter: Filter;
+  readonly isDrawing: boolean;
+  readonly setDrawing: (isDrawing: boolean) => void;
   readonly onSelect: (ids: readonly number[]) => void;
 }
 
-export function Lasso({ map, filter, onSelect }: LassoProps) {
-  const [isDrawing, setDrawing] = useState(false);
+export function Lasso({ map, filter, isDrawing, setDrawing, onSelect }: LassoProps) {
   const find = useMutation({
     mutationFn: (polygon: number[][]) => idsInside(filter, polygon),
     onSuccess: (ids) => {
@@ -36,7 +37,7 @@ export function Lasso({ map, filter, onSelect }: LassoProps) {
       setDrawing(false);
       mutate(polygon);
     });
-  }, [isDrawing, map, mutate]);
+  }, [isDrawing, setDrawing, map, mutate]);
   return (
     <Button aria-pressed={isDrawing} disabled={find.isPending} onClick={() => setDrawing(!isDrawing)}>
       {isDrawing ? "Draw around the prospects" : "Select an area"}

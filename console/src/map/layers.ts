@@ -1,70 +1,30 @@
 /** The layers of prospects and territories. The labels are drawn by the browser's own fonts, so that no font server is needed. */
-
 import type { FeatureCollection } from "geojson";
-import type { GeoJSONSource, Map as MapLibre } from "maplibre-gl";
+import type { GeoJSONSource, LayerSpecification, Map as MapLibre } from "maplibre-gl";
+import type { TileLayers } from "./tiles.ts";
 
 const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
 
-export function addTerritoryLayers(map: MapLibre): void {
-  map.addSource("territories", { type: "geojson", data: empty });
-  map.addLayer({
-    id: "territory-areas",
-    type: "fill",
-    source: "territories",
-    paint: { "fill-color": "#0f766e", "fill-opacity": 0.07 },
-  });
-  map.addLayer({
-    id: "territory-edges",
-    type: "line",
-    source: "territories",
-    paint: { "line-color": "#0f766e", "line-width": 1.5, "line-opacity": 0.7 },
-  });
-}
+/** Layers without content. They keep the order of the layers with tiles, which are replaced at any time. */
+const order = ["above-territories", "above-prospects"] as const;
 
-export function addTerritoryLabels(map: MapLibre): void {
+/** Adds what all maps have beside the tiles: the names of territories, and the mark around the open prospect. */
+export function prepareLayers(map: MapLibre): void {
+  for (const id of order) map.addLayer({ id, type: "background", layout: { visibility: "none" } });
+  map.addSource("territory-names", { type: "geojson", data: empty });
+  map.addSource("open-prospect", { type: "geojson", data: empty });
   map.addLayer({
     id: "territory-names",
     type: "symbol",
-    source: "territories",
+    source: "territory-names",
     minzoom: 8,
     layout: { "text-field": ["get", "name"], "text-font": ["sans-serif"], "text-size": 12, "text-max-width": 6 },
     paint: { "text-color": "#0b5f59", "text-halo-color": "#ffffff", "text-halo-width": 1.5 },
   });
-}
-
-export function addProspectLayers(map: MapLibre): void {
-  map.addSource("prospects", { type: "geojson", data: empty });
   map.addLayer({
-    id: "prospects",
+    id: "open-prospect",
     type: "circle",
-    source: "prospects",
-    paint: {
-      "circle-color": ["get", "color"],
-      // The area of a circle grows with the logarithm of its count, so that a cluster of thousands does not cover its neighbours.
-      "circle-radius": ["case", ["==", ["get", "count"], 1], 6, ["+", 9, ["*", 2.5, ["log10", ["get", "count"]]]]],
-      "circle-stroke-color": "#ffffff",
-      "circle-stroke-width": 1.5,
-      "circle-opacity": 0.92,
-    },
-  });
-  map.addLayer({
-    id: "prospect-counts",
-    type: "symbol",
-    source: "prospects",
-    filter: [">", ["get", "count"], 1],
-    layout: {
-      "text-field": ["to-string", ["get", "count"]],
-      "text-font": ["sans-serif"],
-      "text-size": 11,
-      "text-allow-overlap": true,
-    },
-    paint: { "text-color": "#17202b", "text-halo-color": "#ffffff", "text-halo-width": 1.5 },
-  });
-  map.addLayer({
-    id: "prospect-open",
-    type: "circle",
-    source: "prospects",
-    filter: ["==", ["get", "id"], -1],
+    source: "open-prospect",
     paint: {
       "circle-radius": 11,
       "circle-color": "rgba(0,0,0,0)",
@@ -74,10 +34,66 @@ export function addProspectLayers(map: MapLibre): void {
   });
 }
 
-/** Marks the prospect that is open beside the map. */
-export const markOpen = (map: MapLibre, id: number | undefined): unknown =>
-  map.setFilter("prospect-open", ["==", ["get", "id"], id ?? -1]);
-
-export function setData(map: MapLibre, source: "prospects" | "territories", data: FeatureCollection): void {
-  map.getSource<GeoJSONSource>(source)?.setData(data);
+export function setData(map: MapLibre, source: "territory-names" | "open-prospect", data: FeatureCollection): void {
+  if (!isRemoved(map)) map.getSource<GeoJSONSource>(source)?.setData(data);
 }
+
+/** A page that closes removes the map, perhaps before other parts of the page let it go. */
+export const isRemoved = (map: MapLibre): boolean => map.style === undefined;
+
+export const territoryLayers: TileLayers = {
+  below: "above-territories",
+  layersOf: (source) => [
+    {
+      id: `${source}-areas`,
+      type: "fill",
+      source,
+      "source-layer": "territories",
+      paint: { "fill-color": ["get", "color"], "fill-opacity": 0.1 },
+    },
+    {
+      id: `${source}-edges`,
+      type: "line",
+      source,
+      "source-layer": "territories",
+      paint: { "line-color": ["get", "color"], "line-width": 1.5, "line-opacity": 0.8 },
+    },
+  ],
+};
+
+const circle = (id: string, source: string, layer: "pins" | "clusters"): LayerSpecification => ({
+  id,
+  type: "circle",
+  source,
+  "source-layer": layer,
+  paint: {
+    "circle-color": ["get", "color"],
+    // The area of a circle grows with the logarithm of its count, so that a cluster of thousands does not cover its neighbours.
+    "circle-radius": layer === "pins" ? 6 : ["+", 9, ["*", 2.5, ["log10", ["get", "count"]]]],
+    "circle-stroke-color": "#ffffff",
+    "circle-stroke-width": 1.5,
+    "circle-opacity": 0.92,
+  },
+});
+
+/** A tile has pins, or clusters if it has many prospects. A cluster has the colour of its most frequent status. */
+export const prospectLayers: TileLayers = {
+  below: "above-prospects",
+  layersOf: (source) => [
+    circle(`${source}-pins`, source, "pins"),
+    circle(`${source}-clusters`, source, "clusters"),
+    {
+      id: `${source}-counts`,
+      type: "symbol",
+      source,
+      "source-layer": "clusters",
+      layout: {
+        "text-field": ["to-string", ["get", "count"]],
+        "text-font": ["sans-serif"],
+        "text-size": 11,
+        "text-allow-overlap": true,
+      },
+      paint: { "text-color": "#17202b", "text-halo-color": "#ffffff", "text-halo-width": 1.5 },
+    },
+  ],
+};

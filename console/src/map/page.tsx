@@ -1,22 +1,28 @@
-/** Prospects on the map, with the same filters as the table, and a table of the visible ones below it. */
+/** Prospects on the map, with the same filters as the table, and the visible ones in a table beside it. */
 import type { Me } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
-import { mayManage, useMe, useStatuses, useTerritories } from "../api/reference.ts";
+import { mayManage, useMe } from "../api/reference.ts";
 import { BulkDialog, type Target } from "../prospects/bulk-dialog.tsx";
 import { Drawer } from "../prospects/drawer.tsx";
 import { type FilterState, useFilter, withFilter } from "../prospects/filter.ts";
 import { FilterBar } from "../prospects/filter-bar.tsx";
-import { messageOf } from "../ui/states.tsx";
-import { amount } from "../ui/text.ts";
+import { useProspect } from "../prospects/queries.ts";
+import { Button } from "../ui/button.tsx";
+import { Loading, messageOf } from "../ui/states.tsx";
+import { amount, numberText } from "../ui/text.ts";
 import { Canvas } from "./canvas.tsx";
-import { boundsOf, clusterFeatures, pinFeatures, territoryFeatures } from "./features.ts";
+import { collection, point } from "./features.ts";
 import { Lasso } from "./lasso.tsx";
-import { addProspectLayers, addTerritoryLabels, addTerritoryLayers, markOpen, setData } from "./layers.ts";
+import { prepareLayers, prospectLayers, setData } from "./layers.ts";
 import style from "./page.module.css";
-import { MOST_PINS, useClusters, useCount, usePins, type View } from "./queries.ts";
+import { type Overview, useOverview } from "./queries.ts";
+import { useTerritoriesOn } from "./territories.ts";
+import { idOf, useTiles } from "./tiles.ts";
 import { useView } from "./view.ts";
+
+const MapTable = lazy(async () => ({ default: (await import("./table.tsx")).MapTable }));
 
 export function MapPage() {
   const me = useMe().data;
@@ -27,28 +33,27 @@ export function MapPage() {
 function MapOf({ me, state }: { me: Me; state: FilterState }) {
   const { filter, change, parameters } = state;
   const [map, setMap] = useState<MapLibre>();
-  const view = useView(map);
-  const shown = useShown(state, view);
+  const [isDrawing, setDrawing] = useState(false);
   const [target, setTarget] = useState<Target>();
+  const overview = useOverview(filter);
+  const box = useView(map);
   const open = Number(parameters.get("prospect") ?? Number.NaN);
-  const territories = useTerritories().data;
+  const hasTable = parameters.get("table") === "1";
   const onReady = useCallback((made: MapLibre) => {
-    addTerritoryLayers(made);
-    addProspectLayers(made);
-    addTerritoryLabels(made);
+    prepareLayers(made);
     setMap(made);
   }, []);
-
-  useEffect(() => {
-    if (map !== undefined && shown.features !== undefined) setData(map, "prospects", shown.features);
-  }, [map, shown.features]);
-  useEffect(() => {
-    if (map !== undefined && territories !== undefined) setData(map, "territories", territoryFeatures(territories));
-  }, [map, territories]);
-  useEffect(() => {
-    if (map !== undefined) markOpen(map, Number.isInteger(open) ? open : undefined);
-  }, [map, open]);
-  useClicks(map, (id) => change({ prospect: String(id) }));
+  const { tiles, bounds } = overview.data ?? {};
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another filter moves the map, and a changed prospect does not
+  const shownFirst = useMemo(() => bounds, [tiles?.url]);
+  // The map first moves to the prospects, so that it loads no territories of another place.
+  useTerritoriesOn(tiles === undefined ? undefined : map, nothing);
+  const { fault, retry } = useTiles(map, tiles, prospectLayers, (event) => {
+    if (isDrawing) return;
+    const id = idOf(event);
+    if (id === undefined) event.target.easeTo({ center: event.lngLat, zoom: event.target.getZoom() + 2 });
+    else change({ prospect: String(id) });
+  });
 
   return (
     <div className={style.page}>
@@ -56,21 +61,47 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
         <header className={style.head}>
           <div className={style.title}>
             <h1>Map</h1>
-            <p aria-live="polite" data-count={shown.onMap}>
-              {shown.error === null ? shown.text : messageOf(shown.error)}{" "}
-              <Link href={withFilter("/prospects", filter)}>Show them as a table</Link>
+            <p aria-live="polite" data-count={overview.data?.mapped}>
+              {overview.error === null ? textOf(overview.data) : messageOf(overview.error)}
             </p>
+            {fault !== undefined && (
+              <p role="alert">
+                Parts of the map could not be loaded. <Button onClick={retry}>Load them again</Button>
+              </p>
+            )}
           </div>
-          {map !== undefined && mayManage(me) && (
-            <Lasso map={map} filter={filter} onSelect={(ids) => setTarget({ ids })} />
-          )}
+          <div className={style.buttons}>
+            <Button aria-pressed={hasTable} onClick={() => change({ table: hasTable ? undefined : "1" })}>
+              Table beside the map
+            </Button>
+            {map !== undefined && mayManage(me) && (
+              <Lasso
+                map={map}
+                filter={filter}
+                isDrawing={isDrawing}
+                setDrawing={setDrawing}
+                onSelect={(ids) => setTarget({ ids })}
+              />
+            )}
+            <Link href={withFilter("/prospects", filter)}>Open the page Prospects</Link>
+          </div>
         </header>
         <FilterBar me={me} state={state} />
-        <div className={style.map}>
-          <Canvas label="Map of prospects" bounds={shown.bounds} onReady={onReady} />
+        <div className={style.split}>
+          <div className={style.map}>
+            <Canvas label="Map of prospects" bounds={shownFirst} onReady={onReady} />
+          </div>
+          {hasTable && (
+            <section className={style.table} aria-label="Prospects of the map">
+              <Suspense fallback={<Loading what="the table" />}>
+                {box !== undefined && <MapTable filter={filter} box={box} />}
+              </Suspense>
+            </section>
+          )}
         </div>
       </div>
       {Number.isInteger(open) && <Drawer id={open} onClose={() => change({ prospect: undefined })} />}
+      {map !== undefined && Number.isInteger(open) && <OpenMark map={map} id={open} />}
       {target !== undefined && (
         <BulkDialog target={target} onClose={() => setTarget(undefined)} onStarted={() => setTarget(undefined)} />
       )}
@@ -78,48 +109,21 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
   );
 }
 
-/** What the map shows, and how the page says it. */
-function useShown({ filter }: FilterState, view: View | undefined) {
-  const statuses = useStatuses().data;
-  const count = useCount(filter);
-  const isFew = (count.data ?? 0) <= MOST_PINS;
-  const pins = usePins(filter, count.data !== undefined && isFew);
-  const clusters = useClusters(filter, view, count.data !== undefined && !isFew);
-  const features = useMemo(() => {
-    if (isFew) return pins.data && pinFeatures(pins.data);
-    return clusters.data && statuses && clusterFeatures(clusters.data.items, statuses);
-  }, [isFew, pins.data, clusters.data, statuses]);
-  const bounds = useMemo(() => boundsOf((pins.data ?? []).map(({ lng, lat }) => [lng, lat] as const)), [pins.data]);
-  const total = count.data;
-  const onMap = isFew ? pins.data?.length : clusters.data?.total;
-  const unmapped = total === undefined || onMap === undefined || !isFew ? 0 : total - onMap;
-  return {
-    features,
-    bounds: isFew ? bounds : undefined,
-    onMap,
-    error: count.error ?? pins.error ?? clusters.error,
-    text:
-      onMap === undefined
-        ? "Loading the prospects …"
-        : `${amount(onMap, "prospect")} ${isFew ? "on the map" : "in this part of the map"}${
-            unmapped > 0 ? `, ${unmapped} without a place` : ""
-          }.`,
-  };
+const nothing = (): void => undefined;
+
+function textOf(overview: Overview | undefined): string {
+  if (overview === undefined) return "Loading the prospects …";
+  const { mapped, unmapped } = overview;
+  return `${amount(mapped, "prospect")} on the map${unmapped > 0 ? `, ${numberText(unmapped)} without a place` : ""}.`;
 }
 
-/** A click on a prospect opens it, and a click on a cluster shows its part of the map. */
-function useClicks(map: MapLibre | undefined, open: (id: number) => void): void {
+/** Marks the prospect that is open beside the map, also if it is in a cluster. */
+function OpenMark({ map, id }: { map: MapLibre; id: number }) {
+  const { lat, lng } = useProspect(id).data ?? {};
   useEffect(() => {
-    if (map === undefined) return;
-    const click = map.on("click", "prospects", ({ features: [feature] = [], lngLat }) => {
-      const id: unknown = feature?.properties.id;
-      if (typeof id === "number") open(id);
-      else map.easeTo({ center: lngLat, zoom: map.getZoom() + 2 });
-    });
-    const enter = map.on("mouseenter", "prospects", () => map.getCanvas().classList.add(style.pointer ?? ""));
-    const leave = map.on("mouseleave", "prospects", () => map.getCanvas().classList.remove(style.pointer ?? ""));
-    return () => {
-      for (const { unsubscribe } of [click, enter, leave]) unsubscribe();
-    };
-  }, [map, open]);
+    const isPlaced = typeof lat === "number" && typeof lng === "number";
+    setData(map, "open-prospect", collection(isPlaced ? [point(lng, lat)] : []));
+    return () => setData(map, "open-prospect", collection([]));
+  }, [map, lat, lng]);
+  return null;
 }

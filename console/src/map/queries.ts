@@ -1,46 +1,46 @@
-/** Reads what the map shows: all pins of few prospects, or the clusters of the visible part of many. */
+/** Reads what the map shows beside its tiles. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import type { Clusters } from "canvassing-client/api";
 import { answer, api } from "../api/client.ts";
-import type { Filter } from "../prospects/filter.ts";
+import { type Filter, withFilter } from "../prospects/filter.ts";
 import type { Bounds } from "./canvas.tsx";
+import { boundsOf } from "./features.ts";
+import type { Tiles } from "./tiles.ts";
 
-/** Up to this number, the map loads every pin at once. Above it, it loads the clusters of the visible part. */
-export const MOST_PINS = 5_000;
+const WORLD = "-180,-90,180,90";
 
-export const useCount = (filter: Filter) =>
+/** The prospects of the filter on the whole map. */
+export interface Overview {
+  /** How many prospects have a place. */
+  readonly mapped: number;
+  readonly unmapped: number;
+  readonly bounds: Bounds | undefined;
+  /** The tiles wait for this answer, so that the map first moves to the prospects and loads no tiles of another place. */
+  readonly tiles: Tiles;
+}
+
+export const useOverview = (filter: Filter) =>
   useQuery({
-    queryKey: ["prospects", "count", filter],
-    queryFn: async ({ signal }) => {
-      const page = api.GET("/api/prospects", { params: { query: { ...filter, pageSize: 1 } }, signal });
-      return (await answer(page)).total;
+    queryKey: ["prospects", "overview", filter],
+    queryFn: async ({ signal }): Promise<Overview> => {
+      // At this zoom, the clusters are few. Their boxes and counts are exact.
+      const query = { ...filter, bbox: WORLD, zoom: 0 };
+      const clusters = await answer(api.GET("/api/prospects/clusters", { params: { query }, signal }));
+      const url = withFilter(`${location.origin}/api/prospects/tiles/{z}/{x}/{y}.mvt`, filter);
+      return {
+        mapped: clusters.total,
+        unmapped: clusters.unmapped,
+        bounds: boundsOfClusters(clusters),
+        tiles: { url, version: Date.now() },
+      };
     },
     placeholderData: keepPreviousData,
   });
 
-export const usePins = (filter: Filter, isEnabled: boolean) =>
-  useQuery({
-    queryKey: ["prospects", "pins", filter],
-    queryFn: ({ signal }) => answer(api.GET("/api/prospects/pins", { params: { query: filter }, signal })),
-    enabled: isEnabled,
-    placeholderData: keepPreviousData,
-  });
-
-/** The visible part of the map. */
-export interface View {
-  readonly bounds: Bounds;
-  readonly zoom: number;
-}
-
-export const useClusters = (filter: Filter, view: View | undefined, isEnabled: boolean) =>
-  useQuery({
-    queryKey: ["prospects", "clusters", filter, view],
-    queryFn: ({ signal }) =>
-      answer(
-        api.GET("/api/prospects/clusters", {
-          params: { query: { ...filter, bbox: view?.bounds.join() ?? "", zoom: view?.zoom ?? 0 } },
-          signal,
-        }),
-      ),
-    enabled: isEnabled && view !== undefined,
-    placeholderData: keepPreviousData,
-  });
+const boundsOfClusters = ({ items }: Clusters): Bounds | undefined =>
+  boundsOf(
+    items.flatMap(({ lng, lat, bbox: [west = lng, south = lat, east = lng, north = lat] = [] }) => [
+      [west, south] as const,
+      [east, north] as const,
+    ]),
+  );

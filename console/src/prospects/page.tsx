@@ -8,6 +8,7 @@ import { Button } from "../ui/button.tsx";
 import { DataTable, type Sort } from "../ui/data-table.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { Page } from "../ui/page.tsx";
+import { Pages } from "../ui/pages.tsx";
 import { Answer, Empty } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
 import { BulkBar } from "./bulk-bar.tsx";
@@ -135,22 +136,6 @@ function SortNote({ sort, total }: { sort: Sort | undefined; total: number }): R
 function NoProspects({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No prospect matches">Remove a filter, or search for something else.</Empty>;
   return <Empty title="There are no prospects yet">Import a CSV file, or add prospects with the app.</Empty>;
-}
-
-function Pages({ page, pages, onChange }: { page: number; pages: number; onChange: (page: number) => void }) {
-  return (
-    <nav className={style.pages} aria-label="Pages of the table">
-      <Button disabled={page <= 1} onClick={() => onChange(page - 1)}>
-        Previous
-      </Button>
-      <span>
-        Page {page} of {pages}
-      </span>
-      <Button disabled={page >= pages} onClick={() => onChange(page + 1)}>
-        Next
-      </Button>
-    </nav>
-  );
 }
 
 /** For example `name` upwards and `-name` downwards. */

@@ -6,7 +6,10 @@ import type { Filter } from "./filter.ts";
 /** The largest page of the API. */
 export const LARGEST_PAGE = 500;
 
-export const useProspects = (filter: Filter, page: number, pageSize: number) =>
+/** The filters, and a part of the map: `west,south,east,north`. */
+type PlacedFilter = Filter & { readonly bbox?: string };
+
+export const useProspects = (filter: PlacedFilter, page: number, pageSize: number) =>
   useQuery({
     queryKey: ["prospects", "list", filter, page, pageSize],
     queryFn: ({ signal }) =>

@@ -7,8 +7,10 @@ import { download } from "../api/download.ts";
 import { useTerritories } from "../api/reference.ts";
 import { Canvas } from "../map/canvas.tsx";
 import { drawPolygon } from "../map/draw.ts";
-import { boundsOf, territoryFeatures } from "../map/features.ts";
-import { addTerritoryLabels, addTerritoryLayers, setData } from "../map/layers.ts";
+import { boundsOf } from "../map/features.ts";
+import { prepareLayers } from "../map/layers.ts";
+import { useTerritoriesOn } from "../map/territories.ts";
+import { idOf } from "../map/tiles.ts";
 import { Button } from "../ui/button.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { Page } from "../ui/page.tsx";
@@ -72,21 +74,12 @@ function Territories({ territories, isDrawing, onDrawn }: TerritoriesProps) {
   );
   const [map, setMap] = useState<MapLibre>();
   const onReady = useCallback((made: MapLibre) => {
-    addTerritoryLayers(made);
-    addTerritoryLabels(made);
+    prepareLayers(made);
     setMap(made);
   }, []);
-  useEffect(() => {
-    if (map !== undefined) setData(map, "territories", territoryFeatures(territories));
-  }, [map, territories]);
-  useEffect(() => {
-    if (map === undefined || isDrawing) return;
-    const click = map.on("click", "territory-areas", ({ features: [feature] = [] }) => {
-      const id: unknown = feature?.properties.id;
-      if (typeof id === "number") select(id);
-    });
-    return () => click.unsubscribe();
-  }, [map, isDrawing, select]);
+  const { fault, retry } = useTerritoriesOn(map, (event) => {
+    if (!isDrawing) select(idOf(event));
+  });
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new handler does not begin the drawing again
   useEffect(() => {
     if (map === undefined || !isDrawing) return;
@@ -100,6 +93,11 @@ function Territories({ territories, isDrawing, onDrawn }: TerritoriesProps) {
     <div className={style.split}>
       <div className={style.left}>
         {isDrawing && <p role="status">Click each corner on the map, and the first corner again to finish.</p>}
+        {fault !== undefined && (
+          <p role="alert">
+            Parts of the map could not be loaded. <Button onClick={retry}>Load them again</Button>
+          </p>
+        )}
         <div className={style.map}>
           <Canvas label="Map of territories" bounds={bounds} onReady={onReady} />
         </div>

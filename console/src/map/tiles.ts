@@ -1,0 +1,135 @@
+/** Shows vector tiles of the service on the map, and loads them again when their records may have changed. */
+import { AJAXError, type LayerSpecification, type MapLayerMouseEvent, type Map as MapLibre } from "maplibre-gl";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
+import { renewSession, signIn } from "../api/client.ts";
+import style from "./canvas.module.css";
+import { isRemoved } from "./layers.ts";
+
+export interface Tiles {
+  /** The URL with `{z}`, `{x}` and `{y}`. */
+  readonly url: string;
+  /** Changes when the records may have changed. The service answers 304 for each tile that is still the same. */
+  readonly version: number;
+}
+
+export interface TileLayers {
+  readonly layersOf: (source: string) => LayerSpecification[];
+  /** The layer that stays above these layers. */
+  readonly below: string;
+}
+
+export interface TileState {
+  /** Why tiles are missing. Undefined while they load, and when all are loaded. */
+  readonly fault: Error | undefined;
+  readonly retry: () => void;
+}
+
+/** Tiles are loaded again this many times after a failure, before the page says that some are missing. */
+const RETRIES = 2;
+const FIRST_PAUSE_MS = 1_000;
+const NO_TRIES = { key: "", count: 0, round: 0 };
+
+/** The tiles stay visible until newer ones are loaded. A new `layers` needs no new tiles, so it must not change. */
+export function useTiles(
+  map: MapLibre | undefined,
+  tiles: Tiles | undefined,
+  layers: TileLayers,
+  onClick: (event: MapLayerMouseEvent) => void,
+): TileState {
+  const shown = useRef<AddedTiles>(undefined);
+  const [tries, setTries] = useState(NO_TRIES);
+  const [fault, setFault] = useState<Error>();
+  const key = tiles === undefined ? "" : `${tiles.url} ${tiles.version}`;
+  const { count, round } = tries.key === key ? tries : NO_TRIES;
+  const click = useEffectEvent(onClick);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the tiles
+  useEffect(() => {
+    if (map === undefined || tiles === undefined) return;
+    let [isCurrent, timer] = [true, 0];
+    const again = () => isCurrent && setTries({ key, count: count + 1, round });
+    const failed = async (error: Error): Promise<void> => {
+      if (!isCurrent) return;
+      if (count >= RETRIES) setFault(error);
+      else if (!(error instanceof AJAXError) || error.status !== 401) {
+        timer = window.setTimeout(again, FIRST_PAUSE_MS * 2 ** count);
+      } else if (await renewSession()) again();
+      else await signIn();
+    };
+    const loaded = () => {
+      shown.current?.remove();
+      shown.current = added;
+      setFault(undefined);
+    };
+    const added = addTiles(map, tiles.url, layers, { click: (event) => click(event), failed, loaded });
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+      if (shown.current !== added) added.remove();
+    };
+  }, [map, key, count, round]);
+
+  return { fault, retry: () => setTries({ key, count: 0, round: round + 1 }) };
+}
+
+interface Events {
+  readonly click: (event: MapLayerMouseEvent) => void;
+  /** Called once, with the first failure. */
+  readonly failed: (error: Error) => void;
+  /** Called once, when all visible tiles are loaded. */
+  readonly loaded: () => void;
+}
+
+interface AddedTiles {
+  readonly remove: () => void;
+}
+
+let sources = 0;
+
+/**
+ * Adds a source with its layers. A change makes a new source, because changing one of MapLibre in place is not safe: a tile that is loading
+ * would keep its old content, and a tile that has failed would never be loaded again.
+ */
+function addTiles(map: MapLibre, url: string, { layersOf, below }: TileLayers, events: Events): AddedTiles {
+  sources += 1;
+  const source = `tiles-${sources}`;
+  map.addSource(source, { type: "vector", tiles: [url] });
+  const layers = layersOf(source);
+  for (const layer of layers) map.addLayer(layer, below);
+  const ids = layers.map(({ id }) => id);
+  let isSettled = false;
+  const look = () => {
+    if (isSettled || !map.isSourceLoaded(source)) return;
+    isSettled = true;
+    events.loaded();
+  };
+  let hasFailed = false;
+  const canvas = map.getCanvas();
+  const listening = [
+    map.on("sourcedata", look),
+    map.on("idle", look),
+    map.on("error", (event) => {
+      if (hasFailed || !("sourceId" in event) || event.sourceId !== source) return;
+      hasFailed = true;
+      isSettled = true;
+      events.failed(event.error instanceof Error ? event.error : new Error(event.error.message));
+    }),
+    map.on("click", ids, events.click),
+    map.on("mouseenter", ids, () => canvas.classList.add(style.clickable ?? "")),
+    map.on("mouseleave", ids, () => canvas.classList.remove(style.clickable ?? "")),
+  ];
+  return {
+    remove: () => {
+      for (const { unsubscribe } of listening) unsubscribe();
+      if (isRemoved(map)) return;
+      for (const id of ids) map.removeLayer(id);
+      map.removeSource(source);
+    },
+  };
+}
+
+/** The id of the record that was clicked. A cluster has none. */
+export function idOf({ features: [feature] = [] }: MapLayerMouseEvent): number | undefined {
+  const id: unknown = feature?.properties.id;
+  return typeof id === "number" ? id : undefined;
+}

@@ -1,0 +1,215 @@
+/** Tests the maps of the console in a real browser. What a map has drawn is compared with what the lists of the API contain. */
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildConsole } from "../../infra/build/console.ts";
+import { noBrowser, openBrowser } from "../harness/browser.ts";
+import { baseUrl, type Client, clientOf } from "../harness/client.ts";
+import { dataOf, present } from "../harness/shapes.ts";
+import { newTeam, type Team } from "../harness/team.ts";
+import {
+  drawn,
+  figuresOf,
+  mapOf,
+  phone,
+  picture,
+  positionOf,
+  TOLERANCE,
+  type Visit,
+  violationsOf,
+  visit,
+} from "./visit.ts";
+
+let opened: Browser | undefined;
+let reason = noBrowser;
+beforeAll(async () => {
+  if (noBrowser !== undefined) return;
+  if (!(await fetch(`${baseUrl()}/config.json`)).ok) {
+    reason = "this service does not serve the console";
+    return;
+  }
+  await buildConsole();
+  opened = await openBrowser();
+});
+afterAll(() => opened?.close());
+
+function browserOr(skip: (note?: string) => never): Browser {
+  return opened ?? skip(reason);
+}
+
+/** The map draws a moment after its tiles have arrived, and software draws slowly. */
+const soon = { timeout: 60_000 };
+/** Fewer pixels are drawn faster. */
+const small = { width: 1100, height: 620 };
+
+const ascending = (ids: readonly number[]): number[] => ids.toSorted((a, b) => a - b);
+
+async function placedIds(email: string, status?: string): Promise<number[]> {
+  const query = { pageSize: 500, ...(status !== undefined && { status }) };
+  const { items } = dataOf(await clientOf(email).GET("/api/prospects", { params: { query } }));
+  return ascending(items.filter(({ lat, lng }) => lat !== null && lng !== null).map(({ id }) => id));
+}
+
+const namesOf = async (client: Client) =>
+  dataOf(await client.GET("/api/prospects"))
+    .items.map(({ name }) => name)
+    .sort();
+
+const pinsOf = async (page: Page) => (await drawn(page)).filter(({ layer }) => layer === "pins");
+const drawnIds = async (page: Page) => ascending((await pinsOf(page)).map(({ id = 0 }) => id));
+
+describe("the map of the demo company", () => {
+  // These tests only read, because the demo companies are the same for all test files.
+  const [admin, rep] = ["admin@acme.test", "rep@acme.test"] as const;
+
+  test.for([admin, rep])(
+    "draws for %s exactly the prospects of the list that have a place",
+    async (email, { skip }) => {
+      const { context, page, faults, paths } = await visit(browserOr(skip), email, "/");
+      const all = await placedIds(email);
+      expect(await mapOf(page)).toBe(all.length);
+      await expect.poll(() => drawnIds(page), soon).toEqual(all);
+      if (email === admin) {
+        const { stated, measured } = figuresOf("First visit of the map", paths);
+        expect(measured).toBeLessThanOrEqual(stated * TOLERANCE);
+        await picture(page, "map");
+      }
+      await page.getByRole("button", { name: "Sold" }).click();
+      const sold = await placedIds(email, "Sold");
+      expect(sold.length).toBeLessThan(all.length);
+      await expect.poll(() => drawnIds(page), soon).toEqual(sold);
+      expect(await violationsOf(page)).toEqual([]);
+      expect(faults).toEqual([]);
+      await context.close();
+    },
+  );
+});
+
+/** These tests use one company and one page in this order. */
+describe("an admin", () => {
+  const places = { Ann: [39.75, -104.95], Bob: [39.76, -104.96], Cid: [39.95, -104.75] } as const;
+  let team: Team;
+  let admin: Visit;
+  const ids: Record<string, number> = {};
+  beforeAll(async () => {
+    if (opened === undefined) return;
+    team = await newTeam();
+    for (const [name, [lat, lng]] of Object.entries(places)) {
+      ids[name] = dataOf(await team.admin.POST("/api/prospects", { body: { name, lat, lng } }), 201).id;
+    }
+    ids.Dan = dataOf(await team.admin.POST("/api/prospects", { body: { name: "Dan" } }), 201).id;
+    admin = await visit(opened, team.admin.email, "/", small);
+  });
+  async function imported(file: string): Promise<void> {
+    const { id, upload } = dataOf(await team.admin.POST("/api/prospects/imports", { body: {} }), 201);
+    const { url, method, headers } = present(upload ?? undefined);
+    expect((await fetch(url, { method, headers, body: file })).status).toBe(200);
+    const state = async () =>
+      dataOf(await team.admin.GET("/api/prospects/imports/{id}", { params: { path: { id } } })).state;
+    await expect.poll(state, soon).toBe("completed");
+  }
+  const idsOf = (...names: readonly string[]) => ascending(names.map((name) => ids[name] ?? 0));
+  const clickOn = async (page: Page, [lat, lng]: readonly [lat: number, lng: number]) =>
+    page.mouse.click(...(await positionOf(page, lng, lat)));
+
+  test("opens a prospect by a click on its pin, and the pin gets the colour of the new status", async ({ skip }) => {
+    browserOr(skip);
+    const { page } = admin;
+    await mapOf(page);
+    await page.getByText("3 prospects on the map, 1 without a place.").waitFor();
+    await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob", "Cid"));
+    await clickOn(page, places.Ann);
+    const drawer = page.getByRole("complementary", { name: "Prospect" });
+    await drawer.getByRole("heading", { name: "Ann" }).waitFor();
+    const statuses = dataOf(await team.admin.GET("/api/statuses"));
+    const { value, color } = statuses.find((one) => one.isActive) ?? expect.fail("there is no status");
+    await drawer.getByLabel("Status").selectOption({ label: value });
+    await expect
+      .poll(async () => (await pinsOf(page)).filter((pin) => pin.color === color).map(({ id }) => id), soon)
+      .toEqual(idsOf("Ann"));
+    // The old tiles stay until the new ones are loaded.
+    await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob", "Cid"));
+    await drawer.getByRole("button", { name: "Close the prospect" }).click();
+  });
+
+  test("reaches each prospect in the table beside the map, with the keyboard and on a phone too", async ({ skip }) => {
+    browserOr(skip);
+    const { page } = admin;
+    const toggle = page.getByRole("button", { name: "Table beside the map" });
+    await toggle.focus();
+    await page.keyboard.press("Enter");
+    const table = page.getByRole("region", { name: "Prospects of the map" });
+    const names = async () => (await table.locator("tbody tr td:first-child").allInnerTexts()).sort();
+    await expect.poll(names, soon).toEqual(["Ann", "Bob", "Cid"]);
+    await page.evaluate("shownMap.jumpTo({ center: [-104.95, 39.75], zoom: 12 })");
+    await expect.poll(names, soon).toEqual(["Ann", "Bob"]);
+    expect(await violationsOf(page)).toEqual([]);
+    await table.getByLabel("Only the visible part of the map").focus();
+    await page.keyboard.press("Space");
+    await expect.poll(names, soon).toEqual(["Ann", "Bob", "Cid", "Dan"]);
+    await page.setViewportSize(phone);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    await table.getByRole("button", { name: "Dan" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("complementary", { name: "Prospect" }).getByRole("heading", { name: "Dan" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.setViewportSize(small);
+    await toggle.click();
+    await table.waitFor({ state: "detached" });
+  });
+
+  test("draws around prospects, sees their number before they are assigned, and undoes it", async ({ skip }) => {
+    browserOr(skip);
+    const { page } = admin;
+    await page.evaluate("shownMap.jumpTo({ center: [-104.955, 39.755], zoom: 12 })");
+    await page.getByRole("button", { name: "Select an area" }).click();
+    const corners = [
+      [39.77, -104.97],
+      [39.77, -104.94],
+      [39.74, -104.94],
+      [39.74, -104.97],
+    ] as const;
+    await clickOn(page, corners[0]);
+    for (const [lat, lng] of corners) await page.mouse.move(...(await positionOf(page, lng, lat)), { steps: 6 });
+    await clickOn(page, corners[3]);
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("This concerns 2 prospects.").waitFor();
+    await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Ravi Rep" });
+    expect(await namesOf(team.rep)).toEqual([]);
+    await dialog.getByRole("button", { name: "Assign to: 2 prospects" }).click();
+    await page.getByRole("status").getByText("2 prospects changed.").waitFor();
+    expect(await namesOf(team.rep)).toEqual(["Ann", "Bob"]);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByRole("status").getByText("2 prospects restored.").waitFor();
+    expect(await namesOf(team.rep)).toEqual([]);
+  });
+
+  test("sees clusters of more than 5 000 prospects in a tile, whose counts are exact", async ({ skip }) => {
+    browserOr(skip);
+    const { page, faults } = admin;
+    const rows = Array.from({ length: 5_100 }, (_, i) => {
+      const [lat, lng] = [39.8 + (i % 100) / 10_000, -104.9 + Math.floor(i / 100) / 10_000];
+      return `Door ${i},${lat.toFixed(4)},${lng.toFixed(4)}`;
+    });
+    await imported(["name,lat,lng", ...rows].join("\n"));
+    await page.reload();
+    expect(await mapOf(page)).toBe(5_103);
+    const onMap = async () => (await drawn(page)).filter(({ layer }) => layer !== "territories");
+    await expect.poll(async () => (await onMap()).reduce((sum, { count = 1 }) => sum + count, 0), soon).toBe(5_103);
+    expect((await onMap()).length).toBeLessThan(300);
+    expect(faults).toEqual([]);
+  });
+
+  test("is told that tiles have failed, and loads them again", async ({ skip }) => {
+    browserOr(skip);
+    const { page, context } = admin;
+    await context.route("**/tiles/**", (route) => route.fulfill({ status: 503 }));
+    await page.goto("/?search=Ann");
+    const button = page.getByRole("button", { name: "Load them again" });
+    await button.waitFor(soon);
+    await context.unroute("**/tiles/**");
+    await button.click();
+    await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann"));
+    await button.waitFor({ state: "detached" });
+  });
+});
