@@ -7120,7 +7120,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 265
+                 * @example 256
                  */
                 id: number;
             };
@@ -7275,7 +7275,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 265
+                 * @example 256
                  */
                 id: number;
             };
@@ -7316,7 +7316,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 265
+                 * @example 256
                  */
                 id: number;
             };
@@ -7440,7 +7440,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 265
+                 * @example 256
                  */
                 id: number;
             };
@@ -7775,7 +7775,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 265
+                 * @example 256
                  */
                 id: number;
             };
@@ -7830,7 +7830,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 265
+                 * @example 256
                  */
                 id: number;
             };
@@ -7895,7 +7895,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 157
+                 * @example 147
                  */
                 id: number;
             };
@@ -7945,7 +7945,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 157
+                 * @example 147
                  */
                 id: number;
             };
@@ -7986,7 +7986,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 157
+                 * @example 147
                  */
                 id: number;
             };
@@ -8051,7 +8051,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 265
+                 * @example 256
                  */
                 id: number;
             };
@@ -8131,7 +8131,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 265
+                 * @example 256
                  */
                 id: number;
             };
@@ -8178,7 +8178,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 265
+                 * @example 256
                  */
                 id: number;
                 /**
@@ -8290,7 +8290,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 158
+                 * @example 148
                  */
                 id: number;
             };
@@ -8352,7 +8352,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 158
+                 * @example 148
                  */
                 id: number;
             };
@@ -8393,7 +8393,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 158
+                 * @example 148
                  */
                 id: number;
             };
@@ -8888,7 +8888,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 910
+                 * @example 937
                  */
                 id: number;
             };
@@ -8948,7 +8948,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 910
+                 * @example 937
                  */
                 id: number;
             };
@@ -8989,7 +8989,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 910
+                 * @example 937
                  */
                 id: number;
             };
@@ -9061,7 +9061,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 910
+                 * @example 937
                  */
                 id: number;
             };
@@ -9134,7 +9134,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 910
+                 * @example 937
                  */
                 id: number;
             };

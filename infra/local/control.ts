@@ -24,6 +24,8 @@ export interface Control {
 
 export const CONTROL_PREFIX = "/local/";
 export const ISSUER_PATH = "/local/oidc";
+/** The path of two webhook receivers, followed by the status of their answer. */
+export const RECEIVER_PATH = "/local/receivers/";
 
 /** The paths of the issuer at which users sign in. */
 const SIGN_IN_PATH = /^\/(?:authorize|token)(?:\?|$)/;
@@ -89,6 +91,11 @@ async function answer(
         ? plain(response, 404, "no user has this e-mail address")
         : plain(response, 200, token);
     }
+    case `POST ${RECEIVER_PATH}204`:
+      response.writeHead(204).end();
+      return;
+    case `POST ${RECEIVER_PATH}500`:
+      return plain(response, 500, "this receiver always fails");
     default:
       return plain(response, 404, "nothing exists at this path");
   }

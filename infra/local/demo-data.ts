@@ -1,45 +1,4 @@
-/** Lists names, streets and cities for the demo companies, and makes random sequences that are equal for equal seeds. */
-
-export interface City {
-  readonly name: string;
-  readonly state: string;
-  readonly zips: readonly string[];
-  readonly lat: number;
-  readonly lng: number;
-  readonly streets: readonly string[];
-}
-
-export const denver: City = {
-  name: "Denver",
-  state: "CO",
-  zips: ["80202", "80203", "80204", "80205", "80206", "80209", "80210", "80218"],
-  lat: 39.7392,
-  lng: -104.9903,
-  streets: ["Colfax Ave", "Speer Blvd", "Pearl St", "Race St", "Downing St", "Larimer St", "Alameda Ave", "Evans Ave"],
-};
-
-export const phoenix: City = {
-  name: "Phoenix",
-  state: "AZ",
-  zips: ["85003", "85004", "85006", "85008", "85012", "85014", "85016", "85018"],
-  lat: 33.4484,
-  lng: -112.074,
-  streets: [
-    "Camelback Rd",
-    "Roosevelt St",
-    "Thomas Rd",
-    "Indian School Rd",
-    "McDowell Rd",
-    "Osborn Rd",
-    "Encanto Blvd",
-  ],
-};
-
-/** The suburbs of each city. A third of its addresses are in a suburb. */
-export const suburbs: Readonly<Record<string, readonly string[]>> = {
-  Denver: ["Aurora", "Lakewood", "Englewood"],
-  Phoenix: ["Tempe", "Scottsdale", "Glendale"],
-};
+/** Lists names and texts for the demo companies, and makes random sequences that are equal for equal seeds. */
 
 export const firstNames: readonly string[] = [
   ..."Alice Ben Carla Derek Elena Frank Grace Hector Irene James Karen Luis Maria".split(" "),
@@ -58,7 +17,23 @@ export const noteTexts = [
   "Neighbour had hail damage repaired last year.",
   "Owner is travelling until the end of the month.",
   "Wants a written quote before the next visit.",
+  "Insurance adjuster comes next week.",
+  "Spoke with the tenant, the owner lives next door.",
+  "Gate code needed, call before the visit.",
+  "Skylight leaks, two layers of shingles.",
 ] as const;
+
+/** How many prospects of a hundred have each status. The others have none. */
+export const statusShares: Readonly<Record<string, number>> = {
+  New: 24,
+  "Not Home": 18,
+  "Go Back": 9,
+  Interested: 10,
+  "Appointment Set": 8,
+  "Not Interested": 11,
+  Sold: 9,
+  "Do Not Knock": 3,
+};
 
 /**
  * Returns a pseudo-random generator (Mulberry32) of numbers from 0 (included) to 1 (excluded). Equal seeds give equal sequences, so that

@@ -16,8 +16,10 @@ import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { noteLocatorWrite } from "#shared/prospects/rows.ts";
 import type { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
-import { type City, firstNames, lastNames, noteTexts, suburbs } from "./demo-data.ts";
-import { pick, rounded, type SyntheticCompany, syntheticNote, syntheticProspect } from "./synthetic-prospect.ts";
+import type { StoredStatus } from "#shared/reference/schema.ts";
+import { type City, houseIn } from "./demo-cities.ts";
+import { firstNames, lastNames, noteTexts, statusShares } from "./demo-data.ts";
+import { pick, type SyntheticCompany, syntheticNote, syntheticProspect } from "./synthetic-prospect.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -96,8 +98,8 @@ async function demoProspect(
   const first = pick(firstNames, random);
   const last = pick(lastNames, random);
   const createdAt = iso(NEWEST - index * 4 * HOUR_MS - Math.floor(random() * HOUR_MS));
-  const suburb = random() < 0.33 ? pick(suburbs[city.name] ?? [], random) : undefined;
-  const status = random() < 0.9 ? pick(company.statuses, random) : undefined;
+  const { lat, lng, ...house } = houseIn(city, random);
+  const status = statusFor(company, random() * 100);
   const assignedToUserId = random() < 0.7 ? pick(company.repIds, random) : null;
   return syntheticProspect(company, {
     id,
@@ -105,14 +107,12 @@ async function demoProspect(
     phoneNumber: `(${300 + Math.floor(random() * 600)}) 555-${String(Math.floor(random() * 10_000)).padStart(4, "0")}`,
     secondaryPhoneNumber: null,
     emailAddress: random() < 0.6 ? `${first}.${last.replace("'", "")}${index}@example.com`.toLowerCase() : null,
-    lat: rounded(city.lat + (random() - 0.5) * 0.2),
-    lng: rounded(city.lng + (random() - 0.5) * 0.2),
+    lat,
+    lng,
     address: addressFrom(await context.ids.nextAddress(company.id), {
-      address1: `${100 + Math.floor(random() * 4_900)} ${pick(city.streets, random)}`,
+      ...house,
       address2: random() < 0.1 ? `Apt ${1 + Math.floor(random() * 30)}` : null,
-      city: suburb ?? city.name,
       state: city.state,
-      zip: pick(city.zips, random) ?? "",
     }),
     status,
     changeId: status === undefined ? 0 : await context.ids.next(),
@@ -121,6 +121,15 @@ async function demoProspect(
     source: "demo",
     createdAt,
     importId: IMPORT_ID,
+  });
+}
+
+/** Returns the status at this place among a hundred prospects. */
+function statusFor({ statuses }: DemoCompany, place: number): StoredStatus | undefined {
+  let end = 0;
+  return statuses.find(({ value }) => {
+    end += statusShares[value] ?? 0;
+    return place < end;
   });
 }
 

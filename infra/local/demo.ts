@@ -15,9 +15,9 @@ import { newTagWrites } from "#shared/reference/tags.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { newTerritoryWrites, packed, type StoredTerritory } from "#shared/territories/territories.ts";
 import { documentsAt } from "./clients.ts";
-import { type City, denver, phoenix, randomSequence } from "./demo-data.ts";
+import { type City, denver, phoenix } from "./demo-cities.ts";
+import { randomSequence } from "./demo-data.ts";
 import { type DemoCompany, type DemoRows, demoRows } from "./demo-prospects.ts";
-import { rounded } from "./synthetic-prospect.ts";
 
 export interface DemoTarget {
   readonly TableName: string;
@@ -170,32 +170,21 @@ async function loadProspects(
   return { indexed, facts };
 }
 
-/** Maximum distance of a demo prospect from the city's centre. */
-const REACH_DEGREES = 0.1;
-
-const quarters = [
-  { name: "North East", north: 1, east: 1, totalProperties: 410 },
-  { name: "South East", north: -1, east: 1, totalProperties: 365 },
-  { name: "South West", north: -1, east: -1, totalProperties: 290 },
-  { name: "North West", north: 1, east: -1, totalProperties: 520 },
-] as const;
-
 /**
- * Creates four territories, one for each quarter of the city. Each rep gets one territory. If there are fewer reps, the remaining
- * territories have no rep.
+ * Creates a territory for each neighbourhood of the city. Each rep gets one territory. If there are fewer reps, the remaining territories
+ * have no rep.
  */
 async function loadTerritories(context: ApiContext, company: DemoCompany): Promise<void> {
-  const { lat, lng, name: cityName } = company.city;
   const now = iso(context.clock.now());
-  for (const [index, { name, north, east, totalProperties }] of quarters.entries()) {
-    const edge: [number, number] = [rounded(lng + east * REACH_DEGREES), rounded(lat + north * REACH_DEGREES)];
+  for (const [index, { name, corners }] of company.city.neighbourhoods.entries()) {
+    const ring = [...corners, ...corners.slice(0, 1)];
     const territory: StoredTerritory = {
       type: "territory",
       id: await context.ids.next(),
       companyId: company.id,
-      name: `${cityName} ${name}`,
-      ...packed([[lng, lat], [edge[0], lat], edge, [lng, edge[1]], [lng, lat]]),
-      totalProperties,
+      name,
+      ...packed(ring.map(([lng, lat]) => [lng, lat])),
+      totalProperties: 290 + 45 * index,
       assignedToUserId: company.repIds[index] ?? null,
       createdAt: now,
       updatedAt: now,

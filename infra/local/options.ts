@@ -35,6 +35,8 @@ export interface LocalOptions extends TemplateOptions {
   readonly fresh?: boolean;
   readonly demo?: boolean;
   readonly seed?: number;
+  /** If true, the first demo company has webhooks, two of which fail. */
+  readonly demoWebhooks?: boolean;
   /** If true, calls to AWS services that the functions' IAM policies do not allow are refused. Each DynamoDB call then passes a proxy. */
   readonly enforceRights?: boolean;
   /** By default, environments end after two minutes, and the idle ones use an eighth of this machine's memory. */
@@ -86,6 +88,9 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
   if (!parsed.success) throw firstFault(parsed.error, ["seed"]);
   const settings = parsed.data;
   const activeTable = activeTableOf(settings.ACTIVE_TABLE_STREAM);
+  if (flags.webhooks && settings.WEBHOOK_URL_POLICY !== "local") {
+    throw new LocalError("--webhooks adds receivers on this machine, which WEBHOOK_URL_POLICY=public refuses");
+  }
   return {
     port: settings.PORT,
     host: settings.HOST,
@@ -99,6 +104,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
     throttles: throttlesOf(settings.REQUEST_RATE, settings.COMPANY_RATE),
     demo: true,
     seed: settings.seed,
+    demoWebhooks: flags.webhooks,
     verbose: settings.LOG === "1",
     dynamoDbEndpoint: settings.DYNAMODB_ENDPOINT,
   };
@@ -111,17 +117,25 @@ function throttlesOf(requestRate: number | undefined, companyRate: number | unde
   return { requests, company: companyThrottle(requests, companyRate) };
 }
 
-function readFlags(args: readonly string[]): { fresh: boolean; memory: boolean; seed: string | undefined } {
+interface Flags {
+  readonly fresh: boolean;
+  readonly memory: boolean;
+  readonly webhooks: boolean;
+  readonly seed: string | undefined;
+}
+
+function readFlags(args: readonly string[]): Flags {
   const options = {
     fresh: { type: "boolean", default: false },
     memory: { type: "boolean", default: false },
     seed: { type: "string" },
+    webhooks: { type: "boolean", default: false },
   } as const;
   try {
-    const { fresh, memory, seed } = parseArgs({ args: [...args], options }).values;
-    return { fresh, memory, seed };
+    const { fresh, memory, webhooks, seed } = parseArgs({ args: [...args], options }).values;
+    return { fresh, memory, webhooks, seed };
   } catch (error) {
-    throw new LocalError(`${messageOf(error)} (flags: --fresh, --memory, --seed N)`);
+    throw new LocalError(`${messageOf(error)} (flags: --fresh, --memory, --seed N, --webhooks)`);
   }
 }
 

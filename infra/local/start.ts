@@ -46,6 +46,8 @@ async function main(): Promise<void> {
   // Loading the servers takes half a second, so the options are checked before it.
   const { startLocal } = await import("./service.ts");
   const [service] = await Promise.all([startLocal(options), builtConsole()]);
+  // Only this option loads the module, so that other starts stay fast.
+  if (options.demoWebhooks) await (await import("./demo-webhooks.ts")).addDemoWebhooks(service);
   await announce(service);
   process.off("SIGINT", exitAtOnce).off("SIGTERM", exitAtOnce);
   const ended = Promise.withResolvers<number>();

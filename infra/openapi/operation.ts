@@ -118,11 +118,11 @@ const demoIds: Readonly<Record<string, number>> = {
   users: 139,
   statuses: 133,
   tags: 143,
-  prospects: 265,
+  prospects: 256,
   addresses: 512,
-  territories: 910,
-  notes: 157,
-  appointments: 158,
+  territories: 937,
+  notes: 147,
+  appointments: 148,
 };
 
 function demoExample({ path }: Route, parameter: string): { example?: number } {

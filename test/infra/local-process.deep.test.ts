@@ -83,6 +83,39 @@ test("SIGKILL also ends the DynamoDB server, the next start uses the directory, 
   expect(servers()).toEqual([]);
 });
 
+test("--webhooks adds a receiver that works, one that answers 500 and one that refuses, with their deliveries", async () => {
+  const started = start(["--memory", "--webhooks"]);
+  const owner = await ownerOf(await started.ready);
+  const { data: webhooks = [] } = await owner.GET("/api/webhooks");
+  expect(webhooks.map(({ name }) => name).sort()).toEqual(["CRM", "Data warehouse", "Text messages"]);
+  const attemptOf = async (name: string) => {
+    const id = webhooks.find((webhook) => webhook.name === name)?.id ?? 0;
+    for (;;) {
+      const { data: log } = await owner.GET("/api/webhooks/{id}/deliveries", {
+        params: { path: { id }, query: { event: "prospect.status_changed" } },
+      });
+      const tried = log?.items.find(({ attemptCount }) => attemptCount > 0);
+      if (tried !== undefined) {
+        const path = { id, deliveryId: tried.id };
+        const { data } = await owner.GET("/api/webhooks/{id}/deliveries/{deliveryId}", { params: { path } });
+        return data?.attempts[0];
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  };
+  expect(await attemptOf("CRM")).toMatchObject({ status: 204, error: null });
+  expect(await attemptOf("Data warehouse")).toMatchObject({ status: 500, answer: "this receiver always fails\n" });
+  expect(await attemptOf("Text messages")).toMatchObject({ status: null, error: expect.stringMatching(/refuse/i) });
+  started.child.kill("SIGTERM");
+  expect(await started.code).toBe(0);
+});
+
+test("--webhooks needs receivers on this machine", async () => {
+  const started = start(["--memory", "--webhooks"], { WEBHOOK_URL_POLICY: "public" });
+  await expect(started.ready).rejects.toThrow("WEBHOOK_URL_POLICY");
+  expect(await started.code).toBe(1);
+});
+
 test("SIGKILL right after an upload was accepted loses nothing, because the next start imports the file", async () => {
   const killed = start([]);
   const before = await ownerOf(await killed.ready);

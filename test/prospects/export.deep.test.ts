@@ -12,7 +12,7 @@ import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { denver } from "../../infra/local/demo-data.ts";
+import { denver } from "../../infra/local/demo-cities.ts";
 import { type DemoCompany, demoRows } from "../../infra/local/demo-prospects.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";

@@ -5,6 +5,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/api.ts";
+import { denver, phoenix } from "../../infra/local/demo-cities.ts";
 import { at, type Client, demo, send, tokenOf } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
@@ -338,12 +339,18 @@ describe("territories", () => {
   });
 });
 
-test("each demo company has territories, some with an assignee", async () => {
-  for (const client of [demo.owner, demo.otherOwner]) {
-    const territories = dataOf(await client.GET("/api/territories"));
-    const quarters = territories.filter(({ name }) => /(?:North|South) (?:East|West)$/.test(name));
-    expect(quarters).toHaveLength(4);
-    expect(quarters.filter(({ assignedToUserId }) => assignedToUserId !== null)).not.toHaveLength(0);
-    for (const { polygon } of quarters) expect(polygon.at(0)).toEqual(polygon.at(-1));
+test.each([
+  [denver, demo.owner],
+  [phoenix, demo.otherOwner],
+])("the demo company in $name has a territory for each neighbourhood, some with an assignee", async (city, client) => {
+  const territories = dataOf(await client.GET("/api/territories"));
+  const names = city.neighbourhoods.map(({ name }) => name);
+  const found = territories.filter(({ name }) => names.includes(name));
+  expect(found.map(({ name }) => name).sort()).toEqual(names.sort());
+  expect(found.filter(({ assignedToUserId }) => assignedToUserId !== null)).not.toHaveLength(0);
+  for (const { id, polygon } of found) {
+    expect(polygon.at(0)).toEqual(polygon.at(-1));
+    const { total } = dataOf(await client.GET("/api/territories/{id}/stats", { params: { path: { id } } }));
+    expect(total).toBeGreaterThan(0);
   }
 });

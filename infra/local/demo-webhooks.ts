@@ -1,0 +1,69 @@
+/**
+ * Adds webhooks to the first demo company by the API, so that their deliveries are real: one receiver works, one answers 500, and one
+ * refuses the connection. As for every webhook, retries end after 75 hours.
+ */
+import * as z from "zod/mini";
+import { RECEIVER_PATH } from "./control.ts";
+import { LocalError } from "./error.ts";
+import type { LocalService } from "./service.ts";
+
+/** Nothing listens on this port ("discard"), so connections are refused. */
+const REFUSING_URL = "http://127.0.0.1:9/hooks";
+
+const NAMES = { works: "CRM", fails: "Data warehouse", refuses: "Text messages" } as const;
+
+/** The statuses that a rep sets, so that there are events. */
+const VISITS = ["Interested", "Not Home", "Sold", "Appointment Set"] as const;
+
+const Named = z.array(z.object({ id: z.int(), name: z.string() }));
+const Statuses = z.array(z.object({ id: z.int(), value: z.string() }));
+const Prospects = z.object({ items: z.array(z.object({ id: z.int() })) });
+const Made = z.object({ id: z.int() });
+
+/** Adds the webhooks and some events. Does nothing if they exist, so a restart adds no more. */
+export async function addDemoWebhooks(service: Pick<LocalService, "url" | "tokenOf">): Promise<void> {
+  const admin = await callerOf(service, "admin@acme.test");
+  const existing = z.parse(Named, await admin("GET", "/api/webhooks"));
+  if (existing.some(({ name }) => name === NAMES.fails)) return;
+  const changed = { event: "prospect.status_changed" };
+  const sold = { ...changed, filter: { "newStatus.value": ["Sold", "Interested"] } };
+  const receiver = (status: number): string => `${service.url}${RECEIVER_PATH}${status}`;
+  const webhooks = [
+    { name: NAMES.works, url: receiver(204), registrations: [changed, { event: "note.created" }] },
+    { name: NAMES.fails, url: receiver(500), registrations: [changed] },
+    { name: NAMES.refuses, url: REFUSING_URL, registrations: [sold] },
+  ];
+  for (const body of webhooks) {
+    const { id } = z.parse(Made, await admin("POST", "/api/webhooks", body));
+    await admin("POST", `/api/webhooks/${id}/test`);
+  }
+  await visitProspects(await callerOf(service, "rep@acme.test"));
+}
+
+async function visitProspects(rep: Call): Promise<void> {
+  const statuses = z.parse(Statuses, await rep("GET", "/api/statuses"));
+  const { items } = z.parse(Prospects, await rep("GET", `/api/prospects?status=New&pageSize=${VISITS.length}`));
+  for (const [index, { id }] of items.entries()) {
+    const currentStatusId = statuses.find(({ value }) => value === VISITS[index])?.id;
+    await rep("PATCH", `/api/prospects/${id}`, { currentStatusId });
+    await rep("POST", `/api/prospects/${id}/notes`, { body: "Visited today." });
+  }
+}
+
+type Call = (method: string, path: string, body?: object) => Promise<unknown>;
+
+async function callerOf({ url, tokenOf }: Pick<LocalService, "url" | "tokenOf">, email: string): Promise<Call> {
+  const token = await tokenOf(email);
+  if (token === undefined) throw new LocalError(`--webhooks needs the demo user ${email}; start with --fresh`);
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  return async (method, path, body) => {
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    if (!answer.ok)
+      throw new LocalError(`the demo webhooks cannot be added: ${method} ${path}: ${await answer.text()}`);
+    return answer.json();
+  };
+}
