@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { SHARED } from "../infra/build/console.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
@@ -132,6 +133,19 @@ test("functions use the table through a domain module only", () => {
 const ofConsole = readdirSync(join(root, "console"), { recursive: true, encoding: "utf8" })
   .filter((file) => /\.tsx?$/.test(file) && !/^(?:dist|node_modules)\//.test(file))
   .map((file) => join("console", file));
+
+test("the build of the console knows every file of the service that the console uses", () => {
+  const used = new Set<string>();
+  const visit = (file: string): void => {
+    for (const target of imports(file)) {
+      if (!target.startsWith("shared/") || used.has(target)) continue;
+      used.add(target);
+      visit(target);
+    }
+  };
+  ofConsole.forEach(visit);
+  expect([...used].sort()).toEqual(SHARED.toSorted());
+});
 
 test("every file begins with a comment on its purpose", () => {
   expect([...all, ...ofConsole].filter((file) => !/^(?:#!.*\n)?\/\*\*/.test(read(file)))).toEqual([]);

@@ -14,7 +14,9 @@ const folder = join(root, "console");
 export const consoleDirectory = join(folder, "dist");
 /** The file with the hash of the sources of the last build. It is beside `dist`, because a deployment publishes that directory. */
 const STATE = join(folder, "dist.sha256");
-const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "package-lock.json"];
+/** The files of the service that are also part of the console. */
+export const SHARED = ["shared/prospects/csv/format.ts"];
+const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "package-lock.json", ...SHARED];
 
 /** Returns true if it has built the console. A build takes a few seconds. */
 export async function buildConsole(): Promise<boolean> {

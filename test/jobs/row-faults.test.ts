@@ -6,7 +6,7 @@ import { packed } from "#shared/db/packed.ts";
 import { answerBytes } from "#shared/http/answer.ts";
 import { readFile } from "#shared/jobs/import/import.ts";
 import * as limits from "#shared/limits.ts";
-import { importColumns } from "#shared/prospects/csv/header.ts";
+import { importColumns } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 const empty: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };

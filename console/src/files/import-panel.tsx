@@ -1,6 +1,7 @@
 /** Takes a CSV file, tries it first without writing anything, and then imports it. */
 import type { FileResult } from "canvassing-client/api";
 import { useState } from "react";
+import { importColumns } from "../../../shared/prospects/csv/format.ts";
 import { Button } from "../ui/button.tsx";
 import { Field, Fields, Select } from "../ui/field.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
@@ -8,7 +9,7 @@ import { Panel } from "../ui/page.tsx";
 import { amount } from "../ui/text.ts";
 import { DropZone } from "./drop-zone.tsx";
 import style from "./files.module.css";
-import { COLUMNS, type ImportOptions, MATCHES, ON_MATCH, useImport, useUndoImport } from "./queries.ts";
+import { type ImportOptions, MATCHES, ON_MATCH, useImport, useUndoImport } from "./queries.ts";
 import { RowFaults } from "./row-faults.tsx";
 
 /** Larger files need an import job, whose upload goes to another origin than the console's pages may use. */
@@ -109,12 +110,12 @@ function Options({ options: { mapping, matchBy, onMatch }, change, unknown }: Op
             value={mapping[header] ?? ""}
             onChange={({ target }) => {
               const { [header]: _, ...others } = mapping;
-              const column = COLUMNS.find((one) => one === target.value);
+              const column = importColumns.find((one) => one === target.value);
               change({ mapping: column === undefined ? others : { ...others, [header]: column } });
             }}
           >
             <option value="">left out</option>
-            {COLUMNS.map((one) => (
+            {importColumns.map((one) => (
               <option key={one}>{one}</option>
             ))}
           </Select>

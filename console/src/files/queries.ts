@@ -9,26 +9,6 @@ import { notifyFailed } from "../ui/notices.tsx";
 export const MATCHES = ["id", "sourceId", "emailAddress"] as const;
 export const ON_MATCH = ["update", "skip", "create"] as const;
 
-/** The columns that the service knows. A user can name one for a column that it did not recognise. */
-export const COLUMNS = [
-  "name",
-  "phone",
-  "email",
-  "lat",
-  "lng",
-  "address1",
-  "address2",
-  "city",
-  "state",
-  "zip",
-  "status",
-  "assignedTo",
-  "tags",
-  "notes",
-  "source",
-  "sourceId",
-] as const;
-
 export type Mapping = NonNullable<NewImport["mapping"]>;
 
 export interface ImportOptions {

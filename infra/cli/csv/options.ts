@@ -1,8 +1,8 @@
 /** Reads the command-line options of the CSV command. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
-import { type Column, knownColumns } from "#shared/prospects/csv/format.ts";
-import { importColumns, type Mapping, MappingText, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
+import { type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
+import { type Mapping, MappingText, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
 import { serviceUrl } from "../../local/address.ts";
 import { Failed, messageOf } from "./fault.ts";

@@ -1,4 +1,7 @@
-/** The format of exported and imported CSV files: the columns, and the protection against formulas. */
+/**
+ * The format of exported and imported CSV files: the columns, and the protection against formulas. The console uses this file too, so it
+ * needs nothing of Node.js.
+ */
 
 /** Thrown if a file cannot be imported at all. The message gives the reason. */
 export class BadFile extends Error {
@@ -30,6 +33,11 @@ export const exportColumns = [
 /** All columns that an import may contain. An export has no column `sourceId`, because the columns of exports must not change. */
 export const knownColumns = [...exportColumns, "sourceId"] as const;
 export type Column = (typeof knownColumns)[number];
+
+/** An import accepts these columns but ignores their cells, because it sets the id, the author and the time itself. */
+const unread: ReadonlySet<Column> = /* @__PURE__ */ new Set<Column>(["id", "createdBy", "createdAt"]);
+
+export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.filter((column) => !unread.has(column));
 
 /** The character between two tags in a cell. No tag contains it. */
 export const TAG_SEPARATOR = ";";

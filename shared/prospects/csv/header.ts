@@ -2,13 +2,8 @@
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
-import { BadFile, type Column, knownColumns } from "#shared/prospects/csv/format.ts";
+import { BadFile, type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
 import { text } from "#shared/schema.ts";
-
-/** An import accepts these columns but ignores their cells, because it sets the id, the author and the time itself. */
-const unread: ReadonlySet<Column> = new Set<Column>(["id", "createdBy", "createdAt"]);
-
-export const importColumns: readonly Column[] = knownColumns.filter((column) => !unread.has(column));
 
 /** The columns of the import, by the headers in the file. Null means that the import ignores the column of the file. */
 export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(knownColumns))).check(
@@ -97,7 +92,10 @@ export function readHeader(
     const column = given === undefined ? columnNamed(cell) : given.column;
     mapped.delete(folded(cell));
     if (cell.trim() === "") unnamed.push(position);
-    else if ((column == null || (unread.has(column) && column !== keyColumn)) && ignored.size < limits.ignoredColumns) {
+    else if (
+      (column == null || (!importColumns.includes(column) && column !== keyColumn)) &&
+      ignored.size < limits.ignoredColumns
+    ) {
       ignored.add(cell.trim().slice(0, limits.ignoredColumn));
     }
     if (column == null) continue;
