@@ -30,7 +30,9 @@ function tileOf({ lat, lng }: { readonly lat: number; readonly lng: number }, z:
 }
 
 const [largest = { lat: 0, lng: 0 }] = cities;
-const denseTile = tileOf(largest, DENSE_ZOOM);
+/** The tile of this zoom that contains the center of the largest city. */
+export const largestCityTile = (zoom: number): Tile => tileOf(largest, zoom);
+const denseTile = largestCityTile(DENSE_ZOOM);
 const country = ClusterQuery.parse({ bbox: "-125,24,-66,50", zoom: "4" });
 
 const line = ({ company }: Stage, text: string, limit: number | null, measured: number): Budget => ({
@@ -50,9 +52,11 @@ function ringAround(bbox: string): [number, number][] {
   });
 }
 
+export const cityRing = ringAround(cityBbox);
+
 /** Creates a territory whose polygon is the box of the lists. Its entry makes later reads of the index a little larger. */
-async function newTerritory({ context, caller }: Stage): Promise<number> {
-  const input = { name: "T", polygon: ringAround(cityBbox), totalProperties: 0, assignedToUserId: null };
+export async function newTerritory({ context, caller }: Stage): Promise<number> {
+  const input = { name: "T", polygon: cityRing, totalProperties: 0, assignedToUserId: null };
   return (await createTerritory(context, caller, input)).id;
 }
 
@@ -93,7 +97,7 @@ export async function mapUnits(stage: Stage): Promise<Budget[]> {
 async function largestTile({ context, caller }: { context: ApiContext } & Pick<Stage, "caller">): Promise<number> {
   let bytes = 0;
   for (let zoom = 4; zoom <= 18; zoom++) {
-    const tile = await prospectTile(context, caller, tileOf(largest, zoom), {});
+    const tile = await prospectTile(context, caller, largestCityTile(zoom), {});
     if (tile !== undefined) bytes = Math.max(bytes, gzipSync(tile).length);
   }
   return bytes;

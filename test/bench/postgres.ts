@@ -24,7 +24,7 @@ export interface Comparison {
   readonly postgresMs: number;
 }
 
-const RUNS = 9;
+export const RUNS = 9;
 
 export async function compare(postgres: Postgres, stage: Stage): Promise<Comparison[]> {
   await load(postgres, stage.company);
@@ -115,7 +115,8 @@ async function comparePins(postgres: Postgres, { context, caller, company }: Sta
   return { name: "all pins as text", size: sizeOf(company.count), total, oursMs: wallMs, postgresMs };
 }
 
-async function timeOf(postgres: Postgres, sql: string): Promise<number> {
+/** Returns the median time of the statement, in milliseconds. The statement must be one line. */
+export async function timeOf(postgres: Postgres, sql: string): Promise<number> {
   const printed = await postgres.run(`${sql}\n`.repeat(RUNS + 1), true);
   const times = printed.flatMap((line) => /^Time: ([0-9.]+) ms/.exec(line)?.[1] ?? []).map(Number);
   // The first run is not counted, because in this run Postgres loads the pages of its tables into memory.

@@ -47,7 +47,8 @@ const POSTGRES = `## Beside Postgres
 
 The bench stores the same rows in Postgres on the same machine, in memory, with btree, GiST, GIN and pg_trgm indexes. *Postgres* is the time
 of \`count(*)\` and the ids of the page; *here* is the time in which the company index finds the exact total and the same ids. Times are
-milliseconds. *Ratio* is Postgres's time divided by ours. The bench fails if the two find different rows.`;
+milliseconds. *Ratio* is Postgres's time divided by ours. The bench fails if the two find different rows. If PostGIS is installed, it makes
+the same map tiles with \`ST_AsMVT\`, and finds the prospects in the same territory with \`ST_Within\`.`;
 
 function machine(postgres: Measured["postgres"]): string {
   const [cpu] = cpus();

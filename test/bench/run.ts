@@ -12,6 +12,7 @@ import { csvBudgets, csvRatios } from "./csv-budgets.ts";
 import { listBesideBareReads, listRate } from "./list-cost.ts";
 import { mapTimes } from "./map-budgets.ts";
 import { memoryBudgets } from "./memory.ts";
+import { compareMap } from "./postgis.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
 import { type Measured, report } from "./report.ts";
@@ -109,7 +110,7 @@ async function measureIndex(
     );
     if (postgres !== undefined) {
       progress(`${sizeOf(count)}: Postgres`);
-      comparisons.push(...(await compare(postgres, stage)));
+      comparisons.push(...(await compare(postgres, stage)), ...(await compareMap(postgres, stage)));
     }
     if (smallest === counted) budgets.push(...(await bulkSpeed(stage, table.endpoint)));
     progress(`${sizeOf(count)}: writes`);
