@@ -2,7 +2,12 @@
  * Tests what CloudFormation does with the templates: several deployments in one account, failed deployments, changes that would lose
  * data, and a domain name that moves to another API. The account is simulated by the rules of AWS's documentation (test/harness/cloud).
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { GetParameterCommand, SSMClient } from "@aws-sdk/client-ssm";
 import { beforeAll, describe, expect, it } from "vitest";
+import { root } from "../../infra/build/bundle.ts";
 import { readConfig } from "../../infra/settings/config.ts";
 import { type Account, bootstrappedAccount, type Made } from "../harness/cloud/account.ts";
 import { type CloudFormation, openCloudFormation } from "../harness/cloud/cloudformation.ts";
@@ -200,4 +205,19 @@ describe("the simulated CloudFormation refuses what AWS refuses", () => {
     expect(status).toBe("UPDATE_ROLLBACK_COMPLETE");
     expect(events.some(({ ResourceStatusReason }) => ResourceStatusReason?.includes("custom-named"))).toBe(true);
   });
+});
+
+it("the simulated account also runs as a process of its own, for AWS_ENDPOINT_URL", async () => {
+  const child = spawn(process.execPath, [join(root, "test/harness/cloud/main.ts")], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const [printed] = await once(child.stdout, "data");
+    const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+    const ssm = new SSMClient({ endpoint: String(printed).trim(), region: "eu-west-1", credentials });
+    const { Parameter } = await ssm.send(new GetParameterCommand({ Name: "/cdk-bootstrap/hnb659fds/version" }));
+    expect(Number(Parameter?.Value)).toBeGreaterThan(0);
+  } finally {
+    child.kill();
+  }
 });

@@ -14,6 +14,7 @@ import {
   type StackEvent,
 } from "@aws-sdk/client-cloudformation";
 import { GetBucketNotificationConfigurationCommand, S3Client } from "@aws-sdk/client-s3";
+import { GetParameterCommand, ParameterNotFound, SSMClient } from "@aws-sdk/client-ssm";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type Deployment, deploymentOf, documented, documentedContext } from "../harness/cloud/cdk-command.ts";
 import { type LocalCloud, serveCloud } from "../harness/cloud/server.ts";
@@ -47,12 +48,28 @@ beforeAll(async () => {
   deployment = deploymentOf(STAGE, mkdtempSync(join(tmpdir(), "canvassing-deploy-")), aws);
   cloudFormation = new CloudFormationClient();
   s3 = new S3Client({ forcePathStyle: true });
-  if (given !== undefined) await succeed("npx cdk bootstrap");
+  if (given === undefined) return;
+  if (await isBootstrapped()) return;
+  // The command finds account and region in a synthesized app.
+  deployment.synthesize(settings);
+  await succeed("npx cdk bootstrap");
 });
 afterAll(() => {
   local?.stop();
   vi.unstubAllEnvs();
 });
+
+/** Returns true if the endpoint has what `npx cdk bootstrap` creates. The simulated CloudFormation has it from the beginning. */
+async function isBootstrapped(): Promise<boolean> {
+  const version = new GetParameterCommand({ Name: "/cdk-bootstrap/hnb659fds/version" });
+  return new SSMClient().send(version).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof ParameterNotFound) return false;
+      throw error;
+    },
+  );
+}
 
 async function succeed(...commands: readonly string[]): Promise<void> {
   for (const command of commands) {
