@@ -10,13 +10,17 @@ import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
 import { readConfig } from "../../infra/settings/config.ts";
+import { awsCall } from "../harness/aws-cli.ts";
 
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
 
 const documents = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
-const commands = documents.flatMap((name) =>
-  [...read(`docs/${name}`).matchAll(/^```sh aws\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.trim().split("\n")),
-);
+const commands = documents.flatMap((name) => {
+  const text = read(`docs/${name}`);
+  const blocks = [...text.matchAll(/^```sh aws\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.trim().split("\n"));
+  // Commands of the AWS CLI are also in sentences.
+  return [...blocks, ...[...text.matchAll(/`(aws [^`]+ --[^`]+)`/g)].map(([, command = ""]) => command)];
+});
 
 interface Ended {
   readonly code: number;
@@ -79,6 +83,19 @@ function faultOfDeployment(args: readonly string[]): string {
   }
 }
 
+/**
+ * Returns the fault in a command of the AWS CLI. The test does not run these commands: it compares their names and options with the models
+ * of the AWS SDK. deploy.deep.test.ts runs the command for CloudFormation, as a call of the SDK.
+ */
+function faultOfAws(words: readonly string[]): string {
+  try {
+    awsCall(words);
+    return "";
+  } catch (error) {
+    return String(error);
+  }
+}
+
 const Release = z.object({ commit: z.string() });
 const firstRelease = Release.parse(JSON.parse(read("releases/0.1.0/release.json"))).commit;
 
@@ -87,11 +104,7 @@ const known = new Set([
   "npx cdk bootstrap",
   "npx cdk destroy Canvassing",
   "npx cdk destroy Canvassing-Data",
-  "aws cloudformation update-termination-protection --stack-name Canvassing-Data --no-enable-termination-protection",
   "AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_REGION=eu-west-1 npx vitest run --project deep test/infra/deploy.deep.test.ts",
-  // These commands of the AWS CLI call the same operations of Cognito as `npm run canary -- create` and the smoke test.
-  'aws cognito-idp admin-set-user-password --user-pool-id POOL --username owner@example.com --password "PASSWORD" --permanent',
-  'aws cognito-idp admin-initiate-auth --user-pool-id POOL --client-id CLIENT --auth-flow ADMIN_USER_PASSWORD_AUTH --auth-parameters "USERNAME=owner@example.com,PASSWORD=PASSWORD"',
   "npm ci",
   `git checkout ${firstRelease}`,
 ]);
@@ -101,6 +114,7 @@ async function faultOf(command: string): Promise<string> {
   const [program, subcommand, name = "", ...args] = wordsOf(command);
   if (program === "npm" && subcommand === "run") return faultOfScript(name, args.slice(1));
   if (program === "npx" && subcommand === "cdk" && name === "deploy") return faultOfDeployment(args);
+  if (program === "aws") return faultOfAws(wordsOf(command));
   return "this test does not know the command";
 }
 
@@ -118,6 +132,12 @@ describe("the commands of the documents", () => {
     "npx cdk deploy --everything",
     "npx cdk deploy --all -c deliverySender=50",
     "aws dynamodb delete-table --table-name Canvassing-restored",
+    "aws ssm put-parameters --name /canvassing/secret --value text",
+    "aws ssm put-parameter --names /canvassing/secret --value text",
+    "aws ssm put-parameter --value text",
+    "aws ssm put-parameter --name --value text",
+    "aws cloudformation update-termination-protection --stack-name Canvassing-Data --enable-termination-protection false",
+    "aws cognito-idp admin-initiate-auth --user-pool-id POOL --client-id CLIENT --auth-flow FLOW --auth-parameters USERNAME",
     "rm -rf /",
   ])("would not pass this test if one were '%s'", async (command) => {
     expect(await faultOf(command)).not.toBe("");

@@ -3,11 +3,11 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { CloudFormationClient, UpdateTerminationProtectionCommand } from "@aws-sdk/client-cloudformation";
 import { root } from "../../../infra/build/bundle.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { createStacks } from "../../../infra/stack/stacks.ts";
 import { createApp, functionFiles } from "../../../infra/synth.ts";
+import { sendAws } from "../aws-cli.ts";
 
 const cdk = join(root, "node_modules/aws-cdk/bin/cdk");
 
@@ -62,7 +62,10 @@ export function deploymentOf(stage: string, directory: string, environment: Node
     changeCode: (file) => write(file, `// ${file}, changed ${count} times`),
     async run(command) {
       const words = command.replaceAll("Canvassing", `Canvassing-${stage}`).split(" ");
-      if (words[0] === "aws") return updateProtection(words, environment);
+      if (words[0] === "aws") {
+        await sendAws(words, environment.AWS_ENDPOINT_URL);
+        return { code: 0, output: words.join(" ") };
+      }
       const [npx, name, ...rest] = words;
       if (npx !== "npx" || name !== "cdk") throw new Error(`the test cannot run: ${command}`);
       const child = spawn(process.execPath, [cdk, ...rest], { cwd: directory, env: { ...env, CDK_APP: assembly } });
@@ -71,24 +74,6 @@ export function deploymentOf(stage: string, directory: string, environment: Node
       return { code, output: `${command}\n${out}${err}` };
     },
   };
-}
-
-/** Does the work of `aws cloudformation update-termination-protection`, because npm has no package of the AWS CLI. */
-async function updateProtection(
-  words: readonly string[],
-  { AWS_ENDPOINT_URL: endpoint }: NodeJS.ProcessEnv,
-): Promise<{ code: number; output: string }> {
-  const [, service, action, option, StackName, flag, ...more] = words;
-  const form = [service, action, option, flag].join(" ");
-  if (
-    form !== "cloudformation update-termination-protection --stack-name --no-enable-termination-protection" ||
-    more.length > 0
-  ) {
-    throw new Error(`the test cannot run: ${words.join(" ")}`);
-  }
-  const client = new CloudFormationClient({ ...(endpoint !== undefined && { endpoint }) });
-  await client.send(new UpdateTerminationProtectionCommand({ StackName, EnableTerminationProtection: false }));
-  return { code: 0, output: words.join(" ") };
 }
 
 /** Returns the commands of the shell blocks below a heading of docs/deploy.md. */

@@ -1,0 +1,109 @@
+/**
+ * Reads commands of the AWS CLI and makes the calls of the AWS SDK that they stand for, because npm has no package of the AWS CLI. CLI and
+ * SDK are generated from the same models: a command is an operation, and each of its options is a member of the operation's input.
+ */
+import * as cloudFormation from "@aws-sdk/client-cloudformation";
+import * as cognito from "@aws-sdk/client-cognito-identity-provider";
+import * as ssm from "@aws-sdk/client-ssm";
+import * as z from "zod/mini";
+
+/** The SDK's clients by the name of the service in the CLI. */
+const services: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  cloudformation: cloudFormation,
+  "cognito-idp": cognito,
+  ssm,
+};
+
+export interface AwsCall {
+  readonly service: string;
+  readonly operation: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+/** The forms of the SDK's schemas: numbers for simple types, and arrays whose first entry is the kind. */
+const STRING = 0;
+const BOOLEAN = 2;
+const MAP_OF = 128;
+const [SIMPLE_KIND, MAP_KIND] = [0, 2];
+const Operation = z.tuple([z.literal(9), z.string(), z.string(), z.unknown(), z.unknown(), z.unknown()]);
+const Struct = z.tuple(
+  [z.literal(3), z.string(), z.string(), z.unknown(), z.array(z.string()), z.array(z.unknown())],
+  z.int(),
+);
+
+/** Returns the schema itself. The SDK wraps schemas into functions, traits and names. */
+function bare(schema: unknown): unknown {
+  if (typeof schema === "function") return bare(schema());
+  if (!Array.isArray(schema)) return schema;
+  const [kind, ...rest] = schema;
+  if (kind === SIMPLE_KIND && typeof rest[0] === "string") return bare(rest[3]);
+  // A member with traits is a pair of its schema and the traits.
+  return typeof kind === "function" || Array.isArray(kind) || rest.length === 1 ? bare(kind) : schema;
+}
+
+const isMap = (schema: unknown): boolean =>
+  schema === MAP_OF + STRING || (Array.isArray(schema) && schema[0] === MAP_KIND);
+
+/** Returns the name of a member as the CLI writes it, for example `user-pool-id` for `UserPoolId`. */
+const optionOf = (member: string): string =>
+  member
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1-$2")
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, "$1-$2")
+    .toLowerCase();
+
+const pascal = (words: string): string => words.replaceAll(/(?:^|-)(\w)/g, (_, first: string) => first.toUpperCase());
+
+/** Reads the words of a command that begins with `aws`. Throws an error if AWS has no such command or the arguments are wrong. */
+export function awsCall([aws, service = "", command = "", ...args]: readonly string[]): AwsCall {
+  const client = services[service];
+  if (aws !== "aws" || client === undefined) throw new Error(`the tests know no service ${service} of the AWS CLI`);
+  const operation = pascal(command);
+  const found = z.safeParse(Operation, client[`${operation}$`]);
+  if (!found.success || command !== optionOf(operation)) throw new Error(`${service} has no command ${command}`);
+  const [, , , , members, schemas, required = 0] = z.parse(Struct, bare(found.data[4]));
+  const types = new Map(members.map((member, i) => [optionOf(member), { member, type: bare(schemas[i]) }]));
+  const input: Record<string, unknown> = {};
+  for (let at = 0; at < args.length; at++) {
+    const [, isOff, name = ""] = /^--(no-)?(.+)$/.exec(args[at] ?? "") ?? [];
+    const { member, type } = types.get(name) ?? { member: "", type: undefined };
+    if (member === "" || member in input || (isOff !== undefined && type !== BOOLEAN)) {
+      throw new Error(`${service} ${command} does not accept ${args[at]}`);
+    }
+    input[member] = type === BOOLEAN ? isOff === undefined : parsedValue(type, args[++at], name);
+  }
+  const missing = members.slice(0, required).filter((member) => !(member in input));
+  if (missing.length > 0) throw new Error(`${service} ${command} needs --${missing.map(optionOf).join(" --")}`);
+  return { service, operation, input };
+}
+
+/** Returns the value of an option: a text, or a map in the short form `NAME=text,NAME=text`. */
+function parsedValue(type: unknown, text: string | undefined, option: string): unknown {
+  if (text === undefined || text.startsWith("--")) throw new Error(`--${option} needs a value`);
+  if (type === STRING) return text;
+  if (!isMap(type)) throw new Error(`the tests cannot read the value of --${option}`);
+  const pairs = text.split(",").map((pair) => pair.split("="));
+  if (pairs.some(({ length }) => length !== 2))
+    throw new Error(`--${option} must be a list such as NAME=text,NAME=text`);
+  return Object.fromEntries(pairs);
+}
+
+const Client = z.custom<new (settings: object) => { send(command: object): Promise<unknown> }>(isFunction);
+const Command = z.custom<new (input: object) => object>(isFunction);
+const clientNames: Readonly<Record<string, string>> = {
+  cloudformation: "CloudFormationClient",
+  "cognito-idp": "CognitoIdentityProviderClient",
+  ssm: "SSMClient",
+};
+
+function isFunction(value: unknown): boolean {
+  return typeof value === "function";
+}
+
+/** Sends the call of a command to an endpoint. Region and credentials come from the environment. */
+export async function sendAws(words: readonly string[], endpoint: string | undefined): Promise<unknown> {
+  const { service, operation, input } = awsCall(words);
+  const sdk = services[service] ?? {};
+  const OwnClient = z.parse(Client, sdk[clientNames[service] ?? ""]);
+  const OwnCommand = z.parse(Command, sdk[`${operation}Command`]);
+  return new OwnClient(endpoint === undefined ? {} : { endpoint }).send(new OwnCommand(input));
+}
