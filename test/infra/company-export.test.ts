@@ -4,13 +4,19 @@ import { gunzipSync } from "node:zlib";
 import { GetObjectCommand } from "@aws-sdk/client-s3";
 import { afterEach, expect, test } from "vitest";
 import * as z from "zod/mini";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { contextOn } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
 import { packed } from "#shared/db/packed.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import { createProspect } from "#shared/prospects/write.ts";
 import { remainsOf } from "../../infra/cli/company/erasure.ts";
 import { exportCompany, type Manifest, progressKey } from "../../infra/cli/company/export.ts";
 import { readFile } from "../../infra/cli/company/files.ts";
 import { Killed } from "../harness/killable.ts";
 import { killPoints } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
+import { newCompany as newPeople } from "../harness/warm-function.ts";
 import { companyScene } from "./company-scene.ts";
 
 const scene = companyScene();
@@ -45,7 +51,11 @@ const keyOf = ({ pk, sk }: z.infer<typeof Line>): string => `${pk} ${sk}`;
 let names = 0;
 async function newCompany() {
   const name = `exported-${names++}`;
-  return { name, companyId: await scene.get().company(name) };
+  const companyId = await scene.get().company(name);
+  // An export reads the entries of the search index, so the index must not have rows of a test.
+  const { pk } = keys.indexHead(companyId);
+  await scene.get().context.rows.table.batchRemove(["Y#1", "Z#1"].map((sk) => ({ pk, sk })));
+  return { name, companyId };
 }
 
 test("an export has each row and file of the company once, and none of another company", async () => {
@@ -103,6 +113,29 @@ test("an export shows packed fields as JSON and no secret", async () => {
   expect(text).not.toContain(secret.toString("base64"));
   expect(text).not.toContain("ealedSecret");
   expect(manifest.leftOut["data-key"]).toBe(1);
+});
+
+test("an export has the activity of flushed and of unflushed entries once each", async () => {
+  const { context } = scene.get();
+  const { table } = context.rows;
+  const service = contextOn(table, context.clock);
+  const { caller } = await newPeople(service);
+  const { companyId } = caller;
+  const made: number[] = [];
+  for (const isFlushed of [true, false]) {
+    const { id } = await createProspect(service, caller, { name: "Ann" });
+    made.push(id);
+    await createNote(service, caller, id, { body: "called" });
+    if (isFlushed) await flush(service, companyId, { least: 1, settleMs: 0 });
+  }
+  const { manifest } = await exportCompany(context, companyId);
+  const Logged = z.looseObject({ facts: z._default(z.array(z.object({ kind: z.string(), prospectId: z.int() })), []) });
+  const facts = (await linesOf(manifest))
+    .filter(({ type }) => type === "loggedFacts")
+    .flatMap((line) => Logged.parse(line).facts);
+  const names = facts.map(({ kind, prospectId }) => `${kind} ${prospectId}`).toSorted();
+  expect(names).toEqual(made.flatMap((id) => [`creation ${id}`, `note ${id}`]).toSorted());
+  expect(manifest.counts.loggedFacts).toBe(2);
 });
 
 test("a part has at most its size and one page of the table, however many rows there are", async () => {

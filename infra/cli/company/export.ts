@@ -7,6 +7,7 @@ import { gzipSync } from "node:zlib";
 import * as z from "zod/mini";
 import { type Clock, iso } from "#shared/clock.ts";
 import { readableActivity } from "#shared/company-index/activity/readable.ts";
+import { unloggedFacts } from "#shared/company-index/activity/unlogged.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import {
@@ -47,6 +48,8 @@ const Progress = z.object({
   /** The segment of the table scan that is being read, and the position in this segment. */
   segment: z.int(),
   from: z.nullable(z.looseObject({ pk: z.string(), sk: z.string() })),
+  /** True if the activity has been exported that only the search index contained. */
+  hasActivity: z._default(z.boolean(), false),
   /** The folder whose files are being copied, and the last file that was copied. */
   folder: z.int(),
   after: z.nullable(z.string()),
@@ -56,7 +59,7 @@ const Progress = z.object({
 });
 type Progress = z.infer<typeof Progress>;
 
-export interface Manifest extends Omit<Progress, "segments" | "segment" | "from" | "folder" | "after"> {
+export interface Manifest extends Omit<Progress, "segments" | "segment" | "from" | "hasActivity" | "folder" | "after"> {
   readonly companyId: number;
   readonly endedAt: string;
   readonly notes: readonly string[];
@@ -73,11 +76,12 @@ export async function exportCompany(
   const progress = await begin(context, companyId);
   const folder = `${exportsPrefix(companyId)}${progress.id}/`;
   while (progress.segment < progress.segments) await exportSegment(context, companyId, folder, progress);
+  if (!progress.hasActivity) await exportActivity(context, companyId, folder, progress);
   const prefixes = filePrefixes(companyId);
   while (progress.folder < prefixes.length) {
     await copyFolder(context, companyId, folder, prefixes[progress.folder] ?? "", progress);
   }
-  const { segments, segment, from, folder: _, after, ...rest } = progress;
+  const { segments, segment, from, hasActivity, folder: _, after, ...rest } = progress;
   const manifest: Manifest = { companyId, ...rest, endedAt: iso(clock.now()), notes };
   await writeFile(files, `${folder}manifest.json`, JSON.stringify(manifest, null, 1), "application/json");
   await removeFiles(files, [progressKey(companyId)]);
@@ -86,7 +90,7 @@ export async function exportCompany(
 
 const notes = [
   "Each line of a part is one row. `type` names its kind. A line of the type `file` names a copied file.",
-  "Left out: the search index, which is derived from the rows; answers kept for repeated requests; keys and secrets of webhooks.",
+  "Left out: the search index, which is derived from the rows (its newest activity is exported as the type `loggedFacts`); answers kept for repeated requests; keys and secrets of webhooks.",
   "If `suspended` is false, users may have changed rows while the export ran.",
 ] as const;
 
@@ -105,6 +109,7 @@ async function begin({ rows, files, clock }: ExportContext, companyId: number): 
     segments: SEGMENTS,
     segment: 0,
     from: null,
+    hasActivity: false,
     folder: 0,
     after: null,
     parts: [],
@@ -139,6 +144,24 @@ async function exportSegment(
     if (next === undefined) progress.segment++;
     await save(context, companyId, progress);
   }
+}
+
+/**
+ * Exports the newest activity in the form in which the next flush of the search index would store it. Until then, only entries of the index
+ * contain it, and the index is left out.
+ */
+async function exportActivity(
+  context: ExportContext,
+  companyId: number,
+  folder: string,
+  progress: Progress,
+): Promise<void> {
+  const lines: string[] = [];
+  for (const { put } of await unloggedFacts(context.rows.table, companyId)) lines.push(JSON.stringify(exportable(put)));
+  if (lines.length > 0) progress.parts.push(await writePart(context, folder, "rows", lines, progress));
+  progress.counts.loggedFacts = (progress.counts.loggedFacts ?? 0) + lines.length;
+  progress.hasActivity = true;
+  await save(context, companyId, progress);
 }
 
 const Position = z.looseObject({ pk: z.string(), sk: z.string() });

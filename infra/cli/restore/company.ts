@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, iso } from "#shared/clock.ts";
-import { restoredFacts } from "#shared/company-index/activity/restored.ts";
+import { unloggedFacts } from "#shared/company-index/activity/unlogged.ts";
 import { restartOfLog } from "#shared/company-index/manifest.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -71,7 +71,8 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     await removeKeys(live, extra);
     removed += extra.length;
   }
-  const facts = await restoredFacts(restored.table, companyId);
+  // The unflushed entries themselves are not restored, because the search index is built again.
+  const facts = await unloggedFacts(restored.table, companyId);
   if (facts.length > 0) await live.table.transact(facts);
   // Functions cache the names of statuses and tags, and the prospects of recent lists, until this version number changes. The ETags of
   // answers contain this number too.

@@ -14,6 +14,7 @@ import {
 import type { Head } from "#shared/company-index/manifest.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
+import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
 /** Maximum numbers of facts and of different days in a row, so that the transaction that sums a row up stays within DynamoDB's limits. */
@@ -97,8 +98,13 @@ export const countedSince = (head: Head, state: FactState | undefined, nowMs: nu
 
 const isInterrupted = ({ version, loggedVersion }: Head): boolean => version > 0 && loggedVersion !== version;
 
+/** The write of a new row of the log. */
+export interface LogWrite {
+  readonly put: Key & Item;
+}
+
 /** Returns the rows of the log for these facts. Put them into the transaction that gives the head row this version. */
-export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): Write[] {
+export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
   let days = new Set<string>();
   for (const fact of facts.toSorted((a, b) => a.at - b.at)) {
