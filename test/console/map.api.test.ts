@@ -1,6 +1,8 @@
 /** Tests the maps of the console in a real browser. What a map has drawn is compared with what the lists of the API contain. */
+import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
 import { buildConsole } from "../../infra/build/console.ts";
 import { noBrowser, openBrowser } from "../harness/browser.ts";
 import { baseUrl, type Client, clientOf } from "../harness/client.ts";
@@ -82,6 +84,23 @@ describe("the map of the demo company", () => {
       await context.close();
     },
   );
+});
+
+/** A tile at whose edge a territory is cut has a part of it, so several tiles may have the same one. */
+const territoriesOn = async (page: Page) => {
+  const ids = (await drawn(page)).filter(({ layer }) => layer === "territories").map(({ id = 0 }) => id);
+  return ascending([...new Set(ids)]);
+};
+
+const GeoJson = z.object({
+  type: z.literal("FeatureCollection"),
+  features: z.array(
+    z.object({
+      type: z.literal("Feature"),
+      properties: z.object({ name: z.string() }),
+      geometry: z.object({ type: z.literal("Polygon"), coordinates: z.array(z.array(z.array(z.number()))) }),
+    }),
+  ),
 });
 
 /** These tests use one company and one page in this order. */
@@ -182,6 +201,78 @@ describe("an admin", () => {
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByRole("status").getByText("2 prospects restored.").waitFor();
     expect(await namesOf(team.rep)).toEqual([]);
+  });
+
+  test("draws a territory, moves its corners, and assigns the prospects inside", async ({ skip }) => {
+    browserOr(skip);
+    const { page } = admin;
+    await page.getByRole("link", { name: "Territories" }).click();
+    await page.locator('[data-ready="true"] canvas').waitFor();
+    await page.evaluate("shownMap.jumpTo({ center: [-104.955, 39.755], zoom: 12 })");
+    await page.getByRole("button", { name: "Draw a territory" }).click();
+    const [west, east, south, north] = [-104.955, -104.94, 39.745, 39.755];
+    const corners = [
+      [north, west],
+      [north, east],
+      [south, east],
+      [south, west],
+    ] as const;
+    for (const corner of [...corners, corners[0]]) await clickOn(page, corner);
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("North");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "North" }).waitFor();
+    const [territory] = dataOf(await team.admin.GET("/api/territories"));
+    await expect.poll(() => territoriesOn(page), soon).toEqual([territory?.id]);
+    await clickOn(page, places.Ann);
+    const panel = page.getByRole("complementary", { name: "Territory North" });
+    await panel.getByText("1 prospect inside.").waitFor();
+
+    await page.evaluate("shownMap.jumpTo({ center: [-104.955, 39.755], zoom: 12 })");
+    await panel.getByRole("button", { name: "Move corners" }).click();
+    await page.mouse.move(...(await positionOf(page, west, north)));
+    await page.mouse.down();
+    await page.mouse.move(...(await positionOf(page, -104.97, 39.765)), { steps: 8 });
+    await page.mouse.up();
+    await panel.getByRole("button", { name: "Save the corners" }).click();
+    await panel.getByText("2 prospects inside.").waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+
+    await panel.getByRole("button", { name: "Assign the prospects" }).click();
+    await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Ravi Rep" });
+    await dialog.getByRole("button", { name: "Assign all: 2 prospects" }).click();
+    await expect.poll(() => namesOf(team.rep), soon).toEqual(["Ann", "Bob"]);
+  });
+
+  test("saves the territories as GeoJSON, and imports others", async ({ skip }) => {
+    browserOr(skip);
+    const { page } = admin;
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download GeoJSON" }).click();
+    const { features } = GeoJson.parse(JSON.parse(readFileSync(await (await saved).path(), "utf8")));
+    const [north = expect.fail("the file is empty")] = features;
+    expect(features).toHaveLength(1);
+    expect(north.properties.name).toBe("North");
+    const [ring = []] = north.geometry.coordinates;
+    expect(ring).toHaveLength(5);
+    expect(ring.at(-1)).toEqual(ring[0]);
+
+    const south = ring.map(([lng = 0, lat = 0]) => [lng, lat - 0.1]);
+    const others = [
+      { ...north, properties: { name: "South" }, geometry: { type: "Polygon", coordinates: [south] } },
+      { type: "Feature", properties: { name: "Nowhere" }, geometry: { type: "Point", coordinates: [0, 0] } },
+    ];
+    const text = JSON.stringify({ type: "FeatureCollection", features: others });
+    await page
+      .getByLabel("GeoJSON file")
+      .setInputFiles({ name: "others.geojson", mimeType: "application/geo+json", buffer: Buffer.from(text) });
+    await page.getByRole("status").getByText("1 territory created, 0 skipped, 1 failed. Feature 2:").waitFor();
+    await page.getByRole("button", { name: "South" }).waitFor();
+    await page.getByRole("button", { name: "Close the territory" }).click();
+    const known = dataOf(await team.admin.GET("/api/territories")).map(({ id }) => id);
+    expect(known).toHaveLength(2);
+    await expect.poll(() => territoriesOn(page), soon).toEqual(ascending(known));
+    await page.getByRole("link", { name: "Map" }).click();
   });
 
   test("sees clusters of more than 5 000 prospects in a tile, whose counts are exact", async ({ skip }) => {
