@@ -16,4 +16,4 @@ declare module "vitest" {
  * Returns the size for the current test command. A test that calls this function needs the tag `sized`, because `npm run test:wide` runs
  * only tests with this tag.
  */
-export const sized = (sizes: Readonly<Record<Tier, number>>): number => sizes[inject("tier")];
+export const sized = <T>(sizes: Readonly<Record<Tier, T>>): T => sizes[inject("tier")];

@@ -64,15 +64,14 @@ const step: fc.Arbitrary<Step> = fc.record({
   b: fc.nat(1_000),
 });
 
-/** The steps of a group run at the same time. */
-export const scripts = fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength: 5, maxLength: 40 });
+/**
+ * Returns sequences of groups of steps. The steps of a group run at the same time. Long sequences find more faults, because most faults need
+ * records of all types when names, rights and the time change.
+ */
+export const scripts = (minLength: number, maxLength: number) =>
+  fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength, maxLength, size: "max" });
 
-/** Long sequences find more faults, because records of all types exist when names, rights and the time change. */
-export const longScripts = fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), {
-  minLength: 40,
-  maxLength: 80,
-  size: "max",
-});
+export const longScripts = scripts(40, 80);
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
