@@ -13,7 +13,7 @@ interface Entry {
  * Rejects numbers that JSON text cannot represent. `1e999` is valid JSON, but parsing it gives Infinity, which JSON.stringify writes as
  * null. Use this check only for values of limited size and depth.
  */
-export const finiteNumbers = z.check<Record<string, unknown>>(({ value: object, issues }) => {
+export const finiteNumbers = /* @__PURE__ */ z.check<Record<string, unknown>>(({ value: object, issues }) => {
   const entries: Entry[] = [{ value: object, path: [] }];
   for (const { value, path } of entries) {
     if (typeof value === "number" && !Number.isFinite(value)) {

@@ -15,7 +15,12 @@ export const consoleDirectory = join(folder, "dist");
 /** The file with the hash of the sources of the last build. It is beside `dist`, because a deployment publishes that directory. */
 const STATE = join(folder, "dist.sha256");
 /** The files of the service that are also part of the console. */
-export const SHARED = ["shared/prospects/csv/format.ts"];
+export const SHARED = [
+  "shared/json.ts",
+  "shared/prospects/csv/format.ts",
+  "shared/webhooks/deliver/headers.ts",
+  "shared/webhooks/subscriptions/filter-match.ts",
+];
 const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "package-lock.json", ...SHARED];
 
 /** Returns true if it has built the console. A build takes a few seconds. */

@@ -9,7 +9,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { post } from "#shared/outbound/post.ts";
 import { assertTarget } from "#shared/outbound/public-url.ts";
-import { headerValue, requestOf } from "#shared/webhooks/deliver/request.ts";
+import { headerValue } from "#shared/webhooks/deliver/headers.ts";
+import { requestOf } from "#shared/webhooks/deliver/request.ts";
 import { NewRegistration, SecretChoice, WebhookPatch } from "#shared/webhooks/subscriptions/schema.ts";
 
 interface Got {

@@ -17,7 +17,7 @@ import {
   subscriptionsOf,
 } from "#shared/webhooks/events/matching.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
+import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
 import {
   createRegistration,
   deleteRegistration,

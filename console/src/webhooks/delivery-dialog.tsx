@@ -1,9 +1,9 @@
 /** One delivery: what was sent, and what the receiver answered to each attempt. */
-import type { Attempt } from "canvassing-client/api";
-import { Badge } from "../ui/badge.tsx";
+import { useState } from "react";
+import { Field, Input } from "../ui/field.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { Answer } from "../ui/states.tsx";
-import { timeText } from "../ui/text.ts";
+import { AttemptView } from "./attempt-view.tsx";
 import { useDelivery } from "./queries.ts";
 import style from "./webhooks.module.css";
 
@@ -14,44 +14,44 @@ interface DialogProps {
 }
 
 export function DeliveryDialog({ webhookId, deliveryId, onClose }: DialogProps) {
+  const [secret, setSecret] = useState("");
   const query = useDelivery(webhookId, deliveryId);
   return (
     <Modal title="Delivery" onClose={onClose}>
       <Answer query={query} what="the delivery">
-        {({ id, event, body, attempts }) => (
+        {({ attempts, ...delivery }) => (
           <div className={style.body}>
             <p>
-              <strong>{event}</strong> <code>{id}</code>
+              <strong>{delivery.event}</strong> <code>{delivery.id}</code>
             </p>
             <h3>Attempts</h3>
             {attempts.length === 0 && <p>There was no attempt yet.</p>}
             {attempts.map((attempt) => (
-              <AttemptView key={attempt.number} attempt={attempt} />
+              <AttemptView key={attempt.number} delivery={delivery} attempt={attempt} secret={secret} />
             ))}
+            {attempts.length > 0 && isSecureContext && (
+              <Field
+                label="Secret of the webhook"
+                hint="The service stores no headers. This page computes them as they were sent, and the signatures with this secret, which stays in the browser."
+              >
+                <Input
+                  type="password"
+                  autoComplete="off"
+                  value={secret}
+                  onChange={({ target }) => setSecret(target.value)}
+                />
+              </Field>
+            )}
             <h3>Body of the request</h3>
+            <p>Each attempt sends the same bytes. They are indented here.</p>
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls a long body */}
             <pre className={style.code} tabIndex={0}>
-              {indented(body)}
+              {indented(delivery.body)}
             </pre>
           </div>
         )}
       </Answer>
     </Modal>
-  );
-}
-
-function AttemptView({ attempt: { number, startedAt, latencyMs, status, error, answer } }: { attempt: Attempt }) {
-  const isGood = status !== null && status >= 200 && status < 300;
-  return (
-    <section className={style.attempt}>
-      <p>
-        {number}. {timeText(startedAt)}{" "}
-        <Badge kind={isGood ? "good" : "bad"}>{status === null ? "no answer" : `status ${status}`}</Badge> in{" "}
-        {latencyMs} ms
-      </p>
-      {error !== null && <p>{error}</p>}
-      {answer !== "" && <pre className={style.code}>{answer}</pre>}
-    </section>
   );
 }
 

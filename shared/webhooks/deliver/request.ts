@@ -1,14 +1,8 @@
 /** Makes the signed HTTP request with which a delivery is sent to its receiver. */
 import { createHmac, type Hmac } from "node:crypto";
 import type { Post } from "#shared/outbound/post.ts";
+import { plainHeaders, standardHeaders } from "#shared/webhooks/deliver/headers.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
-
-/**
- * Percent-encodes every character except visible ASCII, and also `%` (RFC 3986). A text of a tenant can therefore not add a header to the
- * request. `decodeURIComponent` returns the original text.
- */
-export const headerValue = (text: string): string =>
-  text.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]+/g, encodeURIComponent);
 
 export function requestOf(
   url: string,
@@ -21,11 +15,7 @@ export function requestOf(
     url,
     body,
     headers: {
-      "Content-Type": "application/json; charset=utf-8",
-      "User-Agent": "canvassing-webhooks/1",
-      "X-Service-Event": headerValue(event),
-      "X-Service-Delivery": id,
-      "X-Service-Attempt": String(attempt),
+      ...plainHeaders({ id, event, attempt }),
       ...signatureHeaders(secrets, id, body, nowMs),
     },
   };
@@ -57,7 +47,8 @@ export function signatureHeaders(
   body: string,
   nowMs: number,
 ): SignatureHeaders {
-  const timestamp = String(Math.floor(nowMs / 1_000));
+  const headers = standardHeaders(deliveryId, nowMs);
+  const timestamp = headers["webhook-timestamp"];
   const previous =
     previousSecret !== undefined && Date.parse(previousSecret.until) > nowMs ? [previousSecret.secretKey] : [];
   const standard = (secret: string): string =>
@@ -66,8 +57,7 @@ export function signatureHeaders(
   return {
     "X-Service-Signature": own(secretKey, body),
     ...(ownPrevious !== undefined && { "X-Service-Signature-Previous": ownPrevious }),
-    "webhook-id": deliveryId,
-    "webhook-timestamp": timestamp,
+    ...headers,
     "webhook-signature": [secretKey, ...previous].map(standard).join(" "),
   };
 }

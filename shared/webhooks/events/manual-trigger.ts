@@ -27,7 +27,7 @@ import { catalogue, manualData } from "#shared/webhooks/events/catalogue.ts";
 import { expectedPut } from "#shared/webhooks/expected-deliveries.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
-import { matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
+import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
 import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { filterOf, getWebhook, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 

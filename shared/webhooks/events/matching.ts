@@ -8,7 +8,7 @@ import type { Table } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
 import type { EventData } from "#shared/webhooks/event-data.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
-import { matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
+import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
 import type { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import {
   filterOf,

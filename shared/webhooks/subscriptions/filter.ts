@@ -10,8 +10,8 @@ import * as limits from "#shared/limits.ts";
 type Json = z.infer<ReturnType<typeof z.json>>;
 
 /**
- * A filter matches if each of its keys matches. A key is a name or a path with dots. The value of a key may be another filter. A list in
- * the data matches a value that it contains. Null matches only null.
+ * A filter matches if each of its keys matches (filter-match.ts). A key is a name or a path with dots. The value of a key may be another
+ * filter. A list matches any of its values. Null matches only null.
  */
 export const EventFilter = z
   .custom<Record<string, Json>>(isObject, { error: "must be a JSON object", abort: true })
@@ -57,31 +57,4 @@ function measure(filter: Record<string, unknown>): { depth: number; keys: number
     }
   }
   return { depth: deepest, keys };
-}
-
-/** Returns true if the event's data meets every criterion. A key that the data does not have never matches. */
-export function matchesFilter(filter: EventFilter | null, data: unknown): boolean {
-  return filter === null || meets(filter, data);
-}
-
-function meets(criteria: Record<string, unknown>, data: unknown): boolean {
-  return Object.entries(criteria).every(([path, wanted]) => {
-    const found = valueAt(data, path.split("."));
-    if (found === undefined) return false;
-    if (isObject(wanted)) return meets(wanted, found);
-    return Array.isArray(wanted) ? wanted.some((option) => option === found) : wanted === found;
-  });
-}
-
-/**
- * Returns the value at a path. It reads only own properties of objects, so `__proto__`, `constructor` and the `length` of a list never
- * match.
- */
-function valueAt(data: unknown, path: readonly string[]): unknown {
-  let at: unknown = data;
-  for (const step of path) {
-    if (!isObject(at) || !Object.hasOwn(at, step)) return undefined;
-    at = at[step];
-  }
-  return at;
 }

@@ -1,0 +1,95 @@
+/**
+ * The conditions of a filter in the form that a user edits, and the filter that they make. The operators are those that the API's filters
+ * have: equal to a value, to any of several values, or to null.
+ */
+import type { EventType } from "canvassing-client/api";
+
+interface Operator {
+  readonly label: string;
+  /** The kind of the value that the user types. Undefined if the operator needs none. */
+  readonly takes: "text" | "texts" | "number" | "numbers" | undefined;
+  /** Returns the value of the filter. Returns undefined if the user has not typed a complete one. */
+  readonly value: (typed: string) => unknown;
+}
+
+const partsOf = (typed: string): string[] =>
+  typed
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+
+function numberIn(typed: string): number | undefined {
+  const number = Number(typed);
+  return typed.trim() !== "" && Number.isFinite(number) ? number : undefined;
+}
+
+/** Returns undefined if the list is empty, or if one of its values is undefined. */
+const complete = (list: readonly unknown[]): readonly unknown[] | undefined =>
+  list.length > 0 && !list.includes(undefined) ? list : undefined;
+
+export const operators = {
+  is: { label: "is", takes: "text", value: (typed) => typed.trim() || undefined },
+  any: { label: "is any of", takes: "texts", value: (typed) => complete(partsOf(typed)) },
+  number: { label: "is the number", takes: "number", value: numberIn },
+  anyNumber: {
+    label: "is any of the numbers",
+    takes: "numbers",
+    value: (typed) => complete(partsOf(typed).map(numberIn)),
+  },
+  yes: { label: "is true", takes: undefined, value: () => true },
+  no: { label: "is false", takes: undefined, value: () => false },
+  empty: { label: "is empty", takes: undefined, value: () => null },
+} as const satisfies Readonly<Record<string, Operator>>;
+export type OperatorName = keyof typeof operators;
+
+export const operatorNames = Object.keys(operators).filter((name): name is OperatorName => name in operators);
+
+export interface Condition {
+  readonly path: string;
+  readonly operator: OperatorName;
+  readonly typed: string;
+}
+
+export interface Built {
+  /** Null if there is no complete condition. Such a registration gets every event. */
+  readonly filter: Record<string, unknown> | null;
+  /** What the user must still do. Undefined if the conditions can be saved. */
+  readonly fault: string | undefined;
+}
+
+export function filterOf(conditions: readonly Condition[]): Built {
+  const filter: Record<string, unknown> = {};
+  let fault: string | undefined;
+  for (const { path, operator, typed } of conditions) {
+    const name = path.trim();
+    const value = operators[operator].value(typed);
+    if (name === "" || value === undefined) fault ??= "A condition is not complete.";
+    else if (Object.hasOwn(filter, name)) fault ??= `There are two conditions on ${name}. Use “is any of”.`;
+    else filter[name] = value;
+  }
+  return { filter: Object.keys(filter).length === 0 ? null : filter, fault };
+}
+
+/** Paths deeper than this are not suggested. The API refuses filters that are deeper than five levels. */
+const SUGGESTED_DEPTH = 4;
+
+/** Returns the paths of the single values in the data of an event, from its JSON Schema. */
+export function pathsIn(schema: EventType["schema"]): string[] {
+  const paths = new Set<string>();
+  collect(schema, [], paths);
+  return [...paths].sort();
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function collect(schema: unknown, path: readonly string[], paths: Set<string>): void {
+  if (!isObject(schema)) return;
+  if (Array.isArray(schema.anyOf)) for (const one of schema.anyOf) collect(one, path, paths);
+  if (isObject(schema.properties)) {
+    if (path.length === SUGGESTED_DEPTH) return;
+    for (const [name, inner] of Object.entries(schema.properties)) collect(inner, [...path, name], paths);
+  } else if (["string", "number", "integer", "boolean"].some((type) => type === schema.type)) {
+    paths.add(path.join("."));
+  }
+}

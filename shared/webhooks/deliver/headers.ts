@@ -1,0 +1,32 @@
+/**
+ * The headers of a delivery that need no secret. The console uses this file too, to show the headers of an attempt, so it needs nothing of
+ * Node.js.
+ */
+
+/**
+ * Percent-encodes every character except visible ASCII, and also `%` (RFC 3986). A text of a tenant can therefore not add a header to the
+ * request. `decodeURIComponent` returns the original text.
+ */
+export const headerValue = (text: string): string =>
+  text.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]+/g, encodeURIComponent);
+
+interface Sent {
+  readonly id: string;
+  readonly event: string;
+  /** The number of the attempt, from 1. */
+  readonly attempt: number;
+}
+
+export const plainHeaders = ({ id, event, attempt }: Sent) => ({
+  "Content-Type": "application/json; charset=utf-8",
+  "User-Agent": "canvassing-webhooks/1",
+  "X-Service-Event": headerValue(event),
+  "X-Service-Delivery": id,
+  "X-Service-Attempt": String(attempt),
+});
+
+/** The headers of the Standard Webhooks specification that its signature covers. */
+export const standardHeaders = (deliveryId: string, startedMs: number) => ({
+  "webhook-id": deliveryId,
+  "webhook-timestamp": String(Math.floor(startedMs / 1_000)),
+});

@@ -1,0 +1,266 @@
+/**
+ * Tests in a real browser what admins do with webhooks: the preview of a filter, the headers of an attempt, and sending again. Also tests
+ * what every page does without a connection and after the end of a session, the activity page, and changes of many prospects.
+ */
+import { setTimeout as wait } from "node:timers/promises";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
+import { buildConsole } from "../../infra/build/console.ts";
+import { noBrowser, openBrowser } from "../harness/browser.ts";
+import { baseUrl, flushAuthorizers } from "../harness/client.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { dataOf, present } from "../harness/shapes.ts";
+import { newTeam, type Team } from "../harness/team.ts";
+import { chooseUser, violationsOf, visit } from "./visit.ts";
+
+let opened: Browser | undefined;
+let reason = noBrowser;
+let team: Team;
+/** A page whose access token is valid for a second only. It is opened first, because the service accepts the token for another minute. */
+let shortLived: { readonly page: Page; readonly expiredAt: number };
+
+beforeAll(async () => {
+  if (noBrowser !== undefined) return;
+  if (!(await fetch(`${baseUrl()}/config.json`)).ok) {
+    reason = "this service does not serve the console";
+    return;
+  }
+  await buildConsole();
+  opened = await openBrowser();
+  team = await newTeam();
+  shortLived = await visitForASecond(opened, team.viewer.email, "/prospects?sort=name");
+});
+afterAll(() => opened?.close());
+
+function browserOr(skip: (note?: string) => never): Browser {
+  return opened ?? skip(reason);
+}
+
+const LEEWAY_MS = 60_000;
+
+async function visitForASecond(browser: Browser, email: string, path: string) {
+  const context = await browser.newContext({ baseURL: baseUrl() });
+  const page = await context.newPage();
+  await page.goto(`/api/session/login?returnTo=${encodeURIComponent(path)}`);
+  await page.evaluate(
+    `document.forms[1].insertAdjacentHTML("beforeend", '<input type="hidden" name="expires_in" value="1">')`,
+  );
+  await chooseUser(page, email);
+  await page.getByRole("heading", { name: "Prospects" }).waitFor();
+  return { page, expiredAt: Date.now() + 1_000 + LEEWAY_MS };
+}
+
+const statusId = async (value: string): Promise<number> =>
+  present(dataOf(await team.admin.GET("/api/statuses")).find((status) => status.value === value)).id;
+
+const newProspect = async (name: string) =>
+  dataOf(await team.admin.POST("/api/prospects", { body: { name, currentStatusId: await statusId("New") } }), 201);
+
+async function setStatus(id: number, value: string): Promise<void> {
+  const body = { currentStatusId: await statusId(value) };
+  dataOf(await team.admin.PATCH("/api/prospects/{id}", { params: { path: { id } }, body }));
+}
+
+describe("a webhook", () => {
+  test("shows which of the last events a filter would match, as the service decides it", async ({ skip }) => {
+    const browser = browserOr(skip);
+    const receiver = await startReceiver();
+    onTestFinished(receiver.close);
+    const { id } = dataOf(
+      await team.admin.POST("/api/webhooks", {
+        body: { name: "Preview", url: receiver.url, registrations: [{ event: "prospect.status_changed" }] },
+      }),
+      201,
+    );
+    for (const value of ["Sold", "Interested", "Not Home"]) {
+      await setStatus((await newProspect(`Previewed ${value}`)).id, value);
+    }
+    await receiver.until(3);
+    const { context, page, faults } = await visit(browser, team.admin.email, `/webhooks/${id}`);
+    await page.getByRole("button", { name: "Add a registration" }).click();
+    const dialog = page.getByRole("dialog");
+    const preview = dialog.getByRole("region", { name: "Preview" });
+    const matching = async (filter: Record<string, unknown> | null): Promise<void> => {
+      const count = receiver.receipts.filter(({ event }) => matchesFilter(filter, event.data)).length;
+      await preview.getByText(`${count} of the last 3 events would match.`).waitFor();
+      expect(await preview.locator('[data-match="true"]').count()).toBe(count);
+      if (filter !== null) await dialog.getByText(JSON.stringify(filter), { exact: true }).waitFor();
+    };
+    await matching(null);
+    await dialog.getByRole("button", { name: "Add a condition" }).click();
+    await dialog.getByLabel("Field").fill("newStatus.value");
+    await dialog.getByLabel("Value").fill("Sold");
+    await matching({ "newStatus.value": "Sold" });
+    const operator = dialog.getByLabel("Operator");
+    await operator.selectOption({ label: "is any of" });
+    await dialog.getByLabel("Value").fill("Sold, Interested");
+    await matching({ "newStatus.value": ["Sold", "Interested"] });
+    await operator.selectOption({ label: "is empty" });
+    await matching({ "newStatus.value": null });
+    await dialog.getByLabel("Field").fill("newStatus.id");
+    await operator.selectOption({ label: "is any of the numbers" });
+    const numbers = [await statusId("Sold"), await statusId("Not Home")];
+    await dialog.getByLabel("Value").fill(numbers.join());
+    await matching({ "newStatus.id": numbers });
+    expect(await violationsOf(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Add", exact: true }).click();
+    await dialog.waitFor({ state: "detached" });
+    const { registrations } = dataOf(await team.admin.GET("/api/webhooks/{id}", { params: { path: { id } } }));
+    expect(registrations.map(({ filter }) => filter)).toContainEqual({ "newStatus.id": numbers });
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+
+  test("shows the headers that the receiver got, and sends a failed delivery again", async ({ skip }) => {
+    const browser = browserOr(skip);
+    let isBroken = true;
+    const receiver = await startReceiver((_, response) => response.writeHead(isBroken ? 500 : 204).end("out of order"));
+    onTestFinished(receiver.close);
+    const { id, secretKey } = dataOf(
+      await team.admin.POST("/api/webhooks", { body: { name: "Broken", url: receiver.url } }),
+      201,
+    );
+    const { context, page, faults } = await visit(browser, team.admin.email, `/webhooks/${id}`);
+    await page.getByRole("button", { name: "Send a test event" }).click();
+    await receiver.until(1);
+    const log = page.getByRole("region", { name: "Deliveries" });
+    await log.getByRole("button", { name: /^Details of webhook.test/ }).click();
+    const dialog = page.getByRole("dialog");
+    const first = dialog.getByRole("region", { name: "Attempt 1" });
+    await first.getByText("out of order").waitFor();
+    await first.getByText("Request headers").click();
+    await first.getByText("X-Service-Signature: (not stored)").waitFor();
+    await dialog.getByLabel("Secret of the webhook").fill(secretKey);
+    const sent = present(receiver.receipts[0]).headers;
+    const names = [
+      "Content-Type",
+      "User-Agent",
+      "X-Service-Event",
+      "X-Service-Delivery",
+      "X-Service-Attempt",
+      "webhook-id",
+      "webhook-timestamp",
+      "X-Service-Signature",
+      "webhook-signature",
+    ];
+    await first.getByText(String(sent["webhook-signature"])).waitFor();
+    expect((await first.locator("details pre").innerText()).split("\n")).toEqual(
+      names.map((name) => `${name}: ${sent[name.toLowerCase()]}`),
+    );
+    expect(await violationsOf(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    isBroken = false;
+    await log.getByRole("button", { name: /^Send now: webhook.test/ }).click();
+    await log.getByText("delivered").waitFor();
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+});
+
+test("without a connection a page says so, and with it the page shows what has changed", async ({ skip }) => {
+  const { context, page } = await visit(browserOr(skip), team.admin.email, "/prospects?search=Offline");
+  await page.getByRole("heading", { name: "No prospect matches" }).waitFor();
+  await context.setOffline(true);
+  const notice = page.getByText("You are offline.");
+  await notice.waitFor();
+  await newProspect("Offline Olga");
+  expect(await page.getByRole("button", { name: "Offline Olga" }).count()).toBe(0);
+  await context.setOffline(false);
+  await notice.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Offline Olga" }).waitFor();
+  await context.close();
+});
+
+test("the activity page shows the numbers of the report", async ({ skip }) => {
+  const { context, page } = await visit(browserOr(skip), team.admin.email, "/activity?days=7");
+  await setStatus((await newProspect("Active Ann")).id, "Interested");
+  await page.reload();
+  const totals = page.locator("dl");
+  await totals.waitFor();
+  const [timezone, today]: string[] = JSON.parse(
+    await page.evaluate(`JSON.stringify([Intl.DateTimeFormat().resolvedOptions().timeZone,
+      new Intl.DateTimeFormat("en-CA").format(Date.now())])`),
+  );
+  const report = async (groupBy: "day" | "user") => {
+    const from = new Date(Date.parse(present(today)) - 6 * 86_400_000).toISOString().slice(0, 10);
+    const query = { from, to: present(today), groupBy, timezone: present(timezone) };
+    return dataOf(await team.admin.GET("/api/reports/activity", { params: { query } }));
+  };
+  const { statusChanges, notes, appointments, creations } = (await report("day")).totals;
+  expect(statusChanges).toBeGreaterThan(0);
+  expect(await totals.locator("dd").allInnerTexts()).toEqual(
+    [statusChanges, notes, appointments, creations].map(String),
+  );
+  const rows = page.getByRole("region", { name: "Activity by user" }).locator("tbody tr");
+  await rows.first().waitFor();
+  const users = (await report("user")).items.map(({ user, ...group }) =>
+    [
+      `${user?.firstName} ${user?.lastName}`,
+      group.statusChanges,
+      group.notes,
+      group.appointments,
+      group.creations,
+    ].join("\t"),
+  );
+  expect((await rows.allInnerTexts()).sort()).toEqual(users.sort());
+  expect(await violationsOf(page)).toEqual([]);
+  await context.close();
+});
+
+test("a change of many prospects shows their number before, and can be undone after", async ({ skip }) => {
+  for (const name of ["Bulk Ann", "Bulk Bob", "Bulk Cid"]) await newProspect(name);
+  const { context, page } = await visit(browserOr(skip), team.admin.email, "/prospects?search=Bulk");
+  const statuses = async (): Promise<(string | undefined)[]> => {
+    const { items } = dataOf(await team.admin.GET("/api/prospects", { params: { query: { search: "Bulk" } } }));
+    return items.map(({ currentStatus }) => currentStatus?.value);
+  };
+  await page.getByRole("button", { name: "Change all 3 prospects …" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Change").selectOption({ label: "Set the status" });
+  await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Go Back" });
+  await dialog.getByText("This concerns 3 prospects.").waitFor();
+  expect(await statuses()).toEqual(["New", "New", "New"]);
+  await dialog.getByRole("button", { name: "Set the status: 3 prospects" }).click();
+  const notices = page.getByRole("status");
+  await notices.getByText("3 prospects changed.").waitFor();
+  expect(await statuses()).toEqual(["Go Back", "Go Back", "Go Back"]);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await notices.getByText("3 prospects restored.").waitFor();
+  expect(await statuses()).toEqual(["New", "New", "New"]);
+  await context.close();
+});
+
+describe("the end of a session", () => {
+  test("an access token that has expired is replaced without leaving the page", async ({ skip }) => {
+    browserOr(skip);
+    const { page, expiredAt } = shortLived;
+    await wait(Math.max(0, expiredAt - Date.now()));
+    await flushAuthorizers();
+    await newProspect("Late Lea");
+    await page.evaluate("window.stays = true");
+    const answers: string[] = [];
+    page.on("response", (response) => answers.push(`${response.status()} ${new URL(response.url()).pathname}`));
+    await page.getByLabel("Search prospects").fill("Late Lea");
+    await page.getByRole("button", { name: "Late Lea" }).waitFor();
+    expect(answers).toEqual(expect.arrayContaining(["401 /api/prospects", "204 /api/session/refresh"]));
+    expect(await page.evaluate("window.stays")).toBe(true);
+    expect(new URL(page.url()).searchParams.get("sort")).toBe("name");
+    await page.context().close();
+  });
+
+  test("without a session, a page signs in and comes back with its filters", async ({ skip }) => {
+    const { context, page } = await visit(browserOr(skip), team.admin.email, "/prospects?status=New&sort=-name");
+    await page.getByRole("heading", { name: "Prospects" }).waitFor();
+    await context.clearCookies();
+    await page.getByLabel("Search prospects").fill("Bulk");
+    await chooseUser(page, team.admin.email);
+    await page.getByRole("button", { name: "Bulk Ann" }).waitFor();
+    expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({
+      status: "New",
+      sort: "-name",
+      search: "Bulk",
+    });
+    await context.close();
+  });
+});
