@@ -35,17 +35,18 @@ export const cacheControl = (path: string): string =>
   path.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache";
 
 /**
- * Returns the content security policy of the console's pages. Only the origin of a configured base map is allowed beside the own one.
- * Scripts may create workers only by the policy of MapLibre (Trusted Types).
+ * Returns the content security policy of the console's pages. Beside their own origin, pages may only reach the bucket to which they upload
+ * files, and the origin of a configured base map. Scripts may create workers only by the policy of MapLibre (Trusted Types).
+ * @param uploadOrigin the origin of the presigned URLs
  */
-export function contentSecurityPolicy(basemapStyleUrl: string | undefined): string {
+export function contentSecurityPolicy(uploadOrigin: string, basemapStyleUrl: string | undefined): string {
   const map = basemapStyleUrl === undefined ? "" : ` ${new URL(basemapStyleUrl).origin}`;
   return [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
     `img-src 'self' data: blob:${map}`,
-    `connect-src 'self'${map}`,
+    `connect-src 'self' ${uploadOrigin}${map}`,
     "worker-src 'self'",
     "font-src 'self'",
     "base-uri 'none'",

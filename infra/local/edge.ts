@@ -29,14 +29,21 @@ export interface Edge {
   serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-/** Returns undefined if the templates contain no console. */
-export function createEdge({ stages }: Pick<Stack, "stages">, basemapStyleUrl?: string): Edge | undefined {
+/**
+ * Returns undefined if the templates contain no console.
+ * @param uploadOrigin the origin of the local bucket, at which the presigned URLs are
+ */
+export function createEdge(
+  { stages }: Pick<Stack, "stages">,
+  uploadOrigin: string,
+  basemapStyleUrl?: string,
+): Edge | undefined {
   const consoleUrl = stages[0]?.Variables.consoleUrl;
   if (consoleUrl === undefined) return undefined;
   const { port, host: ownHost } = new URL(consoleUrl);
   const pageRequest = loadFunction(edgeFunction("page-request", false));
   const patterns = API_PATHS.map((path) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll("*", ".*")}$`));
-  const headers = { ...pageHeaders, "Content-Security-Policy": contentSecurityPolicy(basemapStyleUrl) };
+  const headers = { ...pageHeaders, "Content-Security-Policy": contentSecurityPolicy(uploadOrigin, basemapStyleUrl) };
   return {
     apiRequest: apiRequests(edgeFunction("api-request", false)),
     isForConsole({ method, url = "/" }) {

@@ -45,7 +45,7 @@ export function createConsole(
 ): string {
   const { console } = config;
   const home = new Construct(scope, "Console");
-  const url = console.localUrl ?? serve(home, api, config);
+  const url = console.localUrl ?? serve(home, api, platform, config);
   const clientId = console.clientId ?? createConsoleClient(home, platform, { url, config });
   const stage = api.deploymentStage.node.defaultChild;
   // The functions get these values by the stage and not by their environment. CloudFront refers to the API and therefore to all functions,
@@ -54,7 +54,12 @@ export function createConsole(
   return url;
 }
 
-function serve(home: Construct, api: SpecRestApi, config: DeployConfig & { readonly console: Console }): string {
+function serve(
+  home: Construct,
+  api: SpecRestApi,
+  platform: Platform,
+  config: DeployConfig & { readonly console: Console },
+): string {
   const { basemapStyleUrl, domain, logDays } = { ...config.console, logDays: config.retention.logDays };
   const bucket = createBucket(home);
   const forApi = apiBehavior(home, api, config);
@@ -66,7 +71,7 @@ function serve(home: Construct, api: SpecRestApi, config: DeployConfig & { reado
       viewerProtocolPolicy: ViewerProtocolPolicy.REDIRECT_TO_HTTPS,
       cachePolicy: CachePolicy.CACHING_OPTIMIZED,
       compress: true,
-      responseHeadersPolicy: headersPolicy(home, basemapStyleUrl),
+      responseHeadersPolicy: headersPolicy(home, contentSecurityPolicy(originOf(platform.bucket), basemapStyleUrl)),
       functionAssociations: [onRequest(home, "page-request")],
     },
     additionalBehaviors: Object.fromEntries(API_PATHS.map((path) => [path, forApi])),
@@ -149,14 +154,20 @@ function onRequest(home: Construct, name: "api-request" | "page-request") {
   return { function: made, eventType: FunctionEventType.VIEWER_REQUEST };
 }
 
+/** Returns the origin of presigned URLs of the bucket. The name of the bucket is known to the service stack already. */
+const originOf = (bucket: Platform["bucket"]): string => {
+  const { region, urlSuffix } = Stack.of(bucket);
+  return `https://${bucket.bucketName}.s3.${region}.${urlSuffix}`;
+};
+
 const HSTS_DAYS = 730;
 
-function headersPolicy(home: Construct, basemapStyleUrl: string | undefined): ResponseHeadersPolicy {
+function headersPolicy(home: Construct, policy: string): ResponseHeadersPolicy {
   const { "Cross-Origin-Opener-Policy": openerPolicy, "Permissions-Policy": permissionsPolicy } = pageHeaders;
   return new ResponseHeadersPolicy(home, "Headers", {
     comment: "Headers of the pages of the console",
     securityHeadersBehavior: {
-      contentSecurityPolicy: { contentSecurityPolicy: contentSecurityPolicy(basemapStyleUrl), override: true },
+      contentSecurityPolicy: { contentSecurityPolicy: policy, override: true },
       contentTypeOptions: { override: true },
       frameOptions: { frameOption: HeadersFrameOption.DENY, override: true },
       referrerPolicy: { referrerPolicy: HeadersReferrerPolicy.SAME_ORIGIN, override: true },

@@ -23,7 +23,7 @@ import { DUE_INDEX } from "#shared/db/keys.ts";
 import { COMPANY_EXPORTS } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import type { Folder } from "../routes/route.ts";
-import type { DeployConfig } from "../settings/config.ts";
+import type { Console, DeployConfig } from "../settings/config.ts";
 import { dataStackName, stackNameOf } from "../settings/names.ts";
 import type { Retention } from "../settings/retention.ts";
 import { createAlarmTopic, sendAlarms } from "./alarms.ts";
@@ -152,15 +152,33 @@ const corsRule = (origins: readonly string[]): CorsRule => ({
 });
 
 /**
+ * Allows the console to upload files with presigned URLs. The data stack is deployed before CloudFront chooses the console's name. A
+ * presigned URL is a secret that only the API gives, so another page at CloudFront gains nothing by this rule.
+ */
+function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
+  const origin = localUrl ?? (domain === undefined ? "https://*.cloudfront.net" : `https://${domain.name}`);
+  return {
+    allowedOrigins: [origin],
+    allowedMethods: [HttpMethods.PUT],
+    allowedHeaders: ["content-type", "if-none-match"],
+    maxAge: 600,
+  };
+}
+
+/**
  * @param uploads the queue that gets a message for each file in the folder `uploads` @param bucketName the bucket of an earlier
  * deployment
  */
 function createBucket(
   scope: Construct,
   uploads: Queue,
-  { allowedOrigins, retention }: Pick<DeployConfig, "allowedOrigins" | "retention">,
+  { allowedOrigins, retention, console }: Pick<DeployConfig, "allowedOrigins" | "retention" | "console">,
   bucketName: string | undefined,
 ): Bucket {
+  const cors = [
+    ...(allowedOrigins.length > 0 ? [corsRule(allowedOrigins)] : []),
+    ...(console === undefined ? [] : [consoleCorsRule(console)]),
+  ];
   const bucket = new Bucket(scope, "Files", {
     ...(bucketName !== undefined && { bucketName }),
     blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
@@ -168,7 +186,7 @@ function createBucket(
     encryption: BucketEncryption.S3_MANAGED,
     enforceSSL: true,
     minimumTLSVersion: 1.2,
-    ...(allowedOrigins.length > 0 && { cors: [corsRule(allowedOrigins)] }),
+    ...(cors.length > 0 && { cors }),
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     lifecycleRules: [
       { id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },

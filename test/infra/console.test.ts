@@ -1,6 +1,6 @@
 /** Tests the stack with the console: how CloudFront answers, who reads the bucket, and how the console's client signs users in. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { readConfig } from "../../infra/settings/config.ts";
+import { type DeployConfig, readConfig } from "../../infra/settings/config.ts";
 import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 
 let template: Template;
@@ -9,6 +9,13 @@ beforeAll(async () => {
 });
 
 const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template has none");
+/** Returns the text of a Fn::Join. References are written as `<name>`. */
+const joined = (value: unknown): string => {
+  const [separator, parts] = listed(at(value, "Fn::Join"));
+  return listed(parts)
+    .map((part) => (typeof part === "string" ? part : `<${target(part)}>`))
+    .join(String(separator));
+};
 const distribution = () => at(one(template.all("AWS::CloudFront::Distribution")).properties, "DistributionConfig");
 const behaviors = () => listed(at(distribution(), "CacheBehaviors"));
 
@@ -41,10 +48,39 @@ describe("the distribution", () => {
     expect(target(at(pages, "ResponseHeadersPolicyId"))).toBeDefined();
     const { properties } = one(template.all("AWS::CloudFront::ResponseHeadersPolicy"));
     const policy = at(properties, "ResponseHeadersPolicyConfig", "SecurityHeadersConfig");
-    expect(at(policy, "ContentSecurityPolicy", "ContentSecurityPolicy")).toContain(
-      "default-src 'none'; script-src 'self';",
+    const contentPolicy = joined(at(policy, "ContentSecurityPolicy", "ContentSecurityPolicy"));
+    expect(contentPolicy).toContain("default-src 'none'; script-src 'self';");
+    const [bucket] = template.all("AWS::S3::Bucket").filter(({ id }) => id.startsWith("Files"));
+    expect(contentPolicy).toContain(
+      `connect-src 'self' https://<${bucket?.id}>.s3.<AWS::Region>.<AWS::URLSuffix>; worker-src`,
     );
     expect(at(policy, "StrictTransportSecurity", "AccessControlMaxAgeSec")).toBeGreaterThan(31_536_000);
+  });
+
+  it.each<[string, Partial<DeployConfig>, string]>([
+    ["of CloudFront, whose name nobody knows before the deployment", { console: {} }, "https://*.cloudfront.net"],
+    [
+      "of its own domain only",
+      {
+        console: {
+          domain: { name: "app.example.com", certificate: "arn:aws:acm:us-east-1:123456789012:certificate/1" },
+        },
+      },
+      "https://app.example.com",
+    ],
+  ])("may upload files to the bucket of the data stack from pages %s", async (_, settings, origin) => {
+    const { stacks } = await synthesized({ ...ownIdentity, allowedOrigins: [], ...settings });
+    const buckets = Object.values(stacks.data.Resources).filter(({ Type }) => Type === "AWS::S3::Bucket");
+    expect(buckets.map(({ Properties }) => at(Properties, "CorsConfiguration", "CorsRules"))).toEqual([
+      [
+        {
+          AllowedOrigins: [origin],
+          AllowedMethods: ["PUT"],
+          AllowedHeaders: ["content-type", "if-none-match"],
+          MaxAge: 600,
+        },
+      ],
+    ]);
   });
 
   it("is the only reader of the bucket, which has no public access", () => {

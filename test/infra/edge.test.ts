@@ -105,9 +105,12 @@ it.each(["api-request", "page-request"] as const)(
   },
 );
 
-it("the content security policy allows no other origin than that of the base map", () => {
-  expect(contentSecurityPolicy(undefined)).not.toMatch(/https?:|unsafe|\*/);
-  const withMap = contentSecurityPolicy("https://tiles.example.com/style.json?key=1");
-  expect(withMap).toContain("connect-src 'self' https://tiles.example.com;");
-  expect(withMap.match(/https:/g)).toHaveLength(2);
+it("the content security policy allows no other origins than those of the bucket and of the base map", () => {
+  const bucket = "https://files.s3.eu-west-1.amazonaws.com";
+  const policy = contentSecurityPolicy(bucket, undefined);
+  expect(policy).toContain(`connect-src 'self' ${bucket};`);
+  expect(policy.replace(bucket, "")).not.toMatch(/https?:|unsafe|\*/);
+  const withMap = contentSecurityPolicy(bucket, "https://tiles.example.com/style.json?key=1");
+  expect(withMap).toContain(`connect-src 'self' ${bucket} https://tiles.example.com;`);
+  expect(withMap.match(/https:/g)).toHaveLength(3);
 });

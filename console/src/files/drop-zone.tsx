@@ -33,7 +33,7 @@ export function DropZone({ onFile }: { onFile: (file: File) => void }) {
           }}
         />
       </label>
-      <small>Up to 4 MB and 10 000 rows. The file is checked first; nothing is written until you import it.</small>
+      <small>Up to 200 MB and a million rows. The file is checked first; nothing is written until you import it.</small>
     </div>
   );
 }

@@ -1,5 +1,4 @@
 /** Takes a CSV file, tries it first without writing anything, and then imports it. */
-import type { FileResult } from "canvassing-client/api";
 import { useState } from "react";
 import { importColumns } from "../../../shared/prospects/csv/format.ts";
 import { Button } from "../ui/button.tsx";
@@ -9,11 +8,9 @@ import { Panel } from "../ui/page.tsx";
 import { amount } from "../ui/text.ts";
 import { DropZone } from "./drop-zone.tsx";
 import style from "./files.module.css";
-import { type ImportOptions, MATCHES, ON_MATCH, useImport, useUndoImport } from "./queries.ts";
+import { type ImportOptions, type ImportOutcome, MATCHES, ON_MATCH } from "./import-request.ts";
+import { JOB_BYTES, useImport, useUndoImport } from "./queries.ts";
 import { RowFaults } from "./row-faults.tsx";
-
-/** Larger files need an import job, whose upload goes to another origin than the console's pages may use. */
-const MOST_BYTES = 4_000_000;
 
 const matchLabels = { id: "the id", sourceId: "the source's id", emailAddress: "the e-mail address" } as const;
 const onMatchLabels = {
@@ -26,12 +23,12 @@ const start: ImportOptions = { mapping: {}, matchBy: undefined, onMatch: "update
 export function ImportPanel() {
   const [file, setFile] = useState<File>();
   const [options, setOptions] = useState(start);
-  const send = useImport();
+  const { send, progress } = useImport();
   const result = send.data;
 
   const choose = (chosen: File) => {
-    if (chosen.size > MOST_BYTES) {
-      notifyFailed(new Error("The file is larger than 4 MB. Import it with the command npm run csv."));
+    if (chosen.size > JOB_BYTES) {
+      notifyFailed(new Error("The file is larger than 200 MB. Divide it into several files."));
       return;
     }
     setFile(chosen);
@@ -47,7 +44,12 @@ export function ImportPanel() {
   return (
     <Panel title="Import">
       <DropZone onFile={choose} />
-      {send.isPending && <p role="status">Reading {file?.name} …</p>}
+      {progress !== undefined && (
+        <div className={style.progress}>
+          <p role="status">{progress.text}</p>
+          <progress value={progress.share} aria-label="Progress of the import" />
+        </div>
+      )}
       {file !== undefined && result !== undefined && !send.isPending && (
         <>
           {result.dryRun && <Options options={options} change={change} unknown={result.ignoredColumns} />}
@@ -60,7 +62,12 @@ export function ImportPanel() {
               send.reset();
             }}
           />
-          <RowFaults faults={result.errors} />
+          <RowFaults faults={result.errors} total={result.skipped} />
+          {result.errorReport !== undefined && (
+            <p>
+              <a href={result.errorReport}>Download all faults as a CSV file</a>
+            </p>
+          )}
         </>
       )}
     </Panel>
@@ -127,7 +134,7 @@ function Options({ options: { mapping, matchBy, onMatch }, change, unknown }: Op
 
 interface SummaryProps {
   readonly file: File;
-  readonly result: FileResult;
+  readonly result: ImportOutcome;
   readonly onImport: () => void;
   readonly onCancel: () => void;
 }
@@ -135,10 +142,11 @@ interface SummaryProps {
 function Summary({ file, result, onImport, onCancel }: SummaryProps) {
   const { dryRun, imported, updated, skipped, id } = result;
   const undo = useUndoImport();
+  const verb = (count: number) => (dryRun ? "would be" : count === 1 ? "was" : "were");
   const parts = [
-    `${amount(imported, "prospect")} ${dryRun ? "would be" : "were"} created`,
-    updated > 0 && `${amount(updated, "prospect")} ${dryRun ? "would be" : "were"} updated`,
-    skipped > 0 && `${amount(skipped, "row")} ${dryRun ? "would be" : "were"} skipped`,
+    `${amount(imported, "prospect")} ${verb(imported)} created`,
+    updated > 0 && `${amount(updated, "prospect")} ${verb(updated)} updated`,
+    skipped > 0 && `${amount(skipped, "row")} ${verb(skipped)} skipped`,
   ].filter((part) => part !== false);
   return (
     <div className={style.summary} role="status">

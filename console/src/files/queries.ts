@@ -1,29 +1,24 @@
 /** Imports and exports of CSV files. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { NewImport } from "canvassing-client/api";
+import { useState } from "react";
 import { answer, api } from "../api/client.ts";
 import { watchJob } from "../jobs/watch.tsx";
 import { forgetProspects } from "../prospects/queries.ts";
 import { notifyFailed } from "../ui/notices.tsx";
+import type { ImportOutcome, ImportRequest } from "./import-request.ts";
+import { importByJob, type Progress } from "./large-import.ts";
 
-export const MATCHES = ["id", "sourceId", "emailAddress"] as const;
-export const ON_MATCH = ["update", "skip", "create"] as const;
+/** One request imports files up to these limits. A job imports larger ones. */
+const MOST_BYTES = 4_000_000;
+const MOST_LINES = 10_000;
+/** The largest file of a job. */
+export const JOB_BYTES = 200_000_000;
 
-export type Mapping = NonNullable<NewImport["mapping"]>;
-
-export interface ImportOptions {
-  readonly mapping: Mapping;
-  readonly matchBy: (typeof MATCHES)[number] | undefined;
-  readonly onMatch: (typeof ON_MATCH)[number];
+async function needsJob(file: File): Promise<boolean> {
+  return file.size > MOST_BYTES || (await file.text()).split("\n").length > MOST_LINES;
 }
 
-export interface Upload {
-  readonly file: File;
-  readonly options: ImportOptions;
-  readonly dryRun: boolean;
-}
-
-function send({ file, options: { mapping, matchBy, onMatch }, dryRun }: Upload) {
+function importAtOnce({ file, options: { mapping, matchBy, onMatch }, dryRun }: ImportRequest): Promise<ImportOutcome> {
   const form = new FormData();
   form.set("file", file);
   return answer(
@@ -44,8 +39,12 @@ function send({ file, options: { mapping, matchBy, onMatch }, dryRun }: Upload) 
 
 export function useImport() {
   const queries = useQueryClient();
-  return useMutation({
-    mutationFn: send,
+  const [progress, setProgress] = useState<Progress>();
+  const send = useMutation({
+    mutationFn: async (request: ImportRequest) => {
+      setProgress({ text: `Reading ${request.file.name} …`, share: undefined });
+      return (await needsJob(request.file)) ? importByJob(request, setProgress) : importAtOnce(request);
+    },
     onSuccess: async ({ dryRun }) => {
       if (dryRun) return;
       await queries.invalidateQueries({ queryKey: ["imports"] });
@@ -53,6 +52,7 @@ export function useImport() {
     },
     onError: notifyFailed,
   });
+  return { send, progress: send.isPending ? progress : undefined };
 }
 
 export const useImports = () =>

@@ -11,13 +11,14 @@ const columns = [
   { id: "message", header: "Reason", cell: ({ message }: RowFault) => message },
 ];
 
-export function RowFaults({ faults }: { faults: readonly RowFault[] }) {
+/** @param total the number of rows with a fault, of which `faults` may be the first ones */
+export function RowFaults({ faults, total }: { faults: readonly RowFault[]; total: number }) {
   if (faults.length === 0) return null;
   return (
     <>
       <h3>
-        {amount(faults.length, "row")} with a fault
-        {faults.length > SHOWN && `; these are the first ${SHOWN}`}
+        {amount(total, "row")} with a fault
+        {total > SHOWN && `; these are the first ${Math.min(faults.length, SHOWN)}`}
       </h3>
       <DataTable label="Rows with faults" columns={columns} rows={faults.slice(0, SHOWN)} rowKey={({ row }) => row} />
     </>

@@ -1,7 +1,13 @@
 /** The layers of prospects and territories. The labels are drawn by the browser's own fonts, so that no font server is needed. */
 import type { FeatureCollection } from "geojson";
 import type { GeoJSONSource, LayerSpecification, Map as MapLibre } from "maplibre-gl";
-import type { TileLayers } from "./tiles.ts";
+
+/** The layers of a source of tiles. */
+export interface TileLayers {
+  readonly layersOf: (source: string) => LayerSpecification[];
+  /** The layer that stays above these layers. */
+  readonly below: string;
+}
 
 const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
 

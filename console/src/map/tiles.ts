@@ -1,21 +1,15 @@
 /** Shows vector tiles of the service on the map, and loads them again when their records may have changed. */
-import { AJAXError, type LayerSpecification, type MapLayerMouseEvent, type Map as MapLibre } from "maplibre-gl";
+import { AJAXError, type MapLayerMouseEvent, type Map as MapLibre } from "maplibre-gl";
 import { useEffect, useEffectEvent, useRef, useState } from "react";
 import { renewSession, signIn } from "../api/client.ts";
 import style from "./canvas.module.css";
-import { isRemoved } from "./layers.ts";
+import { isRemoved, type TileLayers } from "./layers.ts";
 
 export interface Tiles {
   /** The URL with `{z}`, `{x}` and `{y}`. */
   readonly url: string;
   /** Changes when the records may have changed. The service answers 304 for each tile that is still the same. */
   readonly version: number;
-}
-
-export interface TileLayers {
-  readonly layersOf: (source: string) => LayerSpecification[];
-  /** The layer that stays above these layers. */
-  readonly below: string;
 }
 
 export interface TileState {

@@ -1,0 +1,66 @@
+/** Imports a file by a job: the file goes to the bucket by a presigned URL, and the job reads it there. */
+import type { ImportJob, Upload } from "canvassing-client/api";
+import { answer, api } from "../api/client.ts";
+import { amount } from "../ui/text.ts";
+import type { ImportOutcome, ImportRequest } from "./import-request.ts";
+
+export interface Progress {
+  readonly text: string;
+  /** From 0 to 1. Undefined if nobody knows how much is left. */
+  readonly share: number | undefined;
+}
+
+const POLL_MS = 1_000;
+
+export async function importByJob(
+  { file, options: { mapping, matchBy, onMatch }, dryRun }: ImportRequest,
+  show: (progress: Progress) => void,
+): Promise<ImportOutcome> {
+  const body = {
+    bytes: file.size,
+    dryRun,
+    ...(Object.keys(mapping).length > 0 && { mapping }),
+    ...(matchBy !== undefined && { matchBy, onMatch }),
+  };
+  const begun = await answer(api.POST("/api/prospects/imports", { body }));
+  if (begun.upload === null) throw new Error("The service did not say where to send the file.");
+  await send(file, begun.upload, (share) => show({ text: `Sending ${file.name} …`, share }));
+  const ended = await end(begun.id, (job) => show(progressOf(job)));
+  if (ended.state !== "completed") throw new Error(ended.failure ?? `The import is ${ended.state}.`);
+  return { ...ended, id: dryRun ? null : ended.id, errorReport: ended.errorReport?.url };
+}
+
+/** Only this way of sending reports its progress in all browsers. */
+function send(file: File, { url, method, headers }: Upload, show: (share: number) => void): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const request = new XMLHttpRequest();
+  request.open(method, url);
+  for (const [name, value] of Object.entries(headers)) {
+    // The browser sends the length itself, and lets no script set it.
+    if (name !== "content-length") request.setRequestHeader(name, value);
+  }
+  request.upload.addEventListener("progress", ({ loaded, total }) => show(total === 0 ? 0 : loaded / total));
+  request.addEventListener("load", () => {
+    if (request.status === 200) resolve();
+    else reject(new Error(`The bucket refused the file with status ${request.status}.`));
+  });
+  request.addEventListener("error", () => reject(new TypeError("the upload has failed")));
+  show(0);
+  request.send(file);
+  return promise;
+}
+
+async function end(id: number, show: (job: ImportJob) => void): Promise<ImportJob> {
+  for (;;) {
+    const job = await answer(api.GET("/api/prospects/imports/{id}", { params: { path: { id } } }));
+    if (job.state !== "awaiting_upload" && job.state !== "running") return job;
+    show(job);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+function progressOf({ state, processed, written }: ImportJob): Progress {
+  if (state === "awaiting_upload") return { text: "The file is sent. The job begins …", share: undefined };
+  const rows = written > 0 ? `${amount(written, "row")} written` : `${amount(processed, "row")} read`;
+  return { text: `${rows} …`, share: undefined };
+}
