@@ -1,8 +1,9 @@
 /**
- * `npm run index -- verify|rebuild --company N` compares a company's search index with the company's rows, or builds the index again from
- * the rows.
+ * `npm run index -- verify|rebuild|repair-activity --company N` compares a company's search index with the company's rows, builds the index
+ * again from the rows, or removes damaged rows of the company's activity.
  */
 import { systemClock } from "#shared/clock.ts";
+import { repairActivity } from "#shared/company-index/repair/activity.ts";
 import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
@@ -10,9 +11,10 @@ import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { stackUsage } from "./chosen-stack.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
 
-const usage = `npm run index -- verify|rebuild --company N
+const usage = `npm run index -- verify|rebuild|repair-activity --company N
     verify   compares the company's index with its rows, while both are in use
     rebuild  builds the index again from the rows, while both are in use
+    repair-activity  removes damaged rows of the activity; reports then say that earlier activity is not completely counted
 ${stackUsage}
 exit code 0: success, 1: faults or a refused rebuild, 2: wrong usage or unknown company, 3: any other error`;
 
@@ -50,6 +52,13 @@ async function rebuildIndex(table: Table, companyId: number): Promise<number> {
   }
 }
 
+async function repair(table: Table, companyId: number): Promise<number> {
+  const removed = await repairActivity({ table, clock: systemClock }, companyId);
+  for (const sortKey of removed) console.log(`removed ${sortKey}`);
+  console.log(`company ${companyId}: ${removed.length} damaged rows of the activity removed`);
+  return 0;
+}
+
 const listOf = (counts: Readonly<Record<string, number>>): string =>
   Object.entries(counts)
     .map(([name, count]) => `${count} ${name}`)
@@ -65,4 +74,4 @@ function progress(): (line: string) => void {
   };
 }
 
-await companyCommand(usage, { verify, rebuild: rebuildIndex });
+await companyCommand(usage, { verify, rebuild: rebuildIndex, "repair-activity": repair });

@@ -113,28 +113,38 @@ export function logMetric(scope: Construct, metricName: string, logGroup: ILogGr
   return new Metric({ namespace: metricNamespace, metricName, period: Duration.minutes(1), statistic: "Maximum" });
 }
 
-const UNREADABLE = "IndexUnreadable";
+/** The names of the errors that report damaged rows, and the alarms that count them. */
+const damages = {
+  IndexUnreadable: {
+    title: "Damaged index",
+    impact: "The lists and maps of a company answer 503, because its index is damaged.",
+  },
+  ActivityUnreadable: {
+    title: "Damaged activity",
+    impact: "The activity reports of a company answer 503, because a row of its activity is damaged.",
+  },
+} as const;
+type Damage = keyof typeof damages;
 
-/** Counts log lines that report a missing or damaged part of a company's search index. */
-export function countUnreadable(scope: Construct, logGroup: ILogGroup): void {
-  // The log names a damaged index in one of two fields: as the error itself, or as the cause of another error.
+/** Counts log lines that report a missing or damaged part of a company's search index, or a damaged row of its activity. */
+export function countUnreadable(scope: Construct, logGroup: ILogGroup, damage: Damage): void {
+  // The log names the damage in one of two fields: as the error itself, or as the cause of another error.
   const fields: LogField[] = ["$.message.error", "$.message.cause"];
-  new MetricFilter(scope, UNREADABLE, {
+  new MetricFilter(scope, damage, {
     logGroup,
-    filterPattern: FilterPattern.any(...fields.map((field) => FilterPattern.stringValue(field, "=", UNREADABLE))),
+    filterPattern: FilterPattern.any(...fields.map((field) => FilterPattern.stringValue(field, "=", damage))),
     metricNamespace: Stack.of(scope).stackName,
-    metricName: UNREADABLE,
+    metricName: damage,
     metricValue: "1",
   });
 }
 
-export function unreadableAlarm(stack: Stack): Alarm {
-  const metric = { namespace: stack.stackName, metricName: UNREADABLE };
-  return alarm(stack, UNREADABLE, {
+export function unreadableAlarm(stack: Stack, damage: Damage): Alarm {
+  const metric = { namespace: stack.stackName, metricName: damage };
+  return alarm(stack, damage, {
     metric: new Metric({ ...metric, period: Duration.minutes(1), statistic: "Sum" }),
     threshold: 0,
-    title: "Damaged index",
-    impact: "The lists and maps of a company answer 503, because its index is damaged.",
+    ...damages[damage],
   });
 }
 

@@ -68,7 +68,10 @@ export function functionLogs(
     retention: logDays,
     removalPolicy: RemovalPolicy.DESTROY,
   });
-  if (functions.some(({ access }) => access.table?.segments !== undefined)) countUnreadable(scope, logGroup);
+  const reads = (family: "segments" | "dayFacts"): boolean =>
+    functions.some(({ access }) => access.table?.[family] !== undefined);
+  if (reads("segments")) countUnreadable(scope, logGroup, "IndexUnreadable");
+  if (reads("dayFacts")) countUnreadable(scope, logGroup, "ActivityUnreadable");
   return logGroup;
 }
 

@@ -52,6 +52,15 @@ export const logQueries = {
       MOST,
     ],
   },
+  damagedActivity: {
+    title: "Damaged activity",
+    source: "functions",
+    query: [
+      'filter message.error = "ActivityUnreadable" or message.cause = "ActivityUnreadable"',
+      "stats count(*) as lines by message.companyId",
+      MOST,
+    ],
+  },
   waiting: {
     title: "Waiting webhooks",
     source: "functions",

@@ -73,7 +73,8 @@ export function createStacks(
       : `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`;
   if (config.watch.canary) createCanary(service, platform, apiUrl);
   if (config.webAcl === true) protectApi(service, api, config.capacity.company);
-  unreadableAlarm(service);
+  unreadableAlarm(service, "IndexUnreadable");
+  unreadableAlarm(service, "ActivityUnreadable");
   accountAlarms(service, config.capacity.accountConcurrency);
   platform.rollout?.watchErrors(service);
   sendAlarms(service, data.alarms, config.watch.runbook);

@@ -14,6 +14,9 @@ export const loggedFacts = (companyId: number, version: number, part: number): K
 /** The row that says which facts of the log are in the sums of days. */
 export const factState = (companyId: number): Key => ({ pk: logPartition(companyId), sk: "STATE" });
 
+/** All sums and single facts of days. */
+export const allDays = (companyId: number): { pk: string } => ({ pk: dayPartition(companyId) });
+
 /** The sums of the days from `first` to `last`, both included. A day is `YYYY-MM-DD`, UTC. */
 export const daySums = (companyId: number, first: string, last: string) => ({
   pk: dayPartition(companyId),

@@ -5,6 +5,7 @@ import { UserSummary } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import { type Counting, countActivity, type TimeRange } from "#shared/company-index/activity/read.ts";
 import { Sums } from "#shared/company-index/activity/sums.ts";
+import { ActivityUnreadable } from "#shared/company-index/activity/unreadable.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Fact, type FactKind, factKinds, visitImported } from "#shared/company-index/facts.ts";
 import type { ReadContext } from "#shared/context.ts";
@@ -141,7 +142,7 @@ export async function activityReport(
       nowMs: context.clock.now(),
       newCounting: () => new Groups(groupBy, days, visibleAssignee(caller)),
     }).catch((error: unknown) => {
-      throw error instanceof IndexUnreadable ? unreadable(error) : error;
+      throw error instanceof ActivityUnreadable || error instanceof IndexUnreadable ? unreadable(error) : error;
     }),
   ]);
   const { totals, counts } = isEmpty ? new Groups(groupBy, days, undefined) : counting;

@@ -20,6 +20,7 @@ import { capacityOf } from "../../infra/settings/capacity.ts";
 import { logQueries } from "../../infra/stack/queries.ts";
 import { templatesInOrder } from "../../infra/synth.ts";
 import { AlarmRule, periodsUntilOn } from "./alarm-state.ts";
+import { withDamagedActivity } from "./damaged-activity.ts";
 import { matches, selected } from "./filter-pattern.ts";
 import { metricOf, type Observed } from "./observed.ts";
 import { at, type Fields, ownIdentity, synthesized, type Template, target } from "./template.ts";
@@ -329,6 +330,11 @@ const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
   "delivery-queue-late": leaveMessage,
   "server-errors": damageIndex,
   "damaged-index": damageIndex,
+  "damaged-activity": async () => {
+    const { api } = await as("owner@acme.test");
+    await withDamagedActivity(api, table, () => until(() => written("index/flush", "activity not summed up")));
+    return {};
+  },
 };
 
 const titleOf = (description: unknown): string => /#([a-z-]+)$/.exec(String(description))?.[1] ?? "";

@@ -1,5 +1,6 @@
 /** Tests rules of the CloudFormation template that hold for all resources of a kind, for example for all queues. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { ActivityUnreadable } from "#shared/company-index/activity/unreadable.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import type { EventFunction } from "../../infra/routes/route.ts";
@@ -416,13 +417,15 @@ describe("alarms and outputs", () => {
     expect(ofAccount).toEqual(expect.arrayContaining(["Throttles", "ConcurrentExecutions"]));
   });
 
-  it("count a damaged company index in every function that reads one", () => {
-    const filters = metricFilters("IndexUnreadable");
-    const { name } = new IndexUnreadable();
+  it.each([
+    [new IndexUnreadable(), "segments"],
+    [new ActivityUnreadable(), "dayFacts"],
+  ] as const)("count the lines with %s of every function that reads %s", ({ name }, family) => {
+    const filters = metricFilters(name);
     const FilterPattern = `{ ($.message.error = "${name}") || ($.message.cause = "${name}") }`;
     for (const filter of filters) expect(filter).toMatchObject({ FilterPattern });
     const readers = [...routes, ...Object.values<EventFunction>(eventFunctions)].filter(
-      ({ access }) => access.table?.segments !== undefined,
+      ({ access }) => access.table?.[family] !== undefined,
     );
     const groups = readers.map(({ file }) =>
       target(at(template.functionOf(file).properties, "LoggingConfig", "LogGroup")),

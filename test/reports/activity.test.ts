@@ -1,8 +1,9 @@
 /** Tests the counts of activity reports. */
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import { countActivity } from "#shared/company-index/activity/read.ts";
+import { repairActivity } from "#shared/company-index/repair/activity.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -81,8 +82,8 @@ test("a report says since when all activity is counted", async () => {
   expect(await old.since()).toBe(first);
 });
 
-test("a report that would read too much is refused, and a damaged log stops reports but no flush", async () => {
-  const { context, caller, companyId, create, sound } = await newScene();
+test("a report that would read too much is refused", async () => {
+  const { context, companyId, sound } = await newScene();
   await sound();
   const range = { from: Date.now() - 86_400_000, to: Date.now() + 86_400_000 };
   const nothing = { cell: () => undefined, fact: () => undefined, imported: () => undefined };
@@ -91,12 +92,49 @@ test("a report that would read too much is refused, and a damaged log stops repo
   await expect(countActivity(context.table, companyId, range, { ...how, maxBytes: 10 })).rejects.toMatchObject({
     code: "validation_failed",
   });
-  const damaged = activityKeys.loggedFacts(companyId, 1, 0);
-  await context.table.batchPut([{ ...damaged, sk: "A#9", type: "loggedFacts", facts: new Uint8Array(9) }]);
-  await create();
-  expect(await sound()).toMatchObject({ entries: 1 });
-  await expect(activityReport(context, caller, query())).rejects.toMatchObject({ code: "unavailable" });
 });
+
+test.each(["a row of the log", "a row of another type", "the sums of a day", "the state"])(
+  "after damage to %s, flushes continue, reports answer unavailable, and a repair makes them possible again",
+  async (what) => {
+    const { context, caller, companyId, create, sound } = await newScene();
+    for (let i = 0; i < 3; i++) {
+      await sound();
+      await create();
+    }
+    const logged = { ...activityKeys.loggedFacts(companyId, 0, 0), type: "loggedFacts" };
+    const damaged = {
+      "a row of the log": { ...logged, facts: new Uint8Array(9) },
+      "a row of another type": { ...logged, facts: "text" },
+      "the sums of a day": {
+        ...activityKeys.daySum(companyId, today(), 0),
+        type: "daySum",
+        version: 0,
+        bytes: new Uint8Array(9),
+      },
+      "the state": { ...activityKeys.factState(companyId), type: "factState", since: "text" },
+    }[what];
+    if (damaged === undefined) throw new Error(what);
+    await context.table.batchPut([damaged]);
+    const logs = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+    for (let i = 0; i < 3; i++) {
+      expect(await sound()).toMatchObject({ entries: 1 });
+      await create();
+    }
+    expect(logs.mock.calls.join("")).toContain('"error":"ActivityUnreadable"');
+    logs.mockRestore();
+    const report = () => activityReport(context, caller, query());
+    await expect(report()).rejects.toMatchObject({ code: "unavailable", cause: { name: "ActivityUnreadable" } });
+
+    expect(await repairActivity(context, companyId)).toEqual([damaged.sk]);
+    const repaired = await report();
+    expect(repaired.countedSince).toBe(`${today()}T12:00:00.000Z`);
+    await create();
+    await sound();
+    expect((await report()).totals.creations).toBe(repaired.totals.creations + 1);
+    expect(await repairActivity(context, companyId)).toEqual([]);
+  },
+);
 
 /** A company with two facts in the sums or the log, and one among the unflushed entries. */
 async function newScene() {

@@ -3,6 +3,7 @@
  * that moves the head row. Later flushes move them from the log into the sums of days.
  */
 import * as z from "zod/mini";
+import { decoded } from "#shared/company-index/activity/unreadable.ts";
 import {
   decodeFacts,
   decodeImported,
@@ -57,16 +58,21 @@ export interface LogRow {
 
 const rowKey = /^A#(\d+)#\d+$/;
 
-export function logRow(item: Item): LogRow {
-  const { sk, facts, imported } = LoggedFacts.parse(item);
-  return {
-    sk,
-    version: Number(rowKey.exec(sk)?.[1]),
-    facts: facts === undefined ? [] : decodeFacts(facts),
-    imported: imported === undefined ? undefined : decodeImported(imported),
-    bytes: (facts?.length ?? 0) + (imported?.length ?? 0),
-  };
-}
+/** Decodes a row of the log. Throws ActivityUnreadable. */
+export const logRow = (item: Item): LogRow =>
+  decoded(item.sk, () => {
+    const { sk, facts, imported } = LoggedFacts.parse(item);
+    return {
+      sk,
+      version: Number(rowKey.exec(sk)?.[1]),
+      facts: facts === undefined ? [] : decodeFacts(facts),
+      imported: imported === undefined ? undefined : decodeImported(imported),
+      bytes: (facts?.length ?? 0) + (imported?.length ?? 0),
+    };
+  });
+
+/** Decodes the row that says which facts are in the sums. Throws ActivityUnreadable. */
+export const factState = (item: Item): FactState => decoded(item.sk, () => FactState.parse(item));
 
 const stateWrite = (companyId: number, state: FactState): Write => ({
   put: { ...activityKeys.factState(companyId), type: "factState", ...state },
@@ -86,7 +92,7 @@ export const nextState = stateWrite;
 
 export async function readState(table: Reads, companyId: number): Promise<FactState | undefined> {
   const item = await table.get(activityKeys.factState(companyId));
-  return item === undefined ? undefined : FactState.parse(item);
+  return item === undefined ? undefined : factState(item);
 }
 
 /**

@@ -5,8 +5,17 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
-import { countedSince, dayOf, FactState, type LogRow, logRow, MS_PER_DAY } from "#shared/company-index/activity/log.ts";
+import {
+  countedSince,
+  dayOf,
+  type FactState,
+  factState,
+  type LogRow,
+  logRow,
+  MS_PER_DAY,
+} from "#shared/company-index/activity/log.ts";
 import { type Cell, decodeCells } from "#shared/company-index/activity/sums.ts";
+import { decoded } from "#shared/company-index/activity/unreadable.ts";
 import { decodeFacts, decodeImported, type Fact, type ImportedFacts, identityOf } from "#shared/company-index/facts.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import { readUnflushedFacts } from "#shared/company-index/unflushed-facts.ts";
@@ -46,7 +55,7 @@ export interface HowToCount<C> {
 
 const TRIES = 10;
 
-/** Counts the activity in the range. Throws `validation_failed` if too much must be read. Throws TableBusy. */
+/** Counts the activity in the range. Throws `validation_failed` if too much must be read. Throws ActivityUnreadable and TableBusy. */
 export async function countActivity<C extends Counting>(
   table: Reads,
   companyId: number,
@@ -97,7 +106,7 @@ export async function readLog(
   const rows: LogRow[] = [];
   let state: FactState | undefined;
   for await (const item of table.query(activityKeys.factLog(companyId))) {
-    if (item.type === "factState") state = FactState.parse(item);
+    if (item.type === "factState") state = factState(item);
     else rows.push(logRow(item));
   }
   return { rows, state };
@@ -132,7 +141,7 @@ async function countOlder(
     for await (const row of rowsOf(table, activityKeys.daySums(companyId, whole.first, whole.last), budget)) {
       if (row.version > version) return false;
       if (row.version === version) changed.delete(row.day);
-      for (const cell of decodeCells(row.bytes)) counting.cell(cell, row.day);
+      for (const cell of decoded(row.sk, () => decodeCells(row.bytes))) counting.cell(cell, row.day);
     }
   }
   for (const { first, last } of single) {
@@ -140,10 +149,11 @@ async function countOlder(
       if (row.version > version) return false;
       if (row.version === version) changed.delete(row.day);
       if (row.type === "dayImport") {
-        const imported = decodeImported(row.bytes);
+        const imported = decoded(row.sk, () => decodeImported(row.bytes));
         if (isWithin(range, imported)) counting.imported(imported);
       } else {
-        for (const fact of decodeFacts(row.bytes)) if (isWithin(range, fact)) counting.fact(fact);
+        const facts = decoded(row.sk, () => decodeFacts(row.bytes));
+        for (const fact of facts) if (isWithin(range, fact)) counting.fact(fact);
       }
     }
   }
@@ -180,10 +190,10 @@ const tooMuch = (): ApiError =>
 
 async function* rowsOf(table: Reads, spec: QuerySpec, budget: Budget) {
   for await (const item of table.query(spec)) {
-    const { sk, type, bytes, version } = DayRow.parse(item);
+    const { sk, type, bytes, version } = decoded(item.sk, () => DayRow.parse(item));
     const [, day = "", number] = dayKey.exec(sk) ?? [];
     budget.spend(bytes.length);
-    yield { day, type, bytes, version: version ?? Number(number) };
+    yield { sk, day, type, bytes, version: version ?? Number(number) };
   }
 }
 

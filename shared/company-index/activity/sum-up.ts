@@ -14,7 +14,7 @@ import {
   readState,
 } from "#shared/company-index/activity/log.ts";
 import { type Cell, decodeCells, encodeCells, Sums } from "#shared/company-index/activity/sums.ts";
-import { IndexUnreadable } from "#shared/company-index/encoding.ts";
+import { ActivityUnreadable, decoded } from "#shared/company-index/activity/unreadable.ts";
 import { encodeFacts, encodeImported, type Fact, type ImportedFacts, identityOf } from "#shared/company-index/facts.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import type { UnflushedFacts } from "#shared/company-index/unflushed-facts.ts";
@@ -54,21 +54,30 @@ export async function activityOf(
   { head, facts }: UnflushedFacts,
   { nowMs, sumAfter }: WhenToSum,
 ): Promise<Activity> {
-  const state = await readState(table, companyId);
   const own = logWrites(companyId, head.version + 1, facts);
+  const found = await unlessDamaged(companyId, async () => ({ state: await readState(table, companyId) }));
+  if (found === undefined) return { writes: own, done: [] };
+  const { state } = found;
   const since = countedSince(head, state, nowMs);
   const known: FactState = { version: 0, upTo: "", days: [], bytes: 0, ...state, since };
   if (head.version - known.version >= Math.max(sumAfter, Math.floor(known.bytes / BYTES_PER_VERSION / 2))) {
-    try {
-      const summed = await sumUp(table, companyId, head, facts, known);
-      if (summed.writes.length > 0) return { writes: [...own, ...summed.writes], done: summed.done };
-    } catch (error) {
-      // A damaged row of the log must not stop the flushes of the search index.
-      if (!(error instanceof IndexUnreadable)) throw error;
-      log.error("activity not summed up", { companyId, ...errorFields(error) });
+    const summed = await unlessDamaged(companyId, () => sumUp(table, companyId, head, facts, known));
+    if (summed !== undefined && summed.writes.length > 0) {
+      return { writes: [...own, ...summed.writes], done: summed.done };
     }
   }
   return { writes: state?.since === since ? own : [...own, nextState(companyId, known)], done: [] };
+}
+
+/** Returns undefined if a row of the activity is damaged, because such a row must not stop the flushes of the search index. */
+async function unlessDamaged<T>(companyId: number, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ActivityUnreadable)) throw error;
+    log.error("activity not summed up", { companyId, ...errorFields(error) });
+    return undefined;
+  }
 }
 
 /**
@@ -151,10 +160,11 @@ class Batch {
 
   async #read(name: string): Promise<Day> {
     const day: Day = { sums: new Sums(), facts: [], imports: [] };
-    for await (const { bytes } of this.#table.query(activityKeys.daySums(this.#companyId, name, name))) {
-      if (!(bytes instanceof Uint8Array)) continue;
+    for await (const { sk, bytes } of this.#table.query(activityKeys.daySums(this.#companyId, name, name))) {
+      if (!(bytes instanceof Uint8Array))
+        throw new ActivityUnreadable(`the row ${String(sk)} of the activity has no sums`);
       this.#bytes += bytes.length;
-      for (const cell of decodeCells(bytes)) day.sums.addCell(cell);
+      for (const cell of decoded(sk, () => decodeCells(bytes))) day.sums.addCell(cell);
     }
     return day;
   }
