@@ -53,7 +53,7 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
 /**
  * The rights of a function. Each right also sets environment variables: `table` sets TABLE_NAME, `deliveryQueue` DELIVERY_QUEUE_URL,
  * `parkedRecords` PARKED_RECORDS_URL, `importQueue` IMPORT_QUEUE_URL, `exportQueue` EXPORT_QUEUE_URL, `bulkQueue` BULK_QUEUE_URL, `files`
- * BUCKET_NAME, and `secrets` SECRETS_KEY_ARN. `settings` sets the variables that it lists. `issuer` sets ISSUER and AUDIENCE, and JWKS_URI if the deployment knows
+ * BUCKET_NAME, and `secrets` and `sessionTokens` SECRETS_KEY_ARN. `settings` sets the variables that it lists. `issuer` sets ISSUER and AUDIENCE, and JWKS_URI if the deployment knows
  * it. `console` sets ISSUER, and CONSOLE_SECRET_PARAMETER and CONSOLE_SCOPE if the deployment has them. `identityProvider` sets USER_POOL_ID if the deployment has a user pool.
  */
 export interface Access {
@@ -70,6 +70,8 @@ export interface Access {
   readonly bulkQueue?: "send";
   /** `sign` is the right to use existing webhook secrets. `make` is also the right to create them. */
   readonly secrets?: "sign" | "make";
+  /** `open` is the right to decrypt the tokens of existing sessions. `make` is also the right to begin sessions. */
+  readonly sessionTokens?: "open" | "make";
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
   /** The right to list the bucket. With this right S3 answers 404 for a missing file, so that 403 always means a fault. */
   readonly bucket?: "list";

@@ -7,7 +7,7 @@ import { jobRoutes } from "./jobs.ts";
 import { prospectRoutes } from "./prospects.ts";
 import { referenceRoutes } from "./reference.ts";
 import { reportRoutes } from "./reports.ts";
-import type { EventFunction, Rate, Route } from "./route.ts";
+import type { Access, EventFunction, Rate, Route } from "./route.ts";
 import { sessionRoutes, signedInUser } from "./session.ts";
 import { syncRoutes } from "./sync.ts";
 import { territoryRoutes } from "./territories.ts";
@@ -68,10 +68,10 @@ export const authorizer = {
     // The identity row contains the user's rights. For users that an older release created, the user row (`reference`) contains them.
     // The first sign-in accepts the invitation: it updates the identity row, the user row and the row of the e-mail address, and records
     // the change of the user for caches and for the feed of changes.
-    table: { ...signedInUser, sessions: ["GetItem"], dataKeys: ["GetItem"] },
+    table: { ...signedInUser, sessions: ["GetItem"], sessionDataKeys: ["GetItem"] },
     issuer: "verify",
     // The tokens of a session are encrypted.
-    secrets: "sign",
+    sessionTokens: "open",
   },
 } as const satisfies EventFunction;
 
@@ -184,6 +184,6 @@ export const eventFunctions = {
 
 export const keyServiceUsers: ReadonlySet<string> = new Set(
   [authorizer, ...routes, ...Object.values<EventFunction>(eventFunctions)]
-    .filter(({ access }) => access.secrets !== undefined)
+    .filter(({ access }: { readonly access: Access }) => (access.secrets ?? access.sessionTokens) !== undefined)
     .map(({ file }) => file),
 );

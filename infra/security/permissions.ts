@@ -139,7 +139,7 @@ const resourceNames: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/ImportsQueue/, "import queue"],
   [/ExportsQueue/, "export queue"],
   [/StreamArn/, "the table's stream"],
-  [/SecretsKey/, "key of the webhook secrets"],
+  [/SecretsKey/, "key of secrets"],
   [/UserPool/, "user pool"],
   [/AccessLog|Logs|LogGroup/, "log group"],
   [/parameter\/.*canary/, "parameter of the canary"],

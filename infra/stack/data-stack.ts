@@ -22,6 +22,7 @@ import type { Construct } from "constructs";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { COMPANY_EXPORTS } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
+import type { Purpose } from "#shared/secrets/secrets.ts";
 import type { Folder } from "../routes/route.ts";
 import type { Console, DeployConfig } from "../settings/config.ts";
 import { dataStackName, stackNameOf } from "../settings/names.ts";
@@ -32,7 +33,7 @@ import { createDomain } from "./domain.ts";
 import { createIdentity, type Identity } from "./identity.ts";
 import { createLogRole } from "./log-role.ts";
 import { createImportQueue } from "./queues.ts";
-import { SECRETS_TAG, type ServedTable, secretsCondition } from "./rights.ts";
+import { keyConditions, type ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
 export interface Data {
@@ -244,13 +245,14 @@ const keyAdministration = [
 ];
 
 /**
- * Makes the KMS key that encrypts the companies' data keys. Without this key, no webhook can be signed. Like the table, it is therefore
+ * Makes the KMS key that encrypts the companies' data keys. Without this key, no webhook can be signed, and nobody
+ * can sign in to the console. Like the table, it is therefore
  * kept when the stack is deleted.
  */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
   return new Key(scope, "SecretsKey", {
-    description: "Wraps the data keys that encrypt the secrets of webhooks",
+    description: "Wraps the data keys that encrypt the secrets of webhooks and the tokens of sessions",
     enableKeyRotation: true,
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     policy: new PolicyDocument({
@@ -262,21 +264,23 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
           actions: keyAdministration,
           resources: ["*"],
         }),
-        // With the account as principal, IAM policies decide who may use the key. The condition allows only roles with the tag.
-        new PolicyStatement({
-          sid: "SigningFunctions",
-          effect: Effect.ALLOW,
-          principals: [new AccountRootPrincipal()],
-          actions: ["kms:Decrypt", "kms:GenerateDataKey"],
-          resources: ["*"],
-          conditions: {
-            StringEquals: { [`aws:PrincipalTag/${SECRETS_TAG.name}`]: SECRETS_TAG.value, ...secretsCondition },
-          },
-        }),
+        // With the account as principal, IAM policies decide who may use the key. The conditions allow only roles with the tags.
+        keyUse("SigningFunctions", "webhook-secrets"),
+        keyUse("SessionFunctions", "console-sessions"),
       ],
     }),
   });
 }
+
+const keyUse = (sid: string, purpose: Purpose): PolicyStatement =>
+  new PolicyStatement({
+    sid,
+    effect: Effect.ALLOW,
+    principals: [new AccountRootPrincipal()],
+    actions: ["kms:Decrypt", "kms:GenerateDataKey"],
+    resources: ["*"],
+    conditions: { StringEquals: keyConditions(purpose) },
+  });
 
 /**
  * Exports these values to the service stack, even if it does not use them. By default, the CDK exports only used values. When the service

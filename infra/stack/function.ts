@@ -21,7 +21,7 @@ import { Construct } from "constructs";
 import type { Access, Setting } from "../routes/route.ts";
 import { type Capacity, MEMORY_MB } from "../settings/capacity.ts";
 import { countUnreadable } from "./alarms.ts";
-import { allow, folderFindings, type Resources, SECRETS_TAG, statements } from "./rights.ts";
+import { allow, folderFindings, keyTags, type Resources, statements } from "./rights.ts";
 import type { ReadyEnvironments, Rollout } from "./rollout.ts";
 import { accept } from "./rules.ts";
 
@@ -142,7 +142,7 @@ function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { l
       access: new PolicyDocument({ statements: [logs, ...statements(access, platform), ...(spec.statements ?? [])] }),
     },
   });
-  if (access.secrets !== undefined) Tags.of(role).add(SECRETS_TAG.name, SECRETS_TAG.value);
+  for (const [name, value] of keyTags(access)) Tags.of(role).add(name, value);
   if (access.files !== undefined) accept(role, folderFindings(platform.bucket, access.files));
   return role;
 }
@@ -161,7 +161,7 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...(access.console !== undefined && consoleVariables(platform)),
     ...(access.identityProvider !== undefined && platform.userPool && { USER_POOL_ID: platform.userPool.id }),
     ...(access.files !== undefined && { BUCKET_NAME: platform.bucket.bucketName }),
-    ...(access.secrets !== undefined && { SECRETS_KEY_ARN: platform.secretsKey.keyArn }),
+    ...((access.secrets ?? access.sessionTokens) !== undefined && { SECRETS_KEY_ARN: platform.secretsKey.keyArn }),
     ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
     ...(access.parkedRecords !== undefined && { PARKED_RECORDS_URL: platform.parkedRecords.queueUrl }),
     ...(access.importQueue !== undefined && { IMPORT_QUEUE_URL: platform.importQueue.queueUrl }),

@@ -38,6 +38,7 @@ export const familyReasons: Record<Family, string> = {
   segments: "the stored segments of the company index",
   webhooks: "webhooks with their registrations and limits",
   dataKeys: "the company's encrypted data key for webhook secrets",
+  sessionDataKeys: "the company's encrypted data key for tokens of sessions",
   deliveries: "webhook deliveries and their attempts",
   due: "waiting work of all companies by its time; keys only, no data",
 };
@@ -69,8 +70,15 @@ export const folderReasons: Record<Folder, string> = {
 export const otherReasons: readonly { readonly action: RegExp; readonly reason: string }[] = [
   { action: /^logs:/, reason: "its own log lines" },
   { action: /^s3:ListBucket$/, reason: "a missing file answers 404 instead of 403, so that 403 always means a fault" },
-  { action: /^kms:GenerateDataKey$/, reason: "creates the data key of a company's webhook secrets and session tokens" },
-  { action: /^kms:Decrypt$/, reason: "decrypts the data key of a company's webhook secrets and session tokens" },
+  {
+    action: /^kms:GenerateDataKey$/,
+    reason: "creates a company's data key, for the purpose that the condition names: webhook secrets or session tokens",
+  },
+  {
+    action: /^kms:Decrypt$/,
+    reason:
+      "decrypts a company's data key, for the purpose that the condition names: webhook secrets or session tokens",
+  },
   { action: /^sqs:SendMessage$/, reason: "sends work to another function, or a failed record to a dead-letter queue" },
   { action: /^sqs:/, reason: "its event source reads the queue" },
   {

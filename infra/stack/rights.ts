@@ -6,7 +6,7 @@ import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Stack } from "aws-cdk-lib/core";
 import * as z from "zod/mini";
 import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
-import { PURPOSE } from "#shared/secrets/secrets.ts";
+import type { Purpose } from "#shared/secrets/secrets.ts";
 import { type Access, folderNames, type TableAction } from "../routes/route.ts";
 import type { Console } from "../settings/config.ts";
 
@@ -47,7 +47,8 @@ export function statements(access: Access, resources: Resources): PolicyStatemen
     ...consoleStatements(access.console, resources),
     ...folderStatements(access.files ?? {}, bucket),
     ...(access.bucket === "list" ? [allow(["s3:ListBucket"], [bucket.bucketArn])] : []),
-    ...secretsStatements(access.secrets, resources.secretsKey),
+    ...keyStatements("webhook-secrets", access.secrets, resources.secretsKey),
+    ...keyStatements("console-sessions", access.sessionTokens, resources.secretsKey),
     ...queueNames.flatMap((name) =>
       access[name] === "send" ? [allow(["sqs:SendMessage"], [resources[name].queueArn])] : [],
     ),
@@ -142,6 +143,7 @@ const familyNames = [
   "segments",
   "webhooks",
   "dataKeys",
+  "sessionDataKeys",
   "deliveries",
   "due",
 ] as const satisfies readonly Family[];
@@ -169,19 +171,35 @@ export function folderFindings(
   return Object.fromEntries(folders.map((folder) => [`AwsSolutions-IAM5[Resource::${name}/${folder}/*]`, reason]));
 }
 
-/** The tag of roles that may use the KMS key. An operator's role also needs it, for `npm run webhooks -- encrypt-secrets`. */
-export const SECRETS_TAG = { name: "webhook-secrets", value: "use" } as const;
+/**
+ * The condition of the KMS key for each purpose. A role may use data keys of a purpose only if it has the tag with the purpose as name. An
+ * operator's role also needs the tag `webhook-secrets`, for `npm run webhooks -- encrypt-secrets`.
+ */
+export const keyConditions = (purpose: Purpose): Readonly<Record<string, string>> => ({
+  [`aws:PrincipalTag/${purpose}`]: KEY_TAG_VALUE,
+  ...contextCondition(purpose),
+});
+const KEY_TAG_VALUE = "use";
 
-/** A condition for the rights to the KMS key. It allows only the data keys of webhook secrets, which have this encryption context. */
-export const secretsCondition = { "kms:EncryptionContext:purpose": PURPOSE } as const;
+const contextCondition = (purpose: Purpose) => ({ "kms:EncryptionContext:purpose": purpose });
+
+/** Returns the names and values of the tags that the role of a function needs for the KMS key. */
+export const keyTags = ({ secrets, sessionTokens }: Access): readonly (readonly [name: Purpose, value: string])[] => [
+  ...(secrets === undefined ? [] : [["webhook-secrets", KEY_TAG_VALUE] as const]),
+  ...(sessionTokens === undefined ? [] : [["console-sessions", KEY_TAG_VALUE] as const]),
+];
 
 /**
- * Returns the statements for webhook secrets. Only a function that creates secrets may create data keys. All others may only decrypt data
- * keys.
+ * Returns the statements for the data keys of a purpose. Only a function that makes new secrets may create data keys. All others may only
+ * decrypt data keys.
  */
-function secretsStatements(secrets: Access["secrets"], { keyArn }: IKey): PolicyStatement[] {
-  if (secrets === undefined) return [];
-  const actions = ["kms:Decrypt", ...(secrets === "make" ? ["kms:GenerateDataKey"] : [])];
-  const conditions = { StringEquals: secretsCondition };
+function keyStatements(
+  purpose: Purpose,
+  use: Access["secrets"] | Access["sessionTokens"],
+  { keyArn }: IKey,
+): PolicyStatement[] {
+  if (use === undefined) return [];
+  const actions = ["kms:Decrypt", ...(use === "make" ? ["kms:GenerateDataKey"] : [])];
+  const conditions = { StringEquals: contextCondition(purpose) };
   return [new PolicyStatement({ effect: Effect.ALLOW, actions, resources: [keyArn], conditions })];
 }

@@ -385,6 +385,7 @@ export const families = {
   segments: "C#*#XS#*",
   webhooks: "C#*#W",
   dataKeys: "C#*#WK",
+  sessionDataKeys: "C#*#SK",
   deliveries: "C#*#D#*",
   due: "DUE#*",
 } as const;

@@ -126,4 +126,6 @@ export const secretKeys = {
    * functions can exclude this partition.
    */
   dataKey: (companyId: number): Key => ({ pk: `C#${companyId}#WK`, sk: "KEY" }),
+  /** The data key that encrypts the tokens of the console's sessions. */
+  sessionDataKey: (companyId: number): Key => ({ pk: `C#${companyId}#SK`, sk: "KEY" }),
 } as const;

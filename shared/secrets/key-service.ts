@@ -1,5 +1,5 @@
 /**
- * Encrypts secrets with one data key for each company. KMS encrypts the data keys. A warm function caches the decrypted data keys, so it
+ * Encrypts secrets with one data key for each company and purpose. KMS encrypts the data keys. A warm function caches the decrypted data keys, so it
  * calls KMS only once an hour for each company.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
@@ -16,7 +16,7 @@ import { secretKeys } from "#shared/db/webhook-keys.ts";
 import { failedAt } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
-import { NotSealed, PURPOSE, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
+import { NotSealed, type Purpose, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 
 /** Permits this Lambda function to encrypt (seal) and decrypt (open) secrets. Call it in the module of the handler, outside the handler. */
 export const useKeyService = (): void =>
@@ -29,7 +29,16 @@ export const StoredDataKey = z.object({
   createdAt: Timestamp,
 });
 
-const contextOf = (companyId: number): KeyContext => ({ purpose: PURPOSE, companyId: String(companyId) });
+/** A data key: the company and the purpose for which it encrypts. */
+interface KeyOwner {
+  readonly companyId: number;
+  readonly purpose: Purpose;
+}
+
+const contextOf = ({ companyId, purpose }: KeyOwner): KeyContext => ({ purpose, companyId: String(companyId) });
+
+const rowOf = ({ companyId, purpose }: KeyOwner): Key =>
+  purpose === "webhook-secrets" ? secretKeys.dataKey(companyId) : secretKeys.sessionDataKey(companyId);
 
 interface CachedKey {
   readonly key: Promise<KeyObject>;
@@ -38,7 +47,7 @@ interface CachedKey {
 
 /** Returns the functions for secrets. They read no setting until the first secret. `now` returns milliseconds of a monotonic clock. */
 export function openSecrets(table: Table, connect: () => Kms, now: () => number = () => performance.now()): Secrets {
-  const cache = new Map<number, CachedKey>();
+  const cache = new Map<string, CachedKey>();
   let connected: Kms | undefined;
   const kms = (): Kms => {
     connected ??= connect();
@@ -46,58 +55,61 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
   };
 
   /** Returns the cached data key of a company, or loads it. Concurrent requests share one load. A failed load is not cached. */
-  function keyOf(companyId: number, load: () => Promise<KeyObject>): Promise<KeyObject> {
-    const cached = cache.get(companyId);
+  function keyOf({ companyId, purpose }: KeyOwner, load: () => Promise<KeyObject>): Promise<KeyObject> {
+    const name = `${purpose} ${companyId}`;
+    const cached = cache.get(name);
     if (cached !== undefined && cached.untilMs > now()) return cached.key;
     const entry: CachedKey = { key: load(), untilMs: now() + limits.dataKeyKeptMs };
-    cache.delete(companyId);
-    cache.set(companyId, entry);
+    cache.delete(name);
+    cache.set(name, entry);
     const [oldest] = cache.keys();
     if (cache.size > limits.dataKeysKept && oldest !== undefined) cache.delete(oldest);
     entry.key.catch(() => {
-      if (cache.get(companyId) === entry) cache.delete(companyId);
+      if (cache.get(name) === entry) cache.delete(name);
     });
     return entry.key;
   }
 
-  async function readKey(companyId: number): Promise<KeyObject | undefined> {
-    const item = await table.get(secretKeys.dataKey(companyId));
-    return item === undefined ? undefined : unwrap(companyId, item);
+  async function readKey(owner: KeyOwner): Promise<KeyObject | undefined> {
+    const item = await table.get(rowOf(owner));
+    return item === undefined ? undefined : unwrap(owner, item);
   }
 
-  async function unwrap(companyId: number, item: Item): Promise<KeyObject> {
+  async function unwrap(owner: KeyOwner, item: Item): Promise<KeyObject> {
     const { wrapped } = StoredDataKey.parse(item);
-    return keyObject(await kms().unwrap(wrapped, contextOf(companyId)));
+    return keyObject(await kms().unwrap(wrapped, contextOf(owner)));
   }
 
   /** Creates a company's data key. If several functions do this at the same time, all of them use the key that was stored first. */
-  async function createKey(companyId: number): Promise<KeyObject> {
-    const { plain, wrapped } = await kms().generateDataKey(contextOf(companyId));
+  async function createKey(owner: KeyOwner): Promise<KeyObject> {
+    const { plain, wrapped } = await kms().generateDataKey(contextOf(owner));
     const row: z.infer<typeof StoredDataKey> = {
       type: "data-key",
-      companyId,
+      companyId: owner.companyId,
       wrapped,
       createdAt: iso(systemClock.now()),
     };
     try {
-      await table.write({ put: { ...secretKeys.dataKey(companyId), ...row }, when: absent });
+      await table.write({ put: { ...rowOf(owner), ...row }, when: absent });
       return keyObject(plain);
     } catch (error) {
       const first = failedAt(error, 0)?.item;
       if (first === undefined) throw error;
-      return unwrap(companyId, first);
+      return unwrap(owner, first);
     }
   }
 
   return {
-    async seal(companyId, row, text) {
-      const key = await keyOf(companyId, async () => (await readKey(companyId)) ?? (await createKey(companyId)));
+    async seal(companyId, row, text, purpose = "webhook-secrets") {
+      const owner = { companyId, purpose };
+      const key = await keyOf(owner, async () => (await readKey(owner)) ?? (await createKey(owner)));
       return seal(key, row, text);
     },
-    async open(companyId, row, sealed) {
-      const key = await keyOf(companyId, async () => {
-        const found = await readKey(companyId);
-        if (found === undefined) throw new NotSealed(`company ${companyId} has no data key`);
+    async open(companyId, row, sealed, purpose = "webhook-secrets") {
+      const owner = { companyId, purpose };
+      const key = await keyOf(owner, async () => {
+        const found = await readKey(owner);
+        if (found === undefined) throw new NotSealed(`company ${companyId} has no data key of ${purpose}`);
         return found;
       });
       return open(key, row, sealed);

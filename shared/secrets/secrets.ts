@@ -11,14 +11,17 @@ export class NotSealed extends Error {
 }
 
 export interface Secrets {
-  /** Encrypts a text for one row of the company. Creates the company's data key at the first call. */
-  seal(companyId: number, row: Key, text: string): Promise<Uint8Array>;
-  /** Decrypts a text. Throws NotSealed if the bytes were not sealed for this row. */
-  open(companyId: number, row: Key, sealed: Uint8Array): Promise<string>;
+  /** Encrypts a text for one row of the company. Creates the company's data key of the purpose at the first call. */
+  seal(companyId: number, row: Key, text: string, purpose?: Purpose): Promise<Uint8Array>;
+  /** Decrypts a text. Throws NotSealed if the bytes were not sealed for this row and purpose. */
+  open(companyId: number, row: Key, sealed: Uint8Array, purpose?: Purpose): Promise<string>;
 }
 
-/** A value of the KMS encryption context. The IAM policies of the functions require it (infra/stack/rights.ts). */
-export const PURPOSE = "webhook-secrets";
+/**
+ * The values of `purpose` in the KMS encryption context. Each purpose has data keys of its own. The IAM policies of the functions and the
+ * policy of the KMS key require the purpose (infra/stack/rights.ts), so a function that signs webhooks can decrypt no session.
+ */
+export type Purpose = "webhook-secrets" | "console-sessions";
 
 let provider: ((table: Table) => Secrets) | undefined;
 

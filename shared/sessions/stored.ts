@@ -1,12 +1,15 @@
-/** The stored row of a session. The company's data key encrypts the tokens in it. */
+/** The stored row of a session. A data key of the company, which encrypts only sessions, encrypts the tokens in it. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import { unauthenticated } from "#shared/auth/token.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { Bytes, Id } from "#shared/schema.ts";
-import type { Secrets } from "#shared/secrets/secrets.ts";
+import { NotSealed, type Purpose, type Secrets } from "#shared/secrets/secrets.ts";
 import type { Tokens } from "#shared/sessions/issuer.ts";
+
+const PURPOSE: Purpose = "console-sessions";
 
 export const StoredSession = z.object({
   type: z.literal("session"),
@@ -54,7 +57,7 @@ export async function sessionRow(
     companyId,
     userId,
     clientId,
-    tokens: await secrets.seal(companyId, key, text),
+    tokens: await secrets.seal(companyId, key, text, PURPOSE),
     accessUntil: Math.floor(tokens.accessUntil),
     endsAt,
     expiresAt: Math.ceil(endsAt / 1_000),
@@ -72,10 +75,18 @@ export async function readSession(
   return session.endsAt > clock.now() ? session : undefined;
 }
 
+/**
+ * Returns the tokens of a session. Throws `unauthenticated` if they cannot be decrypted. This is so for sessions that began when sessions
+ * and webhook secrets had the same data key; their users sign in again.
+ */
 export async function openTokens(
   secrets: Pick<Secrets, "open">,
   digest: string,
   { companyId, tokens }: StoredSession,
 ): Promise<SessionTokens> {
-  return Sealed.parse(JSON.parse(await secrets.open(companyId, keys.session(digest), tokens)));
+  const text = await secrets.open(companyId, keys.session(digest), tokens, PURPOSE).catch((error: unknown) => {
+    if (error instanceof NotSealed) throw unauthenticated("The session cannot be read.", error);
+    throw error;
+  });
+  return Sealed.parse(JSON.parse(text));
 }

@@ -123,23 +123,30 @@ describe("rights", () => {
     }
   });
 
-  it("to the secrets key belong to functions that sign with or make secrets; a tag and a condition name this purpose", () => {
+  it("to the key of secrets belong to functions that need secrets or sessions; a tag and a condition name the one purpose", () => {
     const granted = accessByFile.flatMap(({ file }) => {
       const { Properties } = roleOf(file);
       const own = statementsOf(Properties).filter(({ actions }) => actions.some((action) => action.startsWith("kms:")));
       if (own.length === 0) return [];
-      const tags = listed(Properties.Tags).filter((tag) => at(tag, "Key") === "webhook-secrets");
-      return own.map(({ actions, condition }) => ({ file, actions: actions.toSorted(), condition, tags: tags.length }));
+      const tags = listed(Properties.Tags)
+        .filter((tag) => at(tag, "Value") === "use")
+        .map((tag) => String(at(tag, "Key")));
+      return own.map(({ actions, condition }) => ({ file, actions: actions.toSorted(), condition, tags }));
     });
-    const condition = { StringEquals: { "kms:EncryptionContext:purpose": "webhook-secrets" } };
+    const only = (purpose: string) => ({
+      condition: { StringEquals: { "kms:EncryptionContext:purpose": purpose } },
+      tags: [purpose],
+    });
+    const sessions = only("console-sessions");
+    const webhooks = only("webhook-secrets");
     expect(granted).toEqual([
-      { file: "session/callback", actions: ["kms:Decrypt", "kms:GenerateDataKey"], condition, tags: 1 },
-      { file: "session/refresh", actions: ["kms:Decrypt"], condition, tags: 1 },
-      { file: "sync/changes", actions: ["kms:Decrypt", "kms:GenerateDataKey"], condition, tags: 1 },
-      { file: "webhooks/create", actions: ["kms:Decrypt", "kms:GenerateDataKey"], condition, tags: 1 },
-      { file: "webhooks/rotate-secret", actions: ["kms:Decrypt", "kms:GenerateDataKey"], condition, tags: 1 },
-      { file: "authorize", actions: ["kms:Decrypt"], condition, tags: 1 },
-      { file: "events/deliver", actions: ["kms:Decrypt"], condition, tags: 1 },
+      { file: "session/callback", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...sessions },
+      { file: "session/refresh", actions: ["kms:Decrypt"], ...sessions },
+      { file: "sync/changes", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
+      { file: "webhooks/create", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
+      { file: "webhooks/rotate-secret", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
+      { file: "authorize", actions: ["kms:Decrypt"], ...sessions },
+      { file: "events/deliver", actions: ["kms:Decrypt"], ...webhooks },
     ]);
   });
 
@@ -172,7 +179,7 @@ describe("environment", () => {
         ...(access.identityProvider === undefined ? [] : ["USER_POOL_ID"]),
         ...(access.files === undefined ? [] : ["BUCKET_NAME"]),
         ...(access.deliveryQueue === undefined ? [] : ["DELIVERY_QUEUE_URL"]),
-        ...(access.secrets === undefined ? [] : ["SECRETS_KEY_ARN"]),
+        ...((access.secrets ?? access.sessionTokens) === undefined ? [] : ["SECRETS_KEY_ARN"]),
         ...(access.parkedRecords === undefined ? [] : ["PARKED_RECORDS_URL"]),
         ...(access.importQueue === undefined ? [] : ["IMPORT_QUEUE_URL"]),
         ...(access.exportQueue === undefined ? [] : ["EXPORT_QUEUE_URL"]),

@@ -18,8 +18,9 @@ import { secretKeys } from "#shared/db/webhook-keys.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
-import { open, openSecrets, seal } from "#shared/secrets/key-service.ts";
-import type { Secrets } from "#shared/secrets/secrets.ts";
+import { open, openSecrets, StoredDataKey, seal } from "#shared/secrets/key-service.ts";
+import { NotSealed, type Secrets } from "#shared/secrets/secrets.ts";
+import { openTokens, sessionRow } from "#shared/sessions/stored.ts";
 import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 import { getWebhook, listWebhooks, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
@@ -116,6 +117,27 @@ test("twenty functions that create a company's first secrets concurrently use on
   const reader = secretsOn(db.direct);
   for (const [i, bytes] of sealed.entries()) expect(await reader.open(companyId, place(i), bytes)).toBe(`secret ${i}`);
   expect(await db.keysOf(secretKeys.dataKey(companyId).pk)).toHaveLength(1);
+});
+
+test("sessions have a data key of their own, which webhooks cannot use; sessions from before it end", async () => {
+  const companyId = await newCompany();
+  const secrets = secretsOn(db.direct);
+  const digest = "digest";
+  const before = await secrets.seal(companyId, keys.session(digest), JSON.stringify({ access: "old" }));
+  const begun = { digest, caller: { companyId, userId: 1 }, clientId: "console", endsAt: 2 };
+  const tokens = { access: "new", refresh: undefined, accessUntil: 1 };
+  const session = await sessionRow(secrets, { ...begun, tokens });
+  expect(await openTokens(secretsOn(db.direct), digest, session)).toEqual({ access: "new" });
+  await expect(openTokens(secrets, digest, { ...session, tokens: before })).rejects.toMatchObject({
+    code: "unauthenticated",
+  });
+  await expect(secrets.open(companyId, keys.session(digest), session.tokens)).rejects.toThrow(NotSealed);
+  const { wrapped } = StoredDataKey.parse(await db.direct.get(secretKeys.sessionDataKey(companyId)));
+  const context = (purpose: string) => ({ purpose, companyId: String(companyId) });
+  expect(await service().unwrap(wrapped, context("console-sessions"))).toHaveLength(32);
+  await expect(service().unwrap(wrapped, context("webhook-secrets"))).rejects.toMatchObject({
+    name: "InvalidCiphertextException",
+  });
 });
 
 test("a warm function calls the key service once an hour for each company", async () => {

@@ -1,4 +1,4 @@
-/** Tests the policy of the KMS key that protects webhook secrets. The test evaluates the policy for requests as KMS does. */
+/** Tests the policy of the KMS key that protects webhook secrets and sessions. The test evaluates the policy for requests as KMS does. */
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { at, listed, synthesized, type Template } from "../infra/template.ts";
@@ -44,17 +44,22 @@ const allows = ({ action, tags = {}, context = {} }: Request): boolean =>
 
 const tags = { "webhook-secrets": "use" };
 const context = { purpose: "webhook-secrets", companyId: "1280" };
+const ofSessions = { tags: { "console-sessions": "use" }, context: { purpose: "console-sessions", companyId: "1280" } };
 
 describe("the policy of the key of webhook secrets", () => {
-  it("lets roles with the tag decrypt data keys of webhook secrets, and create them", () => {
+  it("lets roles with the tag of a purpose decrypt data keys of this purpose, and create them", () => {
     expect(allows({ action: "kms:Decrypt", tags, context })).toBe(true);
     expect(allows({ action: "kms:GenerateDataKey", tags, context })).toBe(true);
+    expect(allows({ action: "kms:Decrypt", ...ofSessions })).toBe(true);
+    expect(allows({ action: "kms:GenerateDataKey", ...ofSessions })).toBe(true);
   });
 
   it.each<[string, Request]>([
     ["an administrator without the tag", { action: "kms:Decrypt", context }],
     ["a role with another value of the tag", { action: "kms:Decrypt", tags: { "webhook-secrets": "no" }, context }],
     ["a role with the tag, for data of another purpose", { action: "kms:Decrypt", tags, context: { purpose: "mail" } }],
+    ["a role of webhooks, for data of sessions", { action: "kms:Decrypt", tags, context: ofSessions.context }],
+    ["a role of sessions, for webhook secrets", { action: "kms:Decrypt", tags: ofSessions.tags, context }],
     ["a role with the tag, without an encryption context", { action: "kms:Decrypt", tags }],
   ])("lets %s decrypt nothing", (_, request) => {
     expect(allows(request)).toBe(false);
