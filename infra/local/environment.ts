@@ -65,15 +65,14 @@ export interface ResponseSink {
 
 export interface EnvironmentOptions {
   readonly worker: string;
+  /** The time limit for loading the code of the function. */
+  readonly initMs: number;
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
   readonly onLine: (line: string) => void;
   /** Receives output that the function did not write with `console`, for example the stack trace of a crash. */
   readonly onOutput: (text: string) => void;
 }
-
-/** Lambda's time limit for loading the code of a function. */
-const INIT_TIMEOUT_MS = 10_000;
 
 /** V8's memory for new objects. The default size would cost about 50 MB in each environment. */
 const YOUNG_GENERATION_MB = 16;
@@ -97,7 +96,7 @@ export class Environment {
   readonly #onLine: (line: string) => void;
   #running: Running | undefined;
 
-  constructor({ worker, data, variables, onLine, onOutput }: EnvironmentOptions) {
+  constructor({ worker, initMs, data, variables, onLine, onOutput }: EnvironmentOptions) {
     this.#onLine = onLine;
     this.#worker = new Worker(worker, {
       env: { ...variables },
@@ -109,7 +108,7 @@ export class Environment {
     });
     this.#worker.stdout.setEncoding("utf8").on("data", onOutput);
     this.#worker.stderr.setEncoding("utf8").on("data", onOutput);
-    this.ready = this.#run(undefined, Date.now() + INIT_TIMEOUT_MS, INIT_TIMEOUT_MS).then(() => undefined);
+    this.ready = this.#run(undefined, Date.now() + initMs, initMs).then(() => undefined);
     this.#worker.on("message", (message: FromWorker) => this.#onMessage(message));
     this.#worker.on("error", (error) => this.#die("Runtime.ExitError", messageOf(error)));
     this.#worker.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));

@@ -12,6 +12,8 @@ import type { FunctionSpec } from "./stack.ts";
 
 /** Lambda's maximum size of a buffered request or answer. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
+/** Lambda's time limit for loading the code of a function. */
+const INIT_TIMEOUT_MS = 10_000;
 /** Lambda's maximum size of a streamed answer. */
 const STREAM_LIMIT_BYTES = 200 * 1024 * 1024;
 
@@ -36,6 +38,8 @@ export interface FunctionHost {
   readonly warm: WarmEnvironments;
   readonly log: (spec: FunctionSpec, line: string) => void;
   readonly onInvoked: (failed: boolean) => void;
+  /** By default, Lambda's limit. Tests use a shorter one. */
+  readonly initTimeoutMs?: number;
 }
 
 export function createFunction(spec: FunctionSpec, maxEnvironments: number, host: FunctionHost): LocalFunction {
@@ -157,9 +161,15 @@ class Pool {
     await Promise.all([...this.#all].map((environment) => environment.end()));
   }
 
-  #startIfNeeded(): void {
+  /**
+   * If the code cannot be loaded in time, Lambda loads it a second time, within the time limit of the function. Without this second try, a
+   * busy machine that starts many environments at once would answer 502.
+   */
+  #startIfNeeded(isSecondTry = false): void {
     if (this.#waiting.length <= this.#starting || this.#all.size >= this.#max) return;
-    const environment = this.#start();
+    const environment = this.#start(
+      isSecondTry ? this.#spec.Timeout * 1000 : (this.#host.initTimeoutMs ?? INIT_TIMEOUT_MS),
+    );
     this.#starting++;
     environment.ready.then(
       () => {
@@ -169,17 +179,19 @@ class Pool {
       (error: unknown) => {
         this.#starting--;
         this.#all.delete(environment);
+        if (!isSecondTry) return this.#startIfNeeded(true);
         this.#waiting.shift()?.reject(error);
         this.#startIfNeeded();
       },
     );
   }
 
-  #start(): Environment {
+  #start(initMs: number): Environment {
     const { name, directory, MemorySize, LoggingConfig, Environment: own } = this.#spec;
     const onLine = (line: string): void => this.#host.log(this.#spec, line);
     const environment = new Environment({
       worker: this.#host.worker,
+      initMs,
       data: {
         bundle: path.join(directory, "index.mjs"),
         functionName: name,
