@@ -9,6 +9,7 @@ import { baseUrl, type Client, clientOf } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 import {
+  chooseUser,
   drawn,
   figuresOf,
   mapOf,
@@ -310,5 +311,16 @@ describe("an admin", () => {
     await button.click();
     await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann"));
     await button.waitFor({ state: "detached" });
+  });
+
+  test("signs in again if the session has ended while the map moves", async ({ skip }) => {
+    browserOr(skip);
+    const { page, context } = admin;
+    await context.clearCookies();
+    await page.evaluate("shownMap.jumpTo({ center: [-104.75, 39.95], zoom: 13 })");
+    await page.getByLabel("Another user").waitFor();
+    await chooseUser(page, team.admin.email);
+    await mapOf(page);
+    expect(new URL(page.url()).search).toBe("?search=Ann");
   });
 });
