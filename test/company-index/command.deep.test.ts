@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { contextOn } from "#shared/context.ts";
+import * as activityKeys from "#shared/db/activity-keys.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { TABLE } from "../harness/faulty-dynamodb.ts";
@@ -66,10 +67,22 @@ test("the command verifies and rebuilds; it exits with 1 for faults, and with 2 
   expect(faulty.stdout).toMatch(/prospect \d+ is missing from the index\n/);
   expect(faulty.stdout).toMatch(/, [1-9]\d* faults\n$/);
   expect([wrong.code, unknown.code, nobody.code]).toEqual([2, 2, 2]);
-  expect(wrong.stderr).toContain("usage: npm run index -- verify|rebuild --company N");
+  expect(wrong.stderr).toContain("usage: npm run index -- verify|rebuild|repair-activity --company N");
   expect(unknown.stderr).toContain("has no company 999999999");
 
   const mended = "8 prospects, 1 notes, 1 segments, replaced 2 runs; 0 newer runs stay\n";
   expect(await run("rebuild", "--company", N)).toMatchObject({ stdout: `company ${N}: ${mended}`, code: 0 });
   expect(await run("verify", "--company", N)).toMatchObject({ code: 0 });
+});
+
+test("the command removes damaged rows of the activity", async () => {
+  const owner = { email: "owner@activity.test", firstName: "", lastName: "", sub: "activity" };
+  const { id } = (await createCompany(contextOn(db.direct), { name: "Activity", owner })).company;
+  const row = activityKeys.loggedFacts(id, 1, 0);
+  await db.direct.batchPut([{ ...row, type: "loggedFacts", facts: new Uint8Array(9) }]);
+  const repair = () => run("repair-activity", "--company", String(id));
+  const removed = (count: number): string => `company ${id}: ${count} damaged rows of the activity removed\n`;
+  expect(await repair()).toEqual({ stdout: `removed ${row.sk}\n${removed(1)}`, stderr: "", code: 0 });
+  expect(await db.direct.get(row)).toBeUndefined();
+  expect(await repair()).toEqual({ stdout: removed(0), stderr: "", code: 0 });
 });

@@ -211,7 +211,7 @@ async function check(stage: Stage, job: Job, wanted: readonly Expected[], before
 test("although every fifth call fails, a job handles each prospect once, and its undo restores exactly what nobody has changed since", {
   tags: "sized",
 }, async () => {
-  const stage = await newStage(sized({ short: 36, wide: 1_500 }));
+  const stage = await newStage(sized({ short: 36, wide: 600 }));
   const { harness, caller, ids, action, input, otherStatus, otherTags } = stage;
   const context = harness.sound();
   const services = { objects: harness.bucket, jobs: harness.sound().jobs };
