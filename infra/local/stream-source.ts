@@ -32,12 +32,13 @@ export interface StreamSource {
   readonly log: (text: string) => void;
 }
 
-/** Milliseconds between polls that find no new records: a short time after activity, and a longer time after a quiet period. */
-const POLL_BUSY_MS = 50;
-const POLL_QUIET_MS = 250;
-const QUIET_AFTER_MS = 10_000;
-/** Milliseconds between a poll that found new records and the next poll. The wait makes batches larger under load. */
-const POLL_GAP_MS = 20;
+/**
+ * Milliseconds between polls that find no new records. The end of each invocation starts a poll at once, so only the writes of a running
+ * invocation, and of other processes, wait so long.
+ */
+const POLL_MS = 250;
+/** Minimum milliseconds after such a poll. A poll takes as much processor time as a small request, and the wait makes batches larger. */
+const POLL_GAP_MS = 50;
 /** Milliseconds before a retry. They double after each failure. Lambda waits longer, but tests would then take longer. */
 const RETRY_MS = { first: 100, longest: 1_000 } as const;
 const DEFAULT_BATCH_SIZE = 100;
@@ -63,7 +64,6 @@ class Loop {
   readonly #batchSize: number;
   #shards: string[] = [];
   #kicked = Promise.withResolvers<void>();
-  #activeAt = Date.now();
 
   constructor(source: StreamSource) {
     this.#source = source;
@@ -71,7 +71,6 @@ class Loop {
   }
 
   kick(): void {
-    this.#activeAt = Date.now();
     this.#kicked.resolve();
   }
 
@@ -85,8 +84,7 @@ class Loop {
       this.#kicked = Promise.withResolvers();
       try {
         const records = await this.#readShards();
-        if (records > 0) this.#activeAt = Date.now();
-        else await this.#idle();
+        if (records === 0) await this.#idle();
       } catch (error) {
         if (this.#stopping.signal.aborted) return;
         this.#iterators.clear();
@@ -97,8 +95,7 @@ class Loop {
   }
 
   async #idle(): Promise<void> {
-    const quiet = Date.now() - this.#activeAt > QUIET_AFTER_MS;
-    const timer = setTimeout(this.#kicked.resolve, quiet ? POLL_QUIET_MS : POLL_BUSY_MS);
+    const timer = setTimeout(this.#kicked.resolve, POLL_MS);
     await Promise.all([this.#kicked.promise, wait(POLL_GAP_MS)]);
     clearTimeout(timer);
   }
