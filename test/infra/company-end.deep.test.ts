@@ -146,7 +146,7 @@ const subjectOf = (token: string): string =>
   Claims.parse(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).sub;
 
 async function until(isDone: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 30_000; !(await isDone()); ) {
+  for (const end = Date.now() + 120_000; !(await isDone()); ) {
     if (Date.now() > end) throw new Error("it did not happen within 30 s");
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -103,7 +103,7 @@ const idsAt = ({ receipts }: Receiver): string[] =>
   receipts.map(({ headers }) => String(headers["x-service-delivery"]));
 
 async function until(what: string, test: () => boolean): Promise<void> {
-  for (const end = Date.now() + 30_000; !test(); ) {
+  for (const end = Date.now() + 120_000; !test(); ) {
     if (Date.now() > end) throw new Error(`${what} did not happen`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

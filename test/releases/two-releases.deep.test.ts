@@ -124,7 +124,7 @@ async function knownSince(service: Service, cursor: string): Promise<ReadonlyMap
 
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
 const DEVICE_OPERATIONS = 25;
-const POLL = { timeout: 30_000, interval: 100 };
+const POLL = { timeout: 120_000, interval: 100 };
 
 const WORKERS = 3;
 const ROUNDS = 3;

@@ -139,7 +139,7 @@ function hanging(at: Pipeline, isHanging: (post: Post) => boolean) {
 
 const untilDelivered = (at: Pipeline, count: number) =>
   expect
-    .poll(async () => (await deliveries(at)).filter(({ state }) => state === "delivered").length, { timeout: 20_000 })
+    .poll(async () => (await deliveries(at)).filter(({ state }) => state === "delivered").length, { timeout: 120_000 })
     .toBe(count);
 
 describe("a receiver that hangs during one post does not delay", () => {

@@ -157,5 +157,5 @@ async function expectIndexed(companyId: number): Promise<void> {
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
   // The check is repeated: during a flush, which moves entries into the index, it may see an entry in both places.
-  await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 20_000 });
+  await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 120_000 });
 }
