@@ -1,4 +1,5 @@
 /** The projects of the tests. The suffix of a test file says which command runs it, and `.api` marks tests over HTTP. */
+import { randomInt } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,8 +11,6 @@ const DEEP = ".deep.test.ts";
 const LONG = ".long.test.ts";
 
 const shared = {
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
   // Test files of one worker share the imported modules, because the CDK and the schemas take a second to load.
   isolate: false,
 };
@@ -28,9 +27,14 @@ const throughPrism = [
   "test/http/{idempotency,lists,patch}.api.test.ts",
   "test/jobs/import-jobs.api.test.ts",
 ];
-const short = { provide: { tier: "short" as const }, ...shared };
-const wide = { provide: { tier: "wide" as const }, ...shared, testTimeout: 600_000 };
-const long = { ...shared, testTimeout: 600_000 };
+/** Chooses the part of the expensive tests that this run executes. `TEST_DRAW` repeats an earlier run. */
+const draw = Number(process.env.TEST_DRAW ?? randomInt(1_000_000));
+console.info(`TEST_DRAW=${draw}`);
+const timeouts = (ms: number) => ({ testTimeout: ms, hookTimeout: ms });
+// A time-out only ends a test that hangs, so it is long enough for a machine on which several runs share the processors.
+const short = { provide: { tier: "short" as const, draw }, ...shared, ...timeouts(300_000) };
+const wide = { provide: { tier: "wide" as const, draw }, ...shared, ...timeouts(600_000) };
+const long = { ...shared, ...timeouts(600_000) };
 
 const all = (suffix: string) => [`test/**/*${suffix}`];
 const none = (...suffixes: string[]) => ({ exclude: suffixes.map((suffix) => `test/**/*${suffix}`) });

@@ -9,6 +9,8 @@ type Tier = "short" | "wide";
 declare module "vitest" {
   export interface ProvidedContext {
     readonly tier: Tier;
+    /** Chooses the part of the expensive tests that this run executes. A run prints it, and `TEST_DRAW` repeats the run. */
+    readonly draw: number;
   }
 }
 

@@ -171,7 +171,8 @@ describe("concurrently with the sender", () => {
     const before = calm.calls.length;
     await drain(calm);
     const outcomes = new Set<string>();
-    for (const step of killPointsOf(calm.calls.length - before, 0)) {
+    // Before the first call, the window is still open.
+    for (const step of new Set([1, ...killPointsOf(calm.calls.length - before, 0)])) {
       const number = before + step;
       for (const late of [9, 12]) {
         const at = await pipeline();

@@ -20,6 +20,8 @@ import {
 import { deleteWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { rotateSecret, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { present } from "../harness/shapes.ts";
 import { createdProspect, deliveries, drain, newPipeline, type Pipeline, publish, START } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
@@ -103,12 +105,16 @@ const rowsOf = async ({ companyId }: Setup): Promise<string[]> =>
  * The last call of a request to the table commits its effect. If the deletion comes before any call of the request, it therefore comes
  * before this commit.
  */
-describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_, ask) => {
-  test("is not found and leaves no row if the deletion comes before any call of the request", async () => {
+const cases = Object.entries(requests).map(([name, ask], turn) => [name, ask, turn] as const);
+describe.each(cases)("a webhook that is deleted while %s", (_, ask, turn) => {
+  test("is not found and leaves no row if the deletion comes before any call of the request", {
+    tags: "sized",
+  }, async () => {
     const calm = await setUp();
     expect(await codeOf(ask(calm))).toBe("done");
     const tableCalls = calm.at.calls.flatMap((name, i) => (name === "send" ? [] : [i + 1]));
-    for (const at of tableCalls) {
+    for (const call of killPointsOf(tableCalls.length, turn)) {
+      const at = present(tableCalls[call - 1]);
       const struck = await setUp();
       struck.at.meanwhile = { at, work: struck.remove };
       expect(await codeOf(ask(struck)), `before ${calm.at.calls[at - 1]} (${at})`).toBe("not_found");
@@ -116,10 +122,12 @@ describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_
     }
   });
 
-  test("is deleted and leaves no row if the request comes before any call of the deletion", async () => {
+  test("is deleted and leaves no row if the request comes before any call of the deletion", {
+    tags: "sized",
+  }, async () => {
     const calm = await setUp();
     await deleteWebhook(calm.context, calm.companyId, calm.webhookId);
-    for (let at = 1; at <= calm.at.calls.length; at++) {
+    for (const at of killPointsOf(calm.at.calls.length, turn)) {
       const struck = await setUp();
       const quiet = { ...struck, context: contextOn(db.direct, { now: () => struck.at.clock }) };
       struck.at.meanwhile = { at, work: () => ask(quiet) };

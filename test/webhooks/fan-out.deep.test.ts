@@ -11,6 +11,7 @@ import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { Killed, killable } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
 import { consume, deliveriesOf, sweepOwn } from "./delivery-pipeline.ts";
 import { expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
 import { expectReconciled, reconcileNow } from "./reconciled.ts";
@@ -81,9 +82,10 @@ describe("a kill at each call", () => {
       const calm = await pipeline(10);
       await publish(calm, 2, 3);
       await expandAll(calm);
-      // Every fifth of these calls is enough, because the same calls repeat for each registration.
-      const struck = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % 5 === 0);
-      expect(struck.length).toBeGreaterThan(5);
+      // Every fifth of all calls is enough, because the same calls repeat for each registration.
+      const every = sized({ short: 1, wide: 5 });
+      const struck = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % every === 0);
+      expect(struck.length).toBeGreaterThan(sized({ short: 2, wide: 5 }));
       for (const number of struck) {
         const at = await pipeline(10);
         at.kill = { at: number, when };
@@ -131,12 +133,15 @@ async function expandOnce(at: FanOutPipeline): Promise<string[]> {
   return queued;
 }
 
-test("a function that continues after its lease expired, concurrently with the next owner, makes no second delivery", async () => {
+test("a function that continues after its lease expired, concurrently with the next owner, makes no second delivery", {
+  tags: "sized",
+}, async () => {
   const calm = await pipeline();
   await publish(calm, 2);
   const before = calm.calls.length;
   await expandAll(calm);
-  for (let number = before + 1; number <= calm.calls.length; number++) {
+  for (const step of killPointsOf(calm.calls.length - before, 5)) {
+    const number = before + step;
     const at = await pipeline();
     await publish(at, 2);
     const [message] = at.queue.map((entry) => entry.message);
