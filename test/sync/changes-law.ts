@@ -76,6 +76,8 @@ export const longScripts = scripts(40, 80);
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const CURSOR_MS = 60 * DAY_MS;
+/** Appointments begin after hours, invitations expire after days, and cursors after months. */
+const waits = [1, 2, 3, 4, 1, 2, 3, 4, 8 * 24, 8 * 24, 8 * 24, 31 * 24].map((hours) => hours * HOUR_MS);
 
 /** When a device has last read everything, and what has happened until then. */
 interface Mark {
@@ -138,7 +140,7 @@ export class Run {
       if (kind === "rebuildIndex") this.#rebuilds++;
       await this.#writes.make(kind, a, b, isAlone);
     } else if (kind === "flush") await this.#flush();
-    else if (kind === "later") this.#stage.time.nowMs += b % 12 === 0 ? 25 * DAY_MS : (1 + (b % 4)) * HOUR_MS;
+    else if (kind === "later") this.#stage.time.nowMs += waits[b % waits.length] ?? 0;
     else await this.#pull(kind, a, isAlone);
   }
 

@@ -95,7 +95,7 @@ export class CompanyWrites {
 
   /** From two hours ago to two days ahead. Some times are in later months. */
   #startAt(choice: Choice): { startAt: string; startMs: number } {
-    const hours = choice % 7 === 0 ? 24 * (choice % 90) : (choice % 50) - 2;
+    const hours = choice % 3 === 0 ? 24 * (choice % 90) : (choice % 50) - 2;
     const startMs = this.#context.clock.now() + hours * HOUR_MS + (choice % 3) * 1_000;
     return { startAt: new Date(startMs).toISOString(), startMs };
   }
@@ -304,8 +304,10 @@ export class CompanyWrites {
     record.isWithdrawn = true;
   }
 
-  async renameUser(a: Choice): Promise<void> {
-    const [id, record] = this.#take("user", this.#model.users, a) ?? [];
+  /** Most records show the owner or a sales user, and none shows a user who was only invited. */
+  async renameUser(a: Choice, b: Choice): Promise<void> {
+    const shown = [...this.#model.users].filter(([, { invitedUntil }]) => invitedUntil === undefined);
+    const [id, record] = this.#take("user", b % 4 === 0 ? this.#model.users : shown, a) ?? [];
     if (id === undefined || record === undefined) return;
     const firstName = this.#name("Named ");
     await updateUser(this.#context, this.#owner, id, { firstName });
@@ -354,7 +356,7 @@ export const writeWeights = {
   note: 5,
   editNote: 2,
   dropNote: 2,
-  meet: 5,
+  meet: 9,
   move: 3,
   cancel: 2,
   newTerritory: 1,
@@ -365,9 +367,9 @@ export const writeWeights = {
   newTag: 2,
   renameTag: 2,
   dropTag: 1,
-  invite: 1,
+  invite: 3,
   withdraw: 1,
-  renameUser: 2,
+  renameUser: 4,
   changeRights: 1,
   rebuildIndex: 1,
   import: 2,
