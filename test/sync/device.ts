@@ -1,4 +1,5 @@
 /** A device that keeps copies of what its user may see, with the items of `GET /api/changes`. */
+import { expect } from "vitest";
 import type { ChangesPage, ChangeType } from "#shared/sync/changes/schema.ts";
 
 interface Copy {
@@ -25,8 +26,12 @@ export class Device {
     this.cursor = cursor;
     for (const { type, id, version, op, data } of items) {
       const name = `${type} ${id}`;
-      if (version < (this.#copies.get(name)?.version ?? 0)) continue;
-      this.#copies.set(name, { version, data: op === "upsert" ? data : undefined });
+      const copy = this.#copies.get(name);
+      const next: Copy = { version, data: op === "upsert" ? data : undefined };
+      if (copy !== undefined && version < copy.version) continue;
+      // A device that gets two pages in the wrong order could not know which one is newer.
+      if (version === copy?.version) expect(next).toEqual(copy);
+      this.#copies.set(name, next);
     }
   }
 
