@@ -10,7 +10,7 @@ import { importByJob, type Progress } from "./large-import.ts";
 
 /** One request imports files up to these limits. A job imports larger ones. */
 const MOST_BYTES = 4_000_000;
-const MOST_LINES = 10_000;
+const MOST_LINES = 2_000;
 /** The largest file of a job. */
 export const JOB_BYTES = 200_000_000;
 
