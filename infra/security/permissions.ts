@@ -109,7 +109,7 @@ function rightsOf(id: string, statement: Statement): Right[] {
     if (found === undefined) throw new Error(`${id}: ${action} has no reason in infra/stack/reasons.ts`);
     return found.reason;
   });
-  return [...byReason].map(([reason, actions]) => ({ on: resourceName(statement.Resource), actions, reason }));
+  return [...byReason].map(([reason, actions]) => ({ on: resourceName(id, statement.Resource), actions, reason }));
 }
 
 /** Puts the actions on the same rows into one line, although the template divides them into several statements. */
@@ -138,6 +138,7 @@ const resourceNames: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/DeliveriesQueue|Deliveries\w*Queue/, "delivery queue"],
   [/ImportsQueue/, "import queue"],
   [/ExportsQueue/, "export queue"],
+  [/BulkJobsQueue/, "queue of bulk jobs"],
   [/StreamArn/, "the table's stream"],
   [/SecretsKey/, "key of secrets"],
   [/UserPool/, "user pool"],
@@ -147,9 +148,12 @@ const resourceNames: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/Function/, "functions of the API"],
 ];
 
-function resourceName(resource: unknown): string {
+/** Throws an error if a resource has no name in the list. */
+function resourceName(id: string, resource: unknown): string {
   const text = JSON.stringify(resource);
-  return resourceNames.find(([pattern]) => pattern.test(text))?.[1] ?? text.replaceAll(/[{}"[\]|]/g, "").slice(0, 80);
+  const name = resourceNames.find(([pattern]) => pattern.test(text))?.[1];
+  if (name === undefined) throw new Error(`${id}: ${text} has no name in infra/security/permissions.ts`);
+  return name;
 }
 
 const row = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;

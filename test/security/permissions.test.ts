@@ -20,7 +20,8 @@ describe("docs/permissions.md", () => {
     for (const file of functionFiles()) expect(document, file).toContain(`| \`${file}\` |`);
   });
 
-  it("cannot be written for a right without a reason", () => {
+  /** Returns the document of the templates in which one role has one more right. */
+  function documentWith(Action: string, Resource: unknown): string {
     const changed = structuredClone(all);
     const role = Object.values(changed).find(({ Type, Properties }) => {
       return Type === "AWS::IAM::Role" && Array.isArray(Properties.Policies);
@@ -30,7 +31,19 @@ describe("docs/permissions.md", () => {
     if (!isFields(policy) || !isFields(policy.PolicyDocument) || !Array.isArray(policy.PolicyDocument.Statement)) {
       throw new Error("the role has no policy");
     }
-    policy.PolicyDocument.Statement.push({ Effect: "Allow", Action: "ec2:RunInstances", Resource: "*" });
-    expect(() => permissionsDocument(changed)).toThrow("ec2:RunInstances has no reason in infra/stack/reasons.ts");
+    policy.PolicyDocument.Statement.push({ Effect: "Allow", Action, Resource });
+    return permissionsDocument(changed);
+  }
+
+  it("cannot be written for a right without a reason", () => {
+    expect(() => documentWith("ec2:RunInstances", "*")).toThrow(
+      "ec2:RunInstances has no reason in infra/stack/reasons.ts",
+    );
+  });
+
+  it("cannot be written for a resource without a name", () => {
+    expect(() => documentWith("sqs:SendMessage", { "Fn::GetAtt": ["NewQueue", "Arn"] })).toThrow(
+      '{"Fn::GetAtt":["NewQueue","Arn"]} has no name in infra/security/permissions.ts',
+    );
   });
 });
