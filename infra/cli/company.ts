@@ -29,7 +29,7 @@ npm run company -- export --company N
 npm run company -- delete --company N --confirm "NAME"
     erases a suspended company; run it again to resume
 npm run company -- check --company N
-    counts what is left of a company; exit code 1 if anything is
+    counts what is left of a company; exit code 1 if anything is, or if no company and no erasure has this id
 ${stackUsage}
     [--read-units N, --write-units N]   capacity units a second (default ${READ_UNITS}, ${WRITE_UNITS})
 exit code 0: success, 1: something is left of a company, refused or any other error, 2: wrong usage`;
@@ -99,11 +99,16 @@ const commands: Readonly<Record<string, Command>> = {
   check: (context, { company }) => check(context, company),
 };
 
+/** Throws CommandRefused if nothing shows that the company ever existed. Otherwise a mistyped id would look like a completed erasure. */
 async function check(context: ErasureContext, company: number): Promise<number> {
   const { rows, files } = await remainsOf(context, company);
   const erasure = await erasureOf(context.rows.table, company);
+  const isEmpty = files === 0 && Object.keys(rows).length === 0;
+  if (isEmpty && erasure === undefined) {
+    throw new CommandRefused(`there is no company ${company}, and no erasure of it is recorded: check the id`);
+  }
   console.log(JSON.stringify({ company, erasedAt: erasure?.erasedAt ?? null, rowsLeft: rows, filesLeft: files }));
-  return files === 0 && Object.keys(rows).length === 0 ? 0 : 1;
+  return isEmpty ? 0 : 1;
 }
 
 const DAY_MS = 86_400_000;

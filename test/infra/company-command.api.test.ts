@@ -72,3 +72,9 @@ test("check counts what the company has", async () => {
   expect(found.code).toBe(1);
   expect(JSON.parse(found.stdout)).toMatchObject({ erasedAt: null, rowsLeft: { company: 1, user: 6 } });
 });
+
+test("check of an id that no company ever had is no proof of an erasure", async () => {
+  const unknown = await run("check", "--company", "9999999");
+  expect(unknown).toMatchObject({ code: 1, stdout: "" });
+  expect(unknown.stderr).toContain("there is no company 9999999, and no erasure of it is recorded: check the id\n");
+});
