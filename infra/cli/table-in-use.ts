@@ -1,4 +1,7 @@
-/** Finds the table for an operator's command: the table of the running local service, or of a deployed stack. */
+/**
+ * Finds the table for an operator's command: the table of the running local service, or of a deployed stack. The first line on stderr names
+ * the target, so that an operator notices a local service that runs by chance.
+ */
 import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
@@ -52,6 +55,7 @@ async function localTable(): Promise<TableInUse | undefined> {
   // If the local service is still starting, the command must not use the deployed stack instead.
   if (answer?.status === 503) throw new Error(`the local service at ${base} is starting: wait for the line "ready"`);
   if (answer === undefined || !answer.ok) return undefined;
+  nameTarget(`local service at ${base}`);
   const outputs = LocalOutputs.parse(await answer.json());
   const at = (endpoint: string): ClientSettings => ({ ...patient, ...operator, endpoint });
   const [dynamoDb, sqs] = [at(outputs.DynamoDbEndpoint), at(outputs.SqsEndpoint)];
@@ -80,10 +84,13 @@ export async function deployedTable(stackName: string): Promise<TableInUse> {
   return { label: `stack ${stackName}`, table, outputs, ...calls, secrets, isLocal: false, userPoolId: UserPoolId };
 }
 
+const nameTarget = (target: string): void => console.error(`target: ${target}`);
+
 class NoWayToAws extends Error {}
 
 async function describe(cloud: CloudFormationClient, StackName: string): Promise<DescribeStacksOutput> {
   try {
+    nameTarget(`stack ${StackName} in ${await cloud.config.region()}`);
     return await cloud.send(new DescribeStacksCommand({ StackName }));
   } catch (error) {
     const missing = error instanceof Error ? missingOf(error) : undefined;

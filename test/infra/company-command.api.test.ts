@@ -61,7 +61,9 @@ test("a suspended company's users are refused until it is resumed, and it cannot
   expect((await as.otherOwner.GET("/api/me")).response.status).toBe(200);
   const early = await run("delete", "--company", number, "--confirm", company.name);
   expect(early.code).toBe(1);
-  expect(early.stderr).toMatch(/^requests from before the suspension may run until 20\S+Z: try again then\n$/);
+  expect(early.stderr).toMatch(
+    /^target: local service at http:\S+\nrequests from before the suspension may run until 20\S+Z: try again then\n$/,
+  );
   const resumed = await run("resume", "--company", number);
   expect(resumed).toMatchObject({ code: 0, stdout: `company ${number} is active: 6 users can sign in\n` });
   expect((await as.owner.GET("/api/me")).response.status).toBe(200);

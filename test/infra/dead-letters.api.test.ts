@@ -136,7 +136,7 @@ test("a delivery whose message failed is sent exactly once", async () => {
   const before = await deadLetters("list");
   expect(before.stdout).toMatch(/^deliveries +2$/m);
   const { code, stdout, stderr } = await deadLetters("redrive", "deliveries");
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: `target: local service at ${baseUrl()}\n` });
   expect(stdout).toMatch(/2 done again, 0 failed/);
   await receiver.until(1);
   const state = async () => dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", path)).items[0]?.status;

@@ -34,7 +34,7 @@ test.each([
     "infra/cli/webhooks.ts reconcile --company 1",
     { AWS_REGION: "us-east-1" },
     3,
-    `${NOT_HERE}the stack Canvassing ${NO_CREDENTIALS}`,
+    `target: stack Canvassing in us-east-1\n${NOT_HERE}the stack Canvassing ${NO_CREDENTIALS}`,
   ],
   ["infra/cli/company.ts create --name A --owner a@b.test", {}, 1, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
   ["infra/cli/company.ts create --name A --owner a@b.test --sub x", {}, 1, `the stack Canvassing ${NO_REGION}`],
@@ -75,8 +75,23 @@ test("a command that meets a starting local service acts nowhere else", async ()
 test("a command names the output that a service of another release lacks", async () => {
   const outputs = { TableName: "T", DynamoDbEndpoint: "http://127.0.0.1:9", SqsEndpoint: "http://127.0.0.1:9" };
   expect(await runBeside(200, JSON.stringify(outputs), "infra/cli/dead-letters.ts list")).toBe(
-    "URL has no output DeliveriesUrl, because it is of another release than this command\n",
+    "target: local service at URL\nURL has no output DeliveriesUrl, because it is of another release than this command\n",
   );
+});
+
+test.each([
+  "canary.ts create",
+  "company-index.ts verify --company 1",
+  "company.ts check --company 1",
+  "company.ts create --name A --owner a@b.test",
+  "dead-letters.ts list",
+  "migrate.ts status",
+  "restore.ts verify --table Restored",
+  "senders.ts stop",
+  "webhooks.ts reconcile --company 1",
+])("%s names the stack and the region in the first line", (command) => {
+  const { stderr } = run(`infra/cli/${command} --stage test`, { AWS_REGION: "eu-west-1" });
+  expect(stderr).toMatch(/^target: stack Canvassing-test in eu-west-1\n/);
 });
 
 test.each([
