@@ -60,7 +60,7 @@ interface Plan {
 const plans: Record<Preset, Plan> = {
   /**
    * A new account has 10 concurrent executions and may reserve none. Two senders, two imports, two exports and two bulk jobs leave two
-   * executions for requests.
+   * executions to all other functions: requests, the authorizer, the publisher, the flush and the sweeper.
    */
   small: {
     accountConcurrency: 10,

@@ -107,7 +107,7 @@ const size = {
   deliverySenders: count(2, 1_000).register(settingTexts, {
     topic: "Size",
     description: "the number of concurrent senders of webhooks",
-    default: "4; 50 with the preset `production`",
+    default: "2; 50 with the preset `production`",
     effect: "each sender sends up to ten messages. Each webhook may use a share of the senders",
     cost: "none: Lambda bills the time that senders work, however many there are",
   }),
@@ -121,7 +121,8 @@ const size = {
   }),
   companyRate: count(1, 1_000).register(settingTexts, {
     topic: "Size",
-    description: "the requests per second that one company may send",
+    description:
+      "the requests per second that one company may send. Companies share 32 throttles by a hash of their ids",
     default: "20; 200 with the preset `production`",
     effect: "API Gateway answers requests above it with 429, so that no company uses up the requests of the others",
     cost: "none",

@@ -16,6 +16,7 @@ export const PRICE_PAGES = {
   sqs: "https://aws.amazon.com/sqs/pricing/",
   kms: "https://aws.amazon.com/kms/pricing/",
   waf: "https://aws.amazon.com/waf/pricing/",
+  cognito: "https://aws.amazon.com/cognito/pricing/",
   rds: "https://aws.amazon.com/rds/postgresql/pricing/",
   fargate: "https://aws.amazon.com/fargate/pricing/",
   loadBalancer: "https://aws.amazon.com/elasticloadbalancing/pricing/",
@@ -61,6 +62,8 @@ export const prices = {
   sqs: { request: 0.4 / MILLION },
   kms: { keyMonth: 1, request: 0.03 / 10_000 },
   waf: { aclMonth: 5, ruleMonth: 1, request: 0.6 / MILLION },
+  /** A user of a user pool with the plan Essentials who signs in or refreshes a token in a month. The first 10 000 are free. */
+  cognito: { activeUserMonth: 0.015, freeUsers: 10_000 },
   rds: {
     /** An hour of db.t4g.medium with PostgreSQL, Multi-AZ with one standby. */
     mediumMultiAzHour: 0.129,

@@ -107,6 +107,7 @@ const known = new Set([
   "AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_REGION=eu-west-1 npx vitest run --project deep test/infra/deploy.deep.test.ts",
   "npm ci",
   `git checkout ${firstRelease}`,
+  "git checkout COMMIT",
 ]);
 
 async function faultOf(command: string): Promise<string> {

@@ -102,10 +102,12 @@ function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
     `- 50 reps and fewer use the preset \`small\`, more reps the preset \`production\`.`,
     `- The costs of starts and of loading indexes come from the [simulation](../test/bench/cost/working-day.ts), whose parameters are in
   [assumptions.ts](../test/bench/cost/assumptions.ts).`,
-    `- Not included: webhook deliveries, imports, exports, backups, mail, and the canary of the preset \`production\`.`,
-    `- Also not included: the web ACL of the preset \`production\`. It costs ${waf.aclMonth} dollars, ${waf.ruleMonth} for each rule, and ${(waf.request * 1_000_000).toFixed(2)} for a million requests,
+    `- Not included: webhook deliveries, imports, exports, backups and mail.`,
+    `- Not included: the users of the Cognito user pool (plan Essentials). Each user who signs in or refreshes a token in a month costs about ${cognito.activeUserMonth} dollars,
+  after the first ${cognito.freeUsers / 1_000} 000, which are free.`,
+    `- Two parts of the preset \`production\` come on top of the totals: the canary, about 2 dollars a month, and the web ACL. The web ACL costs ${waf.aclMonth} dollars, ${waf.ruleMonth} for each rule, and ${(waf.request * 1_000_000).toFixed(2)} for a million requests,
   of which 1 000 reps send 15 in a month.`,
-    `- Nor \`warmEnvironments\`: one of each function costs ${dollars(warmDollars())} dollars in the preset \`production\`.`,
+    `- Not included: \`warmEnvironments\`. One of each function costs ${dollars(warmDollars())} dollars in the preset \`production\`.`,
     `- Prices: ${Object.values(PRICE_PAGES)
       .map((page) => `<${page}>`)
       .join(", ")}.`,
@@ -129,7 +131,7 @@ function warmDollars(): number {
   return gb * HOURS_A_MONTH * 3_600 * prices.lambda.provisionedGbSecond;
 }
 
-const { waf } = prices;
+const { waf, cognito } = prices;
 
 const names: Readonly<Record<string, string>> = {
   pins: "map views",
