@@ -17,7 +17,7 @@ import { createCompany } from "#shared/reference/create-company.ts";
 import { canaryParameter } from "../settings/canary.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, WrongUsage } from "./options.ts";
+import { argumentsOf, unknownCommand, WrongUsage } from "./options.ts";
 import { deployedTable } from "./table-in-use.ts";
 
 const usage = `npm run canary -- create
@@ -86,14 +86,15 @@ async function userOf({ id: UserPoolId, cognito }: NonNullable<CanarySetup["pool
 
 function readInput() {
   const { positionals, values } = argumentsOf({ ...stackOptions, sub: { type: "string" } }, usage);
+  if (positionals.join(" ") !== "create") throw unknownCommand(positionals, usage);
+  const stackName = chosenStack(values) ?? stackNameOf(undefined);
   try {
-    z.parse(z.tuple([z.literal("create")]), positionals);
     const { sub } = values;
     const { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret } = process.env;
     const scope = process.env.SMOKE_SCOPE;
     const client = { tokenUrl, clientId, clientSecret, ...(scope !== undefined && { scope }) };
     return {
-      stackName: chosenStack(values) ?? stackNameOf(undefined),
+      stackName,
       ...(sub !== undefined && { client: { sub, credentials: Client.parse(client) } }),
     };
   } catch {

@@ -1,5 +1,6 @@
 /** Defines the options `--stage` and `--stack`, with which an admin command chooses a deployment. */
 import { STAGE_NAME, stackNameOf } from "../settings/names.ts";
+import { WrongUsage } from "./options.ts";
 
 export const stackOptions = { stage: { type: "string" }, stack: { type: "string" } } as const;
 
@@ -11,11 +12,11 @@ export interface ChosenStack {
   readonly stack?: string | undefined;
 }
 
-/** Returns the name of the chosen CDK stack. It is undefined if neither option is given. Throws if the options contradict each other. */
+/** Returns the name of the chosen CDK stack. It is undefined if neither option is given. Throws WrongUsage if the options contradict each other. */
 export function chosenStack({ stage, stack }: ChosenStack): string | undefined {
   if (stage === undefined) return stack;
   if (stack !== undefined)
-    throw new Error("--stage and --stack cannot be combined: --stage test means --stack Canvassing-test");
-  if (!STAGE_NAME.test(stage)) throw new Error(`--stage ${stage}: no deployment can have this name`);
+    throw new WrongUsage("--stage and --stack cannot be combined: --stage test means --stack Canvassing-test");
+  if (!STAGE_NAME.test(stage)) throw new WrongUsage(`--stage ${stage}: no deployment can have this name`);
   return stackNameOf(stage);
 }

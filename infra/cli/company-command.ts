@@ -3,15 +3,14 @@ import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { chosenStack, stackOptions } from "./chosen-stack.ts";
-import { argumentsOf, WrongUsage } from "./options.ts";
+import { argumentsOf, checked, unknownCommand, WrongUsage } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /** The work of a command. It resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
 export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;
 
 const Input = z.object({
-  command: z.string(),
-  company: z.string().check(z.regex(/^[1-9]\d{0,15}$/)),
+  company: z.string().check(z.regex(/^[1-9]\d{0,15}$/, "must be the id of a company")),
   stage: z.optional(z.string()),
   stack: z.optional(z.string()),
 });
@@ -38,14 +37,11 @@ export async function companyCommand(usage: string, commands: Readonly<Record<st
 
 function readInput(usage: string, commands: Readonly<Record<string, CompanyWork>>) {
   const { positionals, values } = argumentsOf({ company: { type: "string" }, ...stackOptions }, usage);
-  try {
-    const input = Input.parse({ ...values, command: positionals.join(" ") });
-    const work = Object.hasOwn(commands, input.command) ? commands[input.command] : undefined;
-    if (work === undefined) throw new WrongUsage();
-    return { company: input.company, stack: chosenStack(input), work };
-  } catch {
-    throw new WrongUsage(`usage: ${usage}`);
-  }
+  const name = positionals.join(" ");
+  const work = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (work === undefined) throw unknownCommand(positionals, usage);
+  const input = checked(Input, values, usage);
+  return { company: input.company, stack: chosenStack(input), work };
 }
 
 const FAULTS_SHOWN = 50;

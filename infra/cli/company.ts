@@ -17,7 +17,7 @@ import { poolAt } from "./company/pool.ts";
 import { READ_UNITS, WRITE_UNITS } from "./company/rows.ts";
 import { CommandRefused, resume, suspend } from "./company/suspension.ts";
 import { createCommand } from "./create-company.ts";
-import { answerHelp, optionsOf, texts, WrongUsage } from "./options.ts";
+import { answerHelp, checked, optionsOf, texts, unknownCommand, WrongUsage } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL [--first-name TEXT] [--last-name TEXT]
@@ -37,7 +37,10 @@ exit code 0: success, 1: something is left of a company, refused or any other er
 const CompanyId = z
   .string("must be the id of a company")
   .check(z.regex(/^[1-9]\d{0,15}$/, "must be the id of a company"));
-const Units = z.pipe(z.string().check(z.regex(/^[1-9]\d{0,5}$/)), z.transform(Number));
+const Units = z.pipe(
+  z.string().check(z.regex(/^[1-9]\d{0,5}$/, "must be a number from 1 to 999999")),
+  z.transform(Number),
+);
 const Input = z.object({
   company: z.pipe(CompanyId, z.transform(Number)),
   confirm: z._default(z.string(), ""),
@@ -130,10 +133,7 @@ function remainsUntil(erasedAt: string): Record<string, string> {
 
 function readInput(args: readonly string[]): Input {
   const names = ["company", "confirm", "stage", "stack", "read-units", "write-units"];
-  const input = z.safeParse(Input, optionsOf(args, texts(names), usage));
-  if (input.success) return input.data;
-  const faults = input.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
-  throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
+  return checked(Input, optionsOf(args, texts(names), usage), usage);
 }
 
 async function main([name = "", ...args]: readonly string[]): Promise<number> {
@@ -143,7 +143,7 @@ async function main([name = "", ...args]: readonly string[]): Promise<number> {
     return 0;
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) throw new WrongUsage(`usage: ${usage}`);
+  if (command === undefined) throw unknownCommand([name], usage);
   const input = readInput(args);
   return command(contextOf(await tableInUse(chosenStack(input)), input), input);
 }

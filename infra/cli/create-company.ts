@@ -12,7 +12,7 @@ import { createCompany } from "#shared/reference/create-company.ts";
 import { Email, text } from "#shared/schema.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { chosenStack } from "./chosen-stack.ts";
-import { optionsOf, texts, WrongUsage } from "./options.ts";
+import { checked, optionsOf, texts } from "./options.ts";
 import { deployedTable, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const Input = z.object({
@@ -57,15 +57,11 @@ function ownPool(userPoolId: string | undefined, settings: ClientSettings): Iden
 /** @param usage the text that is printed after a wrong call */
 export async function createCommand(args: readonly string[], usage: string): Promise<void> {
   const names = ["name", "owner", "first-name", "last-name", "stage", "stack", "sub"];
-  const input = z.safeParse(Input, optionsOf(args, texts(names), usage));
-  if (!input.success) {
-    const faults = input.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
-    throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
-  }
-  const { name, owner: email, sub } = input.data;
-  const target = await targetOf(chosenStack(input.data), sub);
+  const input = checked(Input, optionsOf(args, texts(names), usage), usage);
+  const { name, owner: email, sub } = input;
+  const target = await targetOf(chosenStack(input), sub);
   const { table } = target;
-  const owner = { email, firstName: input.data["first-name"], lastName: input.data["last-name"] };
+  const owner = { email, firstName: input["first-name"], lastName: input["last-name"] };
   const made = await createCompany(contextOn(table), {
     name,
     owner: { ...owner, ...(await target.identities.invite(email)) },

@@ -22,7 +22,7 @@ import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, WrongUsage } from "./options.ts";
+import { argumentsOf, unknownCommand, WrongUsage } from "./options.ts";
 import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
@@ -53,12 +53,7 @@ const Command = z.union([
 ]);
 
 async function main(): Promise<number> {
-  const input = readInput();
-  if (input === undefined) {
-    console.error(`usage: ${usage}`);
-    return 2;
-  }
-  const { stack, queue } = input;
+  const { stack, queue } = readInput();
   const inUse = await tableInUse(stack);
   const sqs = sqsClient(inUse.sqs);
   const redrives = redrivesOf(inUse, sqs, new DynamoDBStreamsClient(clientConfig(inUse.dynamoDb)));
@@ -75,14 +70,12 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-function readInput(): { queue: string | undefined; stack: string | undefined } | undefined {
+function readInput(): { queue: string | undefined; stack: string | undefined } {
   const { positionals, values } = argumentsOf(stackOptions, usage);
-  try {
-    const [, queue] = z.parse(Command, positionals);
-    return { queue, stack: chosenStack(values) };
-  } catch {
-    return undefined;
-  }
+  const command = z.safeParse(Command, positionals);
+  if (!command.success) throw unknownCommand(positionals, usage);
+  const [, queue] = command.data;
+  return { queue, stack: chosenStack(values) };
 }
 
 const Message = z.object({

@@ -11,7 +11,7 @@ import * as keys from "#shared/db/keys.ts";
 import { type Progress, readProgress, reshapeProspects } from "#shared/prospects/reshape.ts";
 import type { ProspectShape } from "#shared/prospects/stored.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, WrongUsage } from "./options.ts";
+import { argumentsOf, checked, unknownCommand, WrongUsage } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run migrate -- status|run|rollback
@@ -24,24 +24,26 @@ ${stackUsage}
 Companies stay in use meanwhile. A command that was interrupted continues where it has ended.
 exit code 0: success, 1: functions keep writing the other shape, 2: wrong usage or unknown company, 3: any other error`;
 
+const Command = z.tuple([z.enum(["status", "run", "rollback"])]);
+const CompanyId = z.coerce
+  .number("must be the id of a company")
+  .check(z.int("must be the id of a company"), z.minimum(1, "must be the id of a company"));
+const Units = z.coerce.number("must be a number").check(z.minimum(1, "must be at least 1"));
 const Input = z.object({
-  command: z.enum(["status", "run", "rollback"]),
-  company: z.optional(z.coerce.number().check(z.int(), z.minimum(1))),
+  company: z.optional(CompanyId),
   stage: z.optional(z.string()),
   stack: z.optional(z.string()),
-  "units-per-second": z._default(z.coerce.number().check(z.minimum(1)), 500),
+  "units-per-second": z._default(Units, 500),
 });
 
 function readInput() {
   const text = { type: "string" } as const;
   const options = { company: text, "units-per-second": text, ...stackOptions };
   const { positionals, values } = argumentsOf(options, usage);
-  try {
-    const input = Input.parse({ ...values, command: positionals.join(" ") });
-    return { ...input, stack: chosenStack(input) };
-  } catch {
-    throw new WrongUsage(`usage: ${usage}`);
-  }
+  const command = z.safeParse(Command, positionals);
+  if (!command.success) throw unknownCommand(positionals, usage);
+  const input = checked(Input, values, usage);
+  return { ...input, command: command.data[0], stack: chosenStack(input) };
 }
 
 const Company = z.object({ pk: z.string() });

@@ -1,5 +1,6 @@
 /** Reads the arguments of a command and answers `--help`. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+import * as z from "zod/mini";
 
 /** Reports arguments that a command does not accept. */
 export class WrongUsage extends Error {}
@@ -59,6 +60,32 @@ function wrongArgument(error: unknown, usage: string): WrongUsage {
   );
   const [command] = /^npm run (?:--silent )?\S+/.exec(usage) ?? [usage];
   return new WrongUsage(`${reason.replace(/\.$/, "")}: see ${command} -- --help`);
+}
+
+/**
+ * Returns the values of options after the schema has checked them.
+ *
+ * @throws WrongUsage with one line for each wrong or missing option, and the usage
+ */
+export function checked<S extends z.ZodMiniType>(
+  schema: S,
+  values: Readonly<Record<string, unknown>>,
+  usage: string,
+): z.output<S> {
+  const result = z.safeParse(schema, values);
+  if (result.success) return result.data;
+  const faults = result.error.issues.flatMap((issue) => {
+    if (issue.code === "unrecognized_keys") return issue.keys.map((key) => `--${key}: this command has no such option`);
+    const name = issue.path.join(".");
+    return [`--${name}: ${values[name] === undefined ? "is required" : issue.message}`];
+  });
+  throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
+}
+
+/** Returns the error for words that are no command. It has only the usage if there are no words. */
+export function unknownCommand(words: readonly string[], usage: string): WrongUsage {
+  const given = words.join(" ");
+  return new WrongUsage(`${given === "" ? "" : `${given}: unknown command\n`}usage: ${usage}`);
 }
 
 /** Returns the definition of options that take a text. */

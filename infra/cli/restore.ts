@@ -12,7 +12,7 @@ import { openTable } from "#shared/db/table.ts";
 import { chosenStack, stackUsage } from "./chosen-stack.ts";
 import { Pace } from "./company/pace.ts";
 import { READ_UNITS, type RowStore, WRITE_UNITS } from "./company/rows.ts";
-import { answerHelp, optionsOf, texts, WrongUsage } from "./options.ts";
+import { answerHelp, checked, optionsOf, texts, unknownCommand, WrongUsage } from "./options.ts";
 import { restoreCompany } from "./restore/company.ts";
 import { deleteRestored } from "./restore/delete-table.ts";
 import { describeTable, RestoreRefused } from "./restore/point-in-time.ts";
@@ -32,7 +32,10 @@ ${stackUsage}
     [--read-units N, --write-units N]   capacity units a second (default ${READ_UNITS}, ${WRITE_UNITS})
 exit code 0: success, 1: faults, refused or any other error, 2: wrong usage`;
 
-const Units = z.pipe(z.string().check(z.regex(/^[1-9]\d{0,5}$/)), z.transform(Number));
+const Units = z.pipe(
+  z.string().check(z.regex(/^[1-9]\d{0,5}$/, "must be a number from 1 to 999999")),
+  z.transform(Number),
+);
 const CompanyId = z
   .string("must be the id of a company")
   .check(z.regex(/^[1-9]\d{0,15}$/, "must be the id of a company"));
@@ -110,14 +113,11 @@ async function company(inUse: TableInUse, input: Input<"company">): Promise<numb
 function parsed<S extends z.ZodMiniType>(schema: S, args: readonly string[]): z.output<S> {
   const names = ["stage", "stack", "read-units", "write-units", "to", "as", "from", "table", "company"];
   const options = { ...texts(names), rebuild: { type: "boolean" as const } };
-  const result = z.safeParse(schema, optionsOf(args, options, usage));
-  if (result.success) return result.data;
-  const faults = result.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
-  throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
+  return checked(schema, optionsOf(args, options, usage), usage);
 }
 
-async function main([name, ...args]: readonly string[]): Promise<number> {
-  answerHelp([name ?? ""], usage);
+async function main([name = "", ...args]: readonly string[]): Promise<number> {
+  answerHelp([name], usage);
   switch (name) {
     case "table": {
       const input = parsed(inputs.table, args);
@@ -136,7 +136,7 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
       return company(await tableInUse(chosenStack(input)), input);
     }
     default:
-      throw new WrongUsage(`usage: ${usage}`);
+      throw unknownCommand([name], usage);
   }
 }
 

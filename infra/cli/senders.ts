@@ -17,7 +17,7 @@ import { clientConfig } from "#shared/aws/client-config.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, WrongUsage } from "./options.ts";
+import { argumentsOf, unknownCommand, WrongUsage } from "./options.ts";
 import { deployedTable } from "./table-in-use.ts";
 
 const usage = `npm run senders -- stop
@@ -82,12 +82,9 @@ async function mappingOf({ lambda }: SendersContext, name: string): Promise<stri
 
 function readInput() {
   const { positionals, values } = argumentsOf(stackOptions, usage);
-  try {
-    const [name] = z.parse(z.tuple([z.enum(["stop", "start"])]), positionals);
-    return { isOn: name === "start", stack: chosenStack(values) ?? stackNameOf(undefined) };
-  } catch {
-    throw new WrongUsage(`usage: ${usage}`);
-  }
+  const command = z.safeParse(z.tuple([z.enum(["stop", "start"])]), positionals);
+  if (!command.success) throw unknownCommand(positionals, usage);
+  return { isOn: command.data[0] === "start", stack: chosenStack(values) ?? stackNameOf(undefined) };
 }
 
 async function main(): Promise<void> {

@@ -47,7 +47,7 @@ test.each([
   [
     "infra/cli/company.ts create --name A --owner a@b.test --stage test --stack Other",
     {},
-    1,
+    2,
     "--stage and --stack cannot be combined: --stage test means --stack Canvassing-test\n",
   ],
 ])("%s with %j", (command, env, status, stderr) => {
@@ -95,9 +95,21 @@ test.each([
 });
 
 test.each([
-  ["company.ts suspend", "--company: must be the id of a company\n"],
+  ["company.ts suspend", "--company: is required\n"],
+  ["company.ts create --name A", "--owner: is required\n"],
+  ["company.ts crate --name A", "crate: unknown command\n"],
+  ["company.ts", ""],
+  ["company-index.ts verfy --company 1", "verfy: unknown command\n"],
+  ["company-index.ts verify", "--company: is required\n"],
+  ["dead-letters.ts redrive everything", "redrive everything: unknown command\n"],
+  ["migrate.ts runn", "runn: unknown command\n"],
+  ["migrate.ts run --company Acme", "--company: must be the id of a company\n"],
+  ["restore.ts tabel --to X", "tabel: unknown command\n"],
+  ["restore.ts delete --table Restored --as Other", "--as: this command has no such option\n"],
+  ["senders.ts halt", "halt: unknown command\n"],
+  ["canary.ts make", "make: unknown command\n"],
   ["company.ts suspend --company Acme", "--company: must be the id of a company\n"],
-  ["restore.ts company --from Restored", "--company: must be the id of a company\n"],
+  ["restore.ts company --from Restored", "--company: is required\n"],
   ["restore.ts delete --tables Restored", "Unknown option '--tables': see npm run restore -- --help\n"],
 ])("%s explains what is wrong before the usage", (command, reason) => {
   const { status, stderr } = run(`infra/cli/${command}`, {});
