@@ -2,16 +2,28 @@
 import { join } from "node:path";
 import { bundle } from "./build/bundle.ts";
 import { cachedBundle } from "./build/bundle-cache.ts";
-import { readConfig } from "./settings/config.ts";
+import { type DeployConfig, readConfig } from "./settings/config.ts";
 import { addRulePacks } from "./stack/rules.ts";
 import { createStacks } from "./stack/stacks.ts";
 import { createApp, functionFiles } from "./synth.ts";
 
 const app = createApp();
+// The settings are read before the build, because the build takes most of the time.
+const config = configOrExit(app.node.getAllContext());
 const bundles = join(app.outdir, "bundles");
 // A deployment always builds. Only CI sets this variable, because its tests have built the same bundles before.
 const build = process.env.CI_CACHED_BUNDLES === "1" ? cachedBundle : bundle;
 await build(functionFiles(), bundles);
-createStacks(app, readConfig(app.node.getAllContext()), bundles);
+createStacks(app, config, bundles);
 await addRulePacks(app);
 app.synth();
+
+/** Returns the settings. If they are wrong, this prints a line for each wrong context key and ends with exit code 1. */
+function configOrExit(context: Readonly<Record<string, unknown>>): DeployConfig {
+  try {
+    return readConfig(context);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+    process.exit(1);
+  }
+}

@@ -3,7 +3,7 @@
  * refused.
  */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Queue } from "aws-cdk-lib/aws-sqs";
@@ -66,6 +66,19 @@ describe("cdk synth", () => {
       expect(pluginReports).toEqual([]);
     },
   );
+
+  it("refuses a mistyped context key in one line, before it builds", () => {
+    const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
+    const env = { ...settings, CDK_OUTDIR: outdir, CDK_CONTEXT_JSON: JSON.stringify({ tabel: "Left" }) };
+    const { status, stdout, stderr } = spawnSync(process.execPath, ["infra/app.ts"], {
+      cwd: root,
+      encoding: "utf8",
+      env,
+    });
+    const line = "context key tabel: unknown; docs/deploy.md lists all settings\n";
+    expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: "", stderr: line });
+    expect(readdirSync(outdir)).not.toContain("bundles");
+  });
 
   it("warns that alarms have no recipient, unless the deployment names an address", () => {
     const warnings = (alarmEmail?: string): string[] => {
