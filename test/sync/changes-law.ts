@@ -149,8 +149,13 @@ export class Run {
     if (device === undefined || this.#busy.has(device)) return;
     this.#busy.add(device);
     if (isAlone && kind === "pull" && a % 3 === 0) return this.#expectEqual(device);
+    const mark = this.#marks.get(device);
     const page = await this.#page(device);
-    if (kind === "lose") return;
+    if (kind === "lose") {
+      // The cursor of the page is lost too.
+      if (mark !== undefined) this.#marks.set(device, mark);
+      return;
+    }
     device.apply(page);
     if (kind === "repeat") device.apply(page);
   }
@@ -177,7 +182,9 @@ export class Run {
       return page;
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "sync_reset_required") throw error;
-      this.#expectReason(this.#marks.get(device), before, error.members.reason);
+      // Time has passed and a rebuild has begun meanwhile, if other steps of the group did so.
+      const { nowMs, rebuilds } = this.#mark(device);
+      this.#expectReason(this.#marks.get(device), { ...before, nowMs, rebuilds }, error.members.reason);
       device.reset();
       return this.#page(device);
     }
