@@ -1,6 +1,6 @@
 /**
- * Tests with 2 000 random sequences of writes to records of all types that clients of `GET /api/changes` hold exactly what the lists show,
- * with a table that works, and with a table of which every fifth call fails.
+ * Tests with random sequences of writes to records of all types that clients of `GET /api/changes` hold exactly what the lists show: 2 000
+ * with a table that works, and 100 with a table of which every fifth call fails.
  */
 import fc from "fast-check";
 import { test } from "vitest";
@@ -23,14 +23,15 @@ async function faulty(): Promise<TimedStage> {
 }
 
 test.each([
-  ["", sound],
-  [" although every fifth call of the table fails", faulty],
+  [2_000, "", sound],
+  // Each sequence takes about 90 s, because the clients of the SDK wait before they try again.
+  [100, " although every fifth call of the table fails", faulty],
 ])(
-  "clients hold what the lists show, after 2 000 random sequences%s",
-  async (_, stage) => {
+  "clients hold what the lists show, after %d random sequences%s",
+  async (numRuns, _, stage) => {
     const play = fc.asyncProperty(longScripts, async (groups) => new Run(await stage()).play(groups));
     // Without shrinking, which takes hours: the seed in the message repeats the sequence.
-    await fc.assert(play, { numRuns: 2_000, endOnFailure: true });
+    await fc.assert(play, { numRuns, endOnFailure: true });
   },
   10_800_000,
 );
