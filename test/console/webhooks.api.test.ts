@@ -47,7 +47,7 @@ async function visitForASecond(browser: Browser, email: string, path: string) {
     `document.forms[1].insertAdjacentHTML("beforeend", '<input type="hidden" name="expires_in" value="1">')`,
   );
   await chooseUser(page, email);
-  await page.getByRole("heading", { name: "Prospects" }).waitFor();
+  await page.getByRole("heading", { name: "Prospects", exact: true }).waitFor();
   return { page, expiredAt: Date.now() + 1_000 + LEEWAY_MS };
 }
 
@@ -251,7 +251,7 @@ describe("the end of a session", () => {
 
   test("without a session, a page signs in and comes back with its filters", async ({ skip }) => {
     const { context, page } = await visit(browserOr(skip), team.admin.email, "/prospects?status=New&sort=-name");
-    await page.getByRole("heading", { name: "Prospects" }).waitFor();
+    await page.getByRole("heading", { name: "Prospects", exact: true }).waitFor();
     await context.clearCookies();
     await page.getByLabel("Search prospects").fill("Bulk");
     await chooseUser(page, team.admin.email);
