@@ -3,6 +3,10 @@
  * the installed Chrome.
  */
 import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import packaged from "@sparticuz/chromium";
 import { type Browser, chromium, type Page } from "playwright-core";
 
@@ -35,7 +39,31 @@ const IN_A_CONTAINER = [
 
 export async function openBrowser(): Promise<Browser> {
   if (!isPackaged) return chromium.launch({ executablePath: INSTALLED.find((path) => existsSync(path)) ?? "" });
-  return chromium.launch({ executablePath: await packaged.executablePath(), args: IN_A_CONTAINER });
+  return chromium.launch({ executablePath: await unpacked(), args: IN_A_CONTAINER });
+}
+
+const UNPACKING_MS = 240_000;
+
+/**
+ * Returns the path of the packaged Chromium in the temporary directory. Test processes share this directory, and only one of them may
+ * write the file: a file that is being written cannot be executed.
+ */
+async function unpacked(): Promise<string> {
+  const begun = join(tmpdir(), "chromium-begun");
+  const ended = join(tmpdir(), "chromium-ended");
+  const isFirst = await mkdir(begun).then(
+    () => true,
+    () => false,
+  );
+  if (isFirst) {
+    const path = await packaged.executablePath();
+    await mkdir(ended);
+    return path;
+  }
+  for (const until = Date.now() + UNPACKING_MS; !existsSync(ended); await sleep(100)) {
+    if (Date.now() > until) throw new Error("another process does not finish unpacking Chromium");
+  }
+  return packaged.executablePath();
 }
 
 /** Collects the faults that the browser reports for the page: violations of the content security policy, and uncaught errors. */
