@@ -1,4 +1,4 @@
-/** The schemas of requests about addresses: the bodies and the query of the list. */
+/** The schemas of requests about addresses: the request bodies, and the query parameters of the address list. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";

@@ -1,8 +1,8 @@
 /**
  * The stored rows of addresses, and the packed rows of imported addresses.
  *
- * An import stores its addresses in one compressed row for each block of 128 ids. If such an address changes later, it gets a separate
- * row, which is then valid instead of the packed copy.
+ * An import stores its addresses in one compressed row for each block of 128 ids. If such an address changes later, it gets a separate row.
+ * From then on, the separate row is read instead of the packed copy.
  */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -17,20 +17,26 @@ import { Id, Timestamp } from "#shared/schema.ts";
 export const StoredAddress = z.extend(Address, {
   type: z.literal("address"),
   companyId: Id,
-  /** Increases with each change of the address. A write that connects a prospect with the address fails if the version has changed. */
+  /**
+   * Increases with each change of the address fields. A write that connects a prospect with the address fails if the version has changed
+   * since the address was read.
+   */
   version: z.int(),
   /**
-   * Ids of the prospects that have a copy of the address, including deleted prospects. Older rows may also contain prospects that have
-   * another address now.
+   * Ids of the prospects that may have a copy of the address. Readers check each prospect, because the set may contain deleted prospects,
+   * and prospects that have another address now.
    */
   prospectIds: z.optional(z.set(Id)),
-  /** Number of changes of `prospectIds`, for optimistic locking. */
+  /**
+   * Increases when a prospect is added to or removed from `prospectIds`. A concurrent change of the address then fails, and is repeated
+   * with the new set.
+   */
   links: z.int(),
-  /** True while some prospects may still have an outdated copy of the address, because a change has not reached all of them. */
+  /** True while some prospects may still have an outdated copy, because a change of the address is not yet written to all of them. */
   isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** True if only the packed row of an import contains the address. This field is not stored. */
+  /** True if the address has no separate row, and was read from the packed row of an import. This field is not stored. */
   isPacked: z.optional(z.literal(true)),
 });
 export type StoredAddress = z.infer<typeof StoredAddress>;
@@ -82,7 +88,7 @@ export function packAddresses(
   });
 }
 
-/** Returns the addresses of a packed row in the form of separate rows. Also returns the id of their import. */
+/** Unpacks a packed row. Returns its addresses in the form of separate rows, and the id of the import that wrote the packed row. */
 export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
   const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
   const addresses = unpacked(z.array(PackedAddressFields), bytes).map(

@@ -23,7 +23,10 @@ import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 
-/** Returns the write of a new address. `prospectId` is the first prospect with a copy of it, if there is one. */
+/**
+ * Returns the write that creates an address row. `prospectId` is the prospect that gets a copy of the address at the same time, if there is
+ * one.
+ */
 export function newAddressWrite(companyId: number, address: Address, now: string, prospectId?: number): Write {
   const stored: StoredAddress = {
     ...address,
@@ -39,8 +42,9 @@ export function newAddressWrite(companyId: number, address: Address, now: string
 }
 
 /**
- * Returns the write that adds a prospect to the holders of an address. Put it into the transaction that writes the prospect's copy. Its
- * condition fails if the address has changed since `stored` was read.
+ * Returns the write that adds a prospect to the holders of an address. Put it into the transaction that writes the prospect's copy. The
+ * condition of the write fails if the address has changed since `stored` was read. Throws `conflict` if the address already has
+ * `limits.prospectsPerAddress` holders.
  */
 export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   const { companyId, id, version, links, prospectIds } = stored;
@@ -59,11 +63,11 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
 
 /**
  * Returns the write that removes a prospect from the holders of an address. Put it into the transaction that removes the prospect's copy.
- * It increments `links`. A concurrent change of the address then fails and reads the holders again.
+ * The write increments `links`, so that a concurrent change of the address fails, and is repeated with the new holders.
  */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
-  // A packed address has only one holder: the prospect that is removed here.
+  // A packed address has only one holder: the prospect that is removed here. The new row therefore has no holders.
   if (stored.isPacked) return firstRow({ ...others, links: stored.links + 1 });
   return {
     update: keys.address(stored.companyId, stored.id),
@@ -72,7 +76,9 @@ export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** Returns the write of the first separate row of an imported address. Its condition fails if a concurrent write has created the row. */
+/**
+ * Returns the write that creates the separate row of an imported address. Its condition fails if a concurrent write has created the row.
+ */
 function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
   return { put: { ...keys.address(address.companyId, address.id), ...address }, when: absent };
 }
@@ -125,7 +131,10 @@ const allows = (caller: Caller, { live, deleted }: Holders): boolean =>
     ? live.some((prospect) => isVisible(caller, prospect))
     : deleted.length === 0 || deleted.some((prospect) => isInScope(caller, prospect));
 
-/** Number of holders that are read together. The first group usually contains a holder that the caller may see. */
+/**
+ * Number of holders that are read in one batch. Usually the first batch contains a holder that the caller may see, so the others need not
+ * be read.
+ */
 const HOLDERS_AT_ONCE = 100;
 
 export async function seesAddress(table: Table, caller: Caller, stored: StoredAddress): Promise<boolean> {
@@ -159,12 +168,13 @@ async function holdersAmong(
 }
 
 /**
- * Changes the fields that the request contains, in the address and in all its copies. Throws `not_found` unless the caller sees every
- * holder.
+ * Changes the fields that the request contains, in the address and in all its copies. Throws `not_found` if the address does not exist, if
+ * the caller may not see it, or if the caller may not see one of its holders (the prospects with a copy). Deleted holders do not count
+ * here.
  *
- * Up to `limits.prospectsChangedAtOnce` copies change in the same transaction as the address. Further copies change in later transactions.
- * Until all copies are current, the address row has the mark `isSpreading`. If the request is interrupted, the next PATCH of the address,
- * even an empty one, changes the remaining copies.
+ * If the address has at most `limits.prospectsChangedAtOnce` copies, they change in the same transaction as the address. Otherwise they
+ * change in later transactions, and the address row has the mark `isSpreading` until all copies are current. If the request is interrupted,
+ * the next PATCH of the address, even an empty one, changes the remaining copies.
  */
 export async function updateAddress(
   context: ApiContext,
@@ -198,7 +208,10 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
   return { address, isSpreading };
 }
 
-/** Returns the write of the address row. The new row lists only the prospects that determine who sees the address. */
+/**
+ * Returns the write of the address row. The new row lists only the holders that determine who sees the address: the holders that are not
+ * deleted or, if all are deleted, one holder of each assignee.
+ */
 function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
   const { id, ...fields } = next;
   const isSpreading = live.length > limits.prospectsChangedAtOnce ? true : undefined;
@@ -217,8 +230,8 @@ function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: H
 }
 
 /**
- * Changes the outdated copies of the address. If there are none, it removes `isSpreading` from the address row. Returns true if another
- * call is needed.
+ * Changes the outdated copies of the address. If there are none, it removes `isSpreading` from the address row instead. Returns true if
+ * another call is needed.
  */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
   const stored = await readAddress(context, caller.companyId, id);
@@ -239,7 +252,7 @@ async function spread(context: ApiContext, caller: Caller, id: number): Promise<
   return true;
 }
 
-/** Returns the condition that the address and its holders have not changed. */
+/** Returns the condition that the address and its holders have not changed since `stored` was read. */
 const unchanged = ({ version, links }: StoredAddress) => all(equals("version", version), equals("links", links));
 
 function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, now: string): Write[] {
@@ -248,8 +261,10 @@ function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, 
 }
 
 /**
- * Applies the patch. If the service has computed `formattedAddress` before, or if the patch sets it to null, it is computed again. A value
- * that a client has sent is kept.
+ * Returns the address after the patch.
+ *
+ * `formattedAddress` is computed again if the patch sets it to null, or if the current value was computed from the other fields. A value
+ * that a client has sent stays as it is.
  */
 function patched(current: Address, patch: AddressPatch): Address {
   const wasComputed = isSame(current, addressFrom(current.id, { ...current, formattedAddress: null }));

@@ -1,10 +1,11 @@
 /**
- * The upcoming appointments of a prospect. The prospect's row contains copies of the next ones, for lists. A separate row, the agenda,
- * contains the times of all appointments. The calendar of a user who sees only assigned prospects reads the agendas.
+ * The upcoming appointments of a prospect. The prospect's row contains copies of the next few appointments, so that lists need no other
+ * row. A separate row, the agenda, contains the times of all appointments. The calendar of a user who sees only assigned prospects reads
+ * the agendas.
  *
- * Both rows change in one transaction, with a condition on the version of the prospect's row, so they always agree. The key of an agenda
- * contains a time that never decreases. If the agenda gets a new key during a Query in key order, the Query may return it twice but cannot
- * miss it.
+ * The prospect's row and the agenda change in one transaction, with a condition on the version of the prospect's row, so they always agree.
+ * The key of an agenda contains a time that never decreases. If the agenda gets a new key during a Query in key order, the Query may
+ * therefore return it twice, but cannot miss it.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -79,8 +80,8 @@ export function agendaAfter(
 }
 
 /**
- * Returns the time for the key of the agenda: the latest start of an appointment, but never earlier than `before`. Returns undefined for
- * a prospect without appointments, which has no agenda.
+ * Returns the time for the key of the agenda: the latest start of an appointment, but never earlier than `before`, the time in the current
+ * key. Returns undefined for a prospect without appointments, which has no agenda.
  */
 export function agendaUntil(entries: readonly AgendaEntry[], before: string | undefined): string | undefined {
   if (entries.length === 0) return undefined;
@@ -89,7 +90,10 @@ export function agendaUntil(entries: readonly AgendaEntry[], before: string | un
   return before !== undefined && before > until ? before : until;
 }
 
-/** Returns the writes of the agenda. Put them into the transaction that replaces the prospect's row `current` by `next`. */
+/**
+ * Returns the writes that store `entries` as the agenda. Put them into the transaction that replaces the prospect's row `current` by
+ * `next`.
+ */
 export function agendaWrites(current: Owner, next: Owner, entries: readonly AgendaEntry[]): Write[] {
   const { companyId, id: prospectId, assignedToUserId, agendaUntil: until } = next;
   if (until === undefined) return agendaRemoval(current);
@@ -107,19 +111,19 @@ export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: un
 export async function agendaMoves(table: Reads, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
-  // The agenda is missing because a concurrent write has changed its key. This write has also changed the prospect's row. The current
+  // The agenda is missing because a concurrent write has changed its key. That write has also changed the prospect's row. The current
   // transaction will therefore fail, and needs no write of the agenda.
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
 /**
- * Maximum number of appointments that are copied into a prospect's row. One would not be enough, because its time may pass before the next
- * write updates the copies.
+ * Maximum number of appointments that are copied into a prospect's row. One copy would not be enough: when its time has passed, the row
+ * would show no next appointment until the next write updates the copies.
  */
 const COPIES = 3;
 /**
- * Maximum bytes of all copies of appointments in a prospect's row. They make each read of the row more expensive, and a single
- * appointment may have 10 000 characters of notes.
+ * Maximum bytes of all copies of appointments in a prospect's row. Every read of the row reads and pays for the copies too, and one
+ * appointment alone may have 10 000 characters of notes.
  */
 const COPIES_BYTES = 2_000;
 
@@ -133,7 +137,7 @@ export interface AppointmentChange {
   readonly after: StoredAppointment | undefined;
 }
 
-/** Returns the appointments to copy into a prospect's row: the soonest ones, within the limits `COPIES` and `COPIES_BYTES`. */
+/** Selects the appointments to copy into a prospect's row: the soonest upcoming ones, within the limits `COPIES` and `COPIES_BYTES`. */
 export function upcomingFields(appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields {
   return fitting(
     appointments.filter((appointment) => isUpcoming(appointment, nowMs)),
@@ -143,7 +147,8 @@ export function upcomingFields(appointments: readonly StoredAppointment[], nowMs
 
 /**
  * Returns the appointments to copy into a prospect's row after a change. Usually the current copies and the change are sufficient. If no
- * copy is left but there may be more appointments, it reads the soonest ones of `agenda`, which must include the change.
+ * copy is left although the prospect may have more upcoming appointments, the function finds the soonest ones in `agenda` and reads them.
+ * `agenda` must already include the change.
  */
 export async function upcomingAfter(
   table: Reads,
@@ -163,7 +168,10 @@ export async function upcomingAfter(
 const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntry[] =>
   agenda.filter(({ isScheduled, startMs }) => isScheduled && startMs >= nowMs).sort(soonestEntryFirst);
 
-/** Reads the appointments of these entries. It does not read `changed`, because the table does not contain this appointment yet. */
+/**
+ * Reads the appointments of `entries`. The appointment `changed` is not read but returned as given, because its new state is not in the
+ * table yet.
+ */
 async function readSome(
   table: Reads,
   { companyId, id: prospectId }: StoredProspect,
@@ -191,7 +199,10 @@ function changedFields(
     : fitting([...left, after], more);
 }
 
-/** Returns the next appointments, within the limits `COPIES` and `COPIES_BYTES`. `more` is the latest start of all further appointments. */
+/**
+ * Selects the soonest of `appointments`, within the limits `COPIES` and `COPIES_BYTES`. `more` is the latest start of the upcoming
+ * appointments that are not in `appointments`, or null if there are no others.
+ */
 function fitting(appointments: readonly StoredAppointment[], more: string | null): UpcomingFields {
   const all = appointments.toSorted(soonestFirst);
   const upcoming: StoredAppointment[] = [];
@@ -206,7 +217,7 @@ function fitting(appointments: readonly StoredAppointment[], more: string | null
   return { upcoming, moreUpcomingUntil: isCut ? latest(more, last.startAt) : more };
 }
 
-/** Timestamps have a fixed format, so the order of their texts is their order in time. */
+/** Timestamps have a fixed format, so comparing the strings compares the times. */
 const latest = (a: string | null, b: string): string => (a === null || a < b ? b : a);
 
 /** Returns the next appointment. The table is read only if the times of all copies have passed and there may be more appointments. */
@@ -223,18 +234,21 @@ export async function nextAppointment(
   const [found] = next === undefined ? [] : await readSome(table, prospect, [next], undefined);
   if (found !== undefined && isUpcoming(found, nowMs)) return found;
   if (agenda !== undefined && next === undefined) return undefined;
-  // The copies were not enough: a concurrent write has changed an appointment or the prospect's assignee. All appointments are therefore
-  // read.
+  // The agenda does not match the appointments, because a concurrent write has changed an appointment or the prospect's assignee. All
+  // appointments are therefore read.
   const all = await readAppointments(table, prospect);
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
 }
 
-/** Higher than the number of appointments that a prospect may have. */
+/**
+ * The result of `begunAppointments` if all appointments have begun, or if the agenda cannot be found. It is higher than every other result,
+ * because a prospect may have at most `limits.appointmentsPerProspect` appointments.
+ */
 const ALL_BEGUN = 4_096;
 
 /**
- * Returns a number that grows when an appointment begins, so that another one is the next. It never decreases while the prospect's row
- * keeps its version.
+ * Returns a number that grows when an appointment begins and another one becomes the next. The feed of changes uses it to notice this
+ * change, which no write causes. The number never decreases while the prospect's row keeps its version.
  */
 export async function begunAppointments(table: Reads, prospect: StoredProspect, nowMs: number): Promise<number> {
   const { upcoming, moreUpcomingUntil } = prospect;
@@ -257,8 +271,8 @@ const isUpcoming = ({ status, startAt, deletedAt }: StoredAppointment, nowMs: nu
   deletedAt === undefined && status === "scheduled" && Date.parse(startAt) >= nowMs;
 
 /**
- * Returns the writes that every change of an appointment must include. Their condition on the prospect's row fails after a concurrent
- * write.
+ * Returns the writes of the prospect's row and of its agenda, which every change of an appointment must include. They fail if the
+ * prospect's row has changed since `current` was read.
  */
 export function prospectAppointmentWrites(
   current: StoredProspect,

@@ -119,7 +119,7 @@ export async function updateAppointment(
 }
 
 /**
- * Deletes an appointment: moves its row to a key that no read uses. The event `appointment.cancelled` is made from the stream record of
+ * Deletes an appointment: moves its row to a key that no request reads. The event `appointment.cancelled` is made from the stream record of
  * the moved row.
  */
 export function deleteAppointment(context: ApiContext, caller: Caller, id: number): Promise<void> {
@@ -140,8 +140,7 @@ export function deleteAppointment(context: ApiContext, caller: Caller, id: numbe
 }
 
 /**
- * Returns the writes for the change of an appointment: of the prospect's row, and of the prospect's agenda (a row with the times of its
- * appointments).
+ * Returns the writes of the prospect's row and of its agenda (the row with the times of its appointments) for the change of an appointment.
  */
 async function prospectWrites(
   { table }: ApiContext,

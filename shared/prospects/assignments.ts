@@ -9,8 +9,8 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 type Assignments = Pick<StoredProspect, "assignedToUserId" | "assignedAt" | "pastAssignments" | "createdAt">;
 
 /**
- * Returns the fields of a prospect that gets another assignee at this time. Assignments are removed if they are older than any fact that
- * the service accepts.
+ * Returns the assignment fields of a prospect whose assignee changes at `nowMs`. A past assignment is removed if it ended before the oldest
+ * fact that the service accepts, or if there are more than `limits.pastAssignments` newer ones.
  */
 export function reassignedAt(
   before: Assignments,
@@ -25,7 +25,10 @@ export function reassignedAt(
   };
 }
 
-/** Returns true if the prospect was assigned to the caller at this time, according to the assignments that are still known. */
+/**
+ * Returns true if the prospect was assigned to the caller at `occurredAt`, according to its past assignments. The current assignment is not
+ * considered.
+ */
 export function wasAssigned({ userId }: Caller, { pastAssignments = [] }: Assignments, occurredAt: string): boolean {
   const at = Date.parse(occurredAt);
   return pastAssignments.some(([user, from, until]) => user === userId && from <= at && at <= until);

@@ -1,4 +1,7 @@
-/** Writes the fields of one prospect for a bulk job. The row keeps a mark of the job, so that a repeated run writes nothing twice. */
+/**
+ * Writes the fields of one prospect for a bulk job. The row gets the mark `bulk` with the id and the changes of the job, so that a repeated
+ * run of the job does not change the prospect again.
+ */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -13,7 +16,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 /** The `source` of status changes that a bulk job makes. */
 const BULK_SOURCE = "bulk";
 
-/** Returns the values that the prospect has in the fields that `like` has. */
+/** Returns the prospect's values of those fields that `like` contains. */
 function sameFields(prospect: StoredProspect, like: BulkFields): BulkFields {
   const { statusId, assignedToUserId, assignedByUserId, tagIds, deletedAt = null } = prospect;
   return {
@@ -25,11 +28,11 @@ function sameFields(prospect: StoredProspect, like: BulkFields): BulkFields {
   };
 }
 
-/** Returns the fields whose values in the prospect differ from `wanted`. */
+/** Returns those fields of `wanted` whose values differ from the prospect's values. */
 export const differing = (prospect: StoredProspect, wanted: BulkFields): BulkFields =>
   chosen(wanted, sameFields(prospect, wanted), (a, b) => a !== b);
 
-/** Returns the fields whose values in the prospect equal those in `wanted`. */
+/** Returns those fields of `wanted` whose values equal the prospect's values. */
 export const equalling = (prospect: StoredProspect, wanted: BulkFields): BulkFields =>
   chosen(wanted, sameFields(prospect, wanted), (a, b) => a === b);
 
@@ -46,7 +49,7 @@ function chosen(wanted: BulkFields, actual: BulkFields, test: (a: string, b: str
   };
 }
 
-/** Returns the fields of `from` that `like` also has. */
+/** Returns those fields of `from` that `like` also contains. */
 export function commonFields(from: BulkFields, like: BulkFields): BulkFields {
   const { statusId, assignedToUserId, assignedByUserId, tagIds, deletedAt } = from;
   return {
@@ -61,8 +64,9 @@ export function commonFields(from: BulkFields, like: BulkFields): BulkFields {
 export const isEmpty = (fields: BulkFields): boolean => Object.keys(fields).length === 0;
 
 /**
- * Writes the fields in one transaction with the mark of the job. All fields must differ from the prospect's. Throws ConditionFailed if
- * the row has changed since `current` was read, or if the prospect is deleted and the row does not meet `deletedIf`. Returns the mark.
+ * Writes the fields `after` and the mark of the job in one transaction. All fields of `after` must differ from the prospect's. Throws
+ * `ConditionFailed` if the row has changed since `current` was read. If `after` deletes the prospect, the row must also meet the condition
+ * `deletedIf`. Returns the mark.
  */
 export async function writeByJob(
   context: ApiContext,

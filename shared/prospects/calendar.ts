@@ -39,7 +39,10 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
 }));
 
 const MS_PER_DAY = 86_400_000;
-/** The earliest and the latest possible time of an appointment. Timestamps have years of four digits. */
+/**
+ * The earliest and the latest possible time of an appointment. The years of stored timestamps have four digits, so a wider range finds
+ * nothing more.
+ */
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
@@ -130,8 +133,8 @@ async function* ofAgendas(
 }
 
 /**
- * Yields the appointments of prospects that the caller may see. The calendar also contains appointments of deleted prospects, because
- * deleting a prospect keeps its rows.
+ * Yields the appointments of prospects that the caller may see. The calendar also contains appointments of deleted prospects, so the
+ * prospects of each batch are read and checked.
  */
 async function* ofCompany(context: ReadContext, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
   for await (const some of batches(readCalendar(context, caller.companyId, range))) {
@@ -163,7 +166,10 @@ function rangeOf(query: CalendarQuery, now: number): Range {
   return { from: Math.max(from, EARLIEST), to: Math.min(to, LATEST) };
 }
 
-/** Reads the calendar. It makes one Query for each month, at most 13 of them, one after the other. */
+/**
+ * Reads the calendar with one Query for each month of the range, one after the other. A range touches at most 13 months, because it has at
+ * most `limits.calendarDaysMax` days.
+ */
 async function* readCalendar(
   { table }: ReadContext,
   companyId: number,

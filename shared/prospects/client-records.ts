@@ -1,6 +1,6 @@
 /**
- * Ids that clients choose for new prospects. A device that is offline names a new prospect by such an id, because the service has not
- * assigned its own id yet. Within a company, each user may use an id for only one prospect.
+ * Ids that clients choose for new prospects. An offline device gives such an id to a prospect that it creates, because it cannot get an id
+ * from the service. Within a company, each user may use an id for only one prospect.
  */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -38,7 +38,7 @@ export function clientRecordInUse(): ApiError {
   return new ApiError("conflict", `clientRecordId: ${message}.`, { faults });
 }
 
-/** Returns the prospects that the caller has created with these ids, by id in lower case. */
+/** Returns the prospects that the caller has created with these client ids: a map from the client id in lower case to the prospect's id. */
 export async function findClientRecords(
   { table }: Pick<ReadContext, "table">,
   caller: Caller,

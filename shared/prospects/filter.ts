@@ -17,8 +17,8 @@ import { fullName } from "#shared/reference/users.ts";
 import { text } from "#shared/schema.ts";
 
 /**
- * Matches one value of a comma-separated list, with its comma. A value in double quotes may contain commas, and doubled quotes, as in
- * CSV. Other quotes are ordinary characters.
+ * Matches one value of a comma-separated list and the comma after it. A value in double quotes may contain commas, and doubled quotes, as
+ * in CSV. All other quotes are ordinary characters.
  */
 const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 
@@ -26,7 +26,10 @@ const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 export const commaList = (text: string): string[] =>
   Array.from(`${text},`.matchAll(entry), ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain);
 
-/** The words of a search. A prospect matches if each word occurs in one of its texts or notes. There are no wildcards. */
+/**
+ * The words of a search. A prospect matches if each word occurs in its name, phone numbers, e-mail address, address or notes. There are no
+ * wildcards.
+ */
 export const Search = z.pipe(
   text(limits.search),
   z.transform((query): SearchWord[] =>
@@ -53,7 +56,7 @@ const Names = z.pipe(
   ),
 );
 
-/** Ids of users. An unknown id matches no prospect. */
+/** Ids of users, or `unassigned`, separated by commas. An unknown id matches no prospect. */
 export const Assignees = z.pipe(
   z.pipe(
     Parameter,
@@ -73,7 +76,7 @@ export const Assignees = z.pipe(
 
 /** A time or a day in a query. */
 export const TimeParameter = z.pipe(
-  // If the client has not percent-encoded the plus sign of an offset, it arrives as a space.
+  // The plus sign of a time offset arrives as a space if the client has not percent-encoded it. The plus sign is restored.
   z.pipe(
     Parameter,
     z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
@@ -114,7 +117,7 @@ const Near = z.pipe(
   ),
 );
 
-/** A distance in metres. No two points are farther apart than the maximum. */
+/** A distance in metres. The maximum is the distance between opposite points of the earth. */
 export const Meters = z.number({ error: "must be a number of metres" }).check(z.minimum(0), z.maximum(FARTHEST_METERS));
 const MetersText = z.pipe(
   z.pipe(
@@ -152,7 +155,7 @@ export const filterParameters = {
   maxMeters: z.optional(MetersText),
 };
 
-/** A rule of all objects with filters. */
+/** Requires `near` if `maxMeters` is sent. Every schema with the filters uses this check. */
 export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
   z.refine<F>(({ near, maxMeters }) => maxMeters === undefined || near !== undefined, {
     path: ["maxMeters"],
@@ -161,7 +164,7 @@ export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
 export const ProspectFilter = z.object(filterParameters).check(withNear());
 
 const FilterText = z.optional(z.string().check(z.maxLength(limits.queryParameter)));
-/** The filters as texts, for the body of a request that creates a job. The job later parses these texts with `ProspectFilter`. */
+/** The filters as strings, for the body of a request that creates a job. The job later parses these strings with `ProspectFilter`. */
 export const filterBody = {
   bbox: FilterText,
   dateFrom: FilterText,
@@ -238,8 +241,8 @@ export const filterTexts = () => ({
 /* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
 
 /**
- * Combines the filters of a request with the caller's rights to see prospects. A name that does not exist matches no prospect. The
- * filters `assignedToUserId` and `rep` apply only to admins and owners. `areas` are the polygons of the filter.
+ * Combines the filters of a request with the caller's rights to see prospects. A name that does not exist matches no prospect. The filters
+ * `assignedToUserId` and `rep` apply only to admins and owners. A prospect must lie in all `areas`.
  */
 export function criteriaOf(
   filter: ProspectFilter,
@@ -268,8 +271,8 @@ export function criteriaOf(
 }
 
 /**
- * Returns the options of an index read. A search also needs the texts of the index, so the first read must know whether the request is a
- * search.
+ * Returns the options for reading the search index. Only a search for words needs the texts of the index, and they are loaded by the first
+ * read. This read must therefore know whether the request has words.
  */
 export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
 
@@ -283,7 +286,7 @@ function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<nu
 const common = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
   some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
 
-/** Returns the ids of the statuses, tags or users with one of these names. Returns undefined if no names are given. */
+/** Returns the ids of the entries (statuses, tags or users) with one of these names. Returns undefined if no names are given. */
 function namedIds<T extends { id: number }>(
   names: readonly string[] | undefined,
   entries: Iterable<T>,

@@ -10,14 +10,16 @@ import { findProspects } from "#shared/prospects/find.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { territoryArea } from "#shared/reference/territory-areas.ts";
 
-/** The filters of a list, and a polygon that only the body of a request can contain. */
+/** The filters of a list, and two filters that a query cannot contain. */
 export interface ShapedFilter extends ProspectFilter {
   readonly polygon?: Ring | undefined;
-  /** Other areas that must contain the prospects. */
+  /** Further areas. A prospect must lie in all of them, and also in the polygon and the territory. */
   readonly areas?: readonly Area[] | undefined;
 }
 
-/** @param more replaces criteria of the filter */
+/**
+ * Finds the prospects that match the filter and that the caller may see. A criterion in `more` replaces the same criterion of the filter.
+ */
 export function findFiltered(
   context: ReadContext,
   caller: Caller,

@@ -44,7 +44,7 @@ export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote)
   text: caseless(body),
 });
 
-/** Joins the texts, one on each line. A search word contains no line break, so no match extends over two texts. */
+/** Joins the texts, one on each line. A search word contains no line break, so it cannot match across two texts. */
 const lines = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n");
 
 const orEmpty = (value: string | null): string => value ?? "";

@@ -23,7 +23,7 @@ import type { Note } from "#shared/prospects/schema.ts";
 import { StoredNote, storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** Yields all notes, the newest first. The result is streamed, because 5 000 notes exceed the size limit of a buffered answer. */
+/** Yields all notes, the newest first. The result is streamed, because 5 000 notes exceed the size limit of a buffered Lambda response. */
 export async function* listNotes(context: ReadContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
   const [dictionary] = await Promise.all([
     currentDictionary(context, caller.companyId),
@@ -77,9 +77,10 @@ export async function createNote(
 }
 
 /**
- * Returns the first write for another try of a note. If the check of the caller's rights fails, the error contains the prospect's row. It
- * shows whether an import has created the prospect, or whether the prospect was assigned to the caller before. Returns undefined if
- * another try cannot succeed.
+ * Returns the first write of the transaction with which `createNote` tries again, or undefined if another try cannot succeed. The first try
+ * checks the caller's rights without reading the prospect. If this check fails, the error contains the prospect's row. The row shows
+ * whether a completed import has created the prospect, and whether the prospect was assigned to the caller when the note was written. In
+ * these two cases, the note is accepted.
  */
 async function secondTry(
   { table }: ApiContext,
@@ -163,8 +164,8 @@ async function findNote(context: ApiContext, caller: Caller, id: number): Promis
 }
 
 /**
- * In each transaction of this file, the first write checks that the caller sees the prospect. In an insert, the second write counts the
- * notes.
+ * In each transaction of this file, the first write (index 0) checks that the caller sees the prospect. In an insert, the second write
+ * (index 1) counts the notes.
  */
 const isInvisible = (error: unknown): boolean => failsAt(error, 0);
 const isOneTooMany = (error: unknown): boolean => failsAt(error, 1);

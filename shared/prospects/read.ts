@@ -46,9 +46,10 @@ function visibleCondition(caller: Caller): Condition {
 
 /**
  * Returns a write for the transaction of a note. It makes the transaction fail unless the caller may see the prospect. `importId` is the
- * prospect's import, if that import is known to be completed. The write also records in the prospect's row that its notes have changed.
- * This row alone then shows whether a client's copy of the prospect with its notes is current. The write causes no event, because no field
- * of the prospect changes.
+ * prospect's import, if that import is known to be completed.
+ *
+ * The write also records in the prospect's row that its notes have changed. The prospect's row alone then shows whether a client's copy of
+ * the prospect with its notes is current. The write causes no event, because no field of the prospect changes.
  */
 export const changeOfNotes = (caller: Caller, prospectId: number, nowMs: number, importId?: string): Write => ({
   ...noteOn(caller.companyId, prospectId, nowMs),
@@ -56,8 +57,8 @@ export const changeOfNotes = (caller: Caller, prospectId: number, nowMs: number,
 });
 
 /**
- * Returns the write of `changeOfNotes` for a prospect that was read before. It fails if the prospect has changed since. Use it if the
- * prospect is not assigned to the caller any more, but was at the time when the caller wrote the note.
+ * Returns the write of `changeOfNotes` for a prospect that was read before. Its condition fails if the prospect has changed since the read.
+ * Use it if the prospect is not assigned to the caller any more, but was at the time when the caller wrote the note.
  */
 export const changeOfPastNotes = ({ companyId, id, version }: StoredProspect, nowMs: number): Write => ({
   ...noteOn(companyId, id, nowMs),
@@ -71,7 +72,7 @@ const noteOn = (companyId: number, prospectId: number, nowMs: number) => ({
 
 /**
  * The imports that this process knows to be completed, for each table. They can be cached, because a completed import stays completed. The
- * number of an import says how many imports the process knew before it.
+ * value of an import is the number of imports that the process had learned before it.
  */
 const known = new WeakMap<Reads, Map<string, number>>();
 const REMEMBERED = 10_000;
@@ -99,7 +100,10 @@ export async function isPublished(table: Reads, companyId: number, importId: str
 const isOfImport = (importId: string | undefined): importId is string =>
   importId !== undefined && /^\d+$/.test(importId);
 
-/** Returns true if this process already knew that the rows are visible when it knew only `before` completed imports. */
+/**
+ * Returns true if this process already knew at an earlier time that the prospect's rows are visible. `before` is the value of `learned` at
+ * that time.
+ */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (known.get(table)?.get(`${companyId}#${importId}`) ?? before) < before;
 
@@ -133,7 +137,10 @@ export async function readProspectOfFact(
   return { prospect, isPast: !isInScope(caller, prospect) };
 }
 
-/** Returns true if the service may accept a fact of this time on this prospect from the caller. */
+/**
+ * Returns true if the service may accept a fact on this prospect from the caller. `occurredAt` is the time of the fact, or undefined if it
+ * occurs now.
+ */
 export const acceptsFact = (caller: Caller, prospect: StoredProspect, occurredAt: string | undefined): boolean =>
   isVisible(caller, prospect) ||
   (prospect.deletedAt === undefined && occurredAt !== undefined && wasAssigned(caller, prospect, occurredAt));
@@ -189,9 +196,11 @@ export async function readProspect(
 }
 
 /**
- * The reads of one round trip see the table at different times. A note may therefore be missing although the prospect's row already
- * counts it. An answer gets an ETag only if the row was in the same state before the reads. This is known if the row was read before, or
- * if its last change is older than this time, within which any write commits. An imported row must also have been visible before the
+ * Milliseconds after which a write that has begun is certainly committed or has failed.
+ *
+ * The reads of one round trip see the table at different times. A note may therefore be missing although the prospect's row already counts
+ * it. A response gets an ETag only if the row was certainly in the same state before the reads. This is known if the row was also read
+ * before them, or if its last change is older than this number of milliseconds. An imported row must also have been visible before the
  * reads.
  */
 const SETTLED_MS = 60_000;
@@ -208,15 +217,15 @@ const NotesState = z.object({
   id: z.int(),
   companyId: z.int(),
   version: z.int(),
-  /** Increases with each change of a note, and begins again with each new version of the row. */
+  /** Increases with each change of a note, and starts again at 0 with each new version of the row. */
   notesVersion: z._default(z.int(), 0),
-  /** Milliseconds since 1970. */
+  /** The time of the last change of a note, in milliseconds since 1970. */
   notesChangedAt: z._default(z.int(), 0),
 });
 
 /**
- * Returns the state of a prospect's answer. Notes, appointments and status history never change without these numbers of the prospect's
- * row.
+ * Returns a fingerprint of what the response shows. Each change of a note, an appointment or the status history also changes `version` or
+ * `notesVersion` of the prospect's row, so these numbers are enough.
  */
 function stateOf(item: Item, names: { readonly version: number }): string {
   const { companyId, id, version, notesVersion } = NotesState.parse(item);

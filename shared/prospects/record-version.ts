@@ -1,13 +1,16 @@
 /**
- * The version of a record as devices see it. It grows whenever the record as shown changes, also without a write of the record's own row:
- * if a name changes that the record shows, if an appointment begins, or if the record comes back into the user's sight.
+ * The version of a record as devices see it. It grows whenever the record as shown changes. This can happen without a write of the record's
+ * own row: if a name changes that the record shows, if an appointment begins, or if the user may see the record again.
  */
 
-/** The row's version is the high part. 2^53 / 2^24 leaves room for 536 million versions of a row. */
+/** A shown version is the row's version times this number, plus `low`. 2^53 / 2^24 leaves room for 536 million versions of a row. */
 const LOW = 2 ** 24;
 
-/** `low` must never decrease while the row keeps its version. */
+/** Returns the shown version. `low` counts changes without a write of the row, and must never decrease while the row keeps its version. */
 export const shownVersion = (rowVersion: number, low = 0): number => rowVersion * LOW + Math.min(low, LOW - 1);
 
-/** Returns the version of the row. Devices may still have versions of earlier releases, which are versions of rows. */
+/**
+ * Returns the version of the row. A number below `LOW` comes from an earlier release, which used the version of the row as the shown
+ * version.
+ */
 export const rowVersionOf = (version: number): number => (version < LOW ? version : Math.floor(version / LOW));

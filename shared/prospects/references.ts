@@ -44,7 +44,7 @@ export function requireUser(
 
 interface Referenced {
   readonly dictionary: Dictionary;
-  /** Checks for the transaction that writes the prospect. They fail if the status or a user has changed meanwhile. */
+  /** Checks for the transaction that writes the prospect. They fail if the status or a user has changed since the dictionary was read. */
   readonly checks: readonly Write[];
 }
 
@@ -64,7 +64,8 @@ export async function requireReferences(
     const { dictionary } = context;
     if (currentStatusId != null) requireStatus(dictionary, currentStatusId);
     if (assignedToUserId != null) requireUser(dictionary, "assignedToUserId", assignedToUserId);
-    // If the request has its own dictionary, it has read it at its beginning. The names then need no check, as in a change of a prospect.
+    // The request read this dictionary when it began. The transaction therefore needs no checks. The same holds for a change of an existing
+    // prospect.
     return { dictionary, checks: [] };
   }
   const recent = await recentDictionary(context, companyId);
@@ -83,7 +84,7 @@ export async function requireReferences(
 }
 
 /**
- * Returns one check of the dictionary's version (statuses, tags and users). It replaces several checks of rows, because each check costs
+ * Returns one check of the dictionary's version (statuses, tags and users). It replaces two checks of single rows, because each check costs
  * two write units.
  */
 const dictionaryUnchanged = (companyId: number, { version }: Dictionary): Write => ({
@@ -108,7 +109,7 @@ export interface AddressChoice {
 
 const unchanged: AddressChoice = { address: undefined, links: () => [] };
 
-/** Returns the address that the input requests. Throws `validation_failed` if the caller may not see the address. */
+/** Returns the address that the input requests. Throws `validation_failed` if the address does not exist or the caller may not see it. */
 export async function resolveAddress(
   context: ApiContext,
   caller: Caller,

@@ -1,6 +1,6 @@
 /**
- * Rewrites the rows of a company's prospects in another shape (version of the fields) while the company is in use. The version number of
- * a prospect does not change, so no event is sent and the search index does not change.
+ * Rewrites the rows of a company's prospects in another shape (the way in which a row stores the fields) while the company is in use. The
+ * version number of a prospect does not change, so no event is sent and the search index does not change.
  */
 import * as z from "zod/mini";
 import type { Clock } from "#shared/clock.ts";
@@ -25,19 +25,25 @@ export interface ReshapeContext {
 }
 
 export interface ReshapeOptions {
-  /** Maximum read and write units per second, so that users do not have to wait for the table. */
+  /** Maximum read and write units that the job uses per second. The rest of the table's capacity is left to the users. */
   readonly unitsPerSecond: number;
   readonly progress?: (progress: Progress) => void;
 }
 
-/** Number of rows in a transaction. It is small, because a user who changes a prospect must wait for the transaction that rewrites it. */
+/**
+ * Number of rows that are rewritten in one transaction. It is small, because a user who changes one of these prospects at the same time
+ * must wait for the transaction.
+ */
 const TOGETHER = 10;
-/** Number of blocks without rewritten rows after which the progress is stored. It is also stored after each block with rewritten rows. */
+/**
+ * Number of blocks after which the progress is stored although no row had to be rewritten. After a block with such rows, the progress is
+ * stored at once.
+ */
 const SAVED_EVERY = 64;
 /** Maximum number of passes. Rows that other functions write in the old shape during a pass are rewritten by the next pass. */
 const PASSES = 5;
 
-/** The row with the progress of the job. A job with another target shape does not use this progress and begins from the start. */
+/** The row with the progress of the job. A job with another target shape ignores this progress and begins from the start. */
 const Progress = z.object({
   type: z.literal("reshaping"),
   target: z.union([z.literal(1), z.literal(2)]),
@@ -45,7 +51,7 @@ const Progress = z.object({
   pass: z.int(),
   /** The number of a block of 128 ids. All blocks before it are rewritten in this pass. */
   block: z.int(),
-  /** Number of rows that this pass has found in another shape than `target`. */
+  /** Number of rows that this pass has found in a shape other than `target`. */
   found: z.int(),
   /** Number of rows that all passes have rewritten. */
   rewritten: z.int(),
@@ -61,8 +67,8 @@ export async function readProgress(table: Table, companyId: number): Promise<Pro
 }
 
 /**
- * Rewrites all rows that have another shape. After a crash, the next call continues at the last stored block. The result has the state
- * `running` if other functions keep writing rows in the other shape.
+ * Rewrites all rows that do not have this shape. After a crash, the next call continues at the last stored block. If the last pass still
+ * finds rows in the other shape, because other functions keep writing them, the result has the state `running`.
  */
 export async function reshapeProspects(
   { table, clock, wait }: ReshapeContext,
@@ -109,7 +115,10 @@ export async function reshapeProspects(
   }
 }
 
-/** Returns the numbers of the company's blocks from `first` on, in ascending order. A company of a million prospects has 8 000 blocks. */
+/**
+ * Returns the numbers of the company's blocks from `first` on, in ascending order. A company with a million prospects has only 8 000
+ * blocks, so the list is small.
+ */
 async function blocksFrom(table: Table, companyId: number, first: number): Promise<number[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
@@ -121,7 +130,7 @@ async function blocksFrom(table: Table, companyId: number, first: number): Promi
 
 type Update = Extract<Write, { update: Key }>;
 
-/** Reads the prospects of one block, page by page, and rewrites those of another shape. */
+/** Reads the prospects of one block, page by page, and rewrites those in another shape. */
 async function reshapeBlock(table: Table, companyId: number, block: number, shape: ProspectShape) {
   const counts = { found: 0, rewritten: 0 };
   let updates: Update[] = [];

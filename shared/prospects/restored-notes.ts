@@ -9,12 +9,12 @@ import { ConditionFailed } from "#shared/errors.ts";
 import { replaceNote } from "#shared/prospects/rows.ts";
 import { StoredNote } from "#shared/prospects/stored.ts";
 
-/** Number of notes in a transaction. Each has at most three writes, and DynamoDB accepts 100. */
+/** Number of notes in a transaction. 33, because each note has at most three writes, and DynamoDB accepts 100 in a transaction. */
 const NOTES_AT_ONCE = 33;
 
 /**
- * Writes all notes of the prospect in new versions, with the same contents. Call this after the prospect was restored: a merge could remove
- * notes that were written before. A repeated call does no harm.
+ * Writes all notes of the prospect in new versions, with the same contents. Call this after the prospect was restored. A repeated call does
+ * no harm. If the notes were written before the prospect is restored, a merge of the index could remove them again.
  */
 export async function indexNotesAgain(table: Table, companyId: number, prospectId: number): Promise<void> {
   let notes: StoredNote[] = [];
@@ -29,7 +29,10 @@ export async function indexNotesAgain(table: Table, companyId: number, prospectI
 
 const replaced = (note: StoredNote): Write[] => replaceNote(note, { ...note, version: note.version + 1 });
 
-/** Leaves out notes that a user changes at the same time, because the user's write brings them into the index. */
+/**
+ * Writes the notes in one transaction. If a user has changed one of them at the same time, the notes are written one by one. The changed
+ * ones are left out, because the user's write brings them into the index.
+ */
 async function replaceAll(table: Table, notes: readonly StoredNote[]): Promise<void> {
   if (notes.length === 0) return;
   try {

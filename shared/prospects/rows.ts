@@ -38,7 +38,10 @@ export const insertProspect = (prospect: StoredProspect): Write[] => [
   ...prospectDelta(prospect.companyId, indexEntry(prospect), null, { fact: factOf(prospect) }),
 ];
 
-/** Returns what the entry says about the fact of this version of the prospect: its creation or a status change. */
+/**
+ * Returns the fact of this version of the prospect: its creation or a status change. Returns undefined for any other change. Activity
+ * reports count facts, and read them from the entries of the search index.
+ */
 function factOf({ version, createdBy, lastStatusChange }: StoredProspect): FactFields | undefined {
   const change = lastStatusChange?.version === version ? lastStatusChange : undefined;
   if (version === 1) return { by: createdBy, ...(change?.occurredAt !== undefined && { at: timeOf(change) }) };
@@ -52,7 +55,7 @@ const timeOf = ({ occurredAt, createdAt }: { readonly occurredAt?: string | unde
 export const factOfAppointment = (appointment: StoredAppointment): FactFields | undefined =>
   appointment.createdBy === null ? undefined : { by: appointment.createdBy, at: timeOf(appointment) };
 
-/** Returns the fact of a past status change, which does not change the present status. */
+/** Returns the fact of a status change that is only added to the history and does not change the present status. */
 export const pastFact = (entry: LastStatusChange): FactFields => ({
   by: entry.changedBy,
   at: timeOf(entry),
@@ -60,9 +63,9 @@ export const pastFact = (entry: LastStatusChange): FactFields => ({
 });
 
 /**
- * Returns the writes that replace a prospect's row. The version of `next` must follow the version of `current`. The condition fails if
- * the row has changed since `current` was read, or if it does not meet `when`. `appointment` is the one that the transaction also writes, and `fact`
- * is its fact if it is not a status change.
+ * Returns the writes that replace a prospect's row. The version of `next` must follow the version of `current`. The condition fails if the
+ * row has changed since `current` was read, or if it does not meet `when`. If the same transaction writes an appointment, give it as
+ * `appointment`, and its creation as `fact`. Without `fact`, the fact is the status change in `next`, if there is one.
  */
 export const replaceProspect = (
   current: StoredProspect,
@@ -86,7 +89,10 @@ const factOfNote = (note: StoredNote): FactFields | undefined =>
     ? undefined
     : { by: note.createdBy, ...(note.occurredAt !== undefined && { at: timeOf(note) }) };
 
-/** `assignee` is the assignee of the note's prospect, if a condition of the transaction ensures it. */
+/**
+ * Returns the options of a note's index entry. `assignee` is the assignee of the note's prospect. Leave it out unless a condition of the
+ * same transaction ensures that it is right.
+ */
 const loggedNote = ({ createdAt }: StoredNote, assignee: number | undefined): NoteDeltaOptions => ({
   createdAt: Date.parse(createdAt),
   assignee,
@@ -94,7 +100,7 @@ const loggedNote = ({ createdAt }: StoredNote, assignee: number | undefined): No
 
 /**
  * Returns the writes of a new note. The condition of the first write fails if the prospect has the maximum number of notes. `assignee` is
- * the assignee of the prospect, if a condition of the transaction ensures it.
+ * the assignee of the prospect. Leave it out unless a condition of the same transaction ensures that it is right.
  */
 export const insertNote = (note: StoredNote, assignee?: number): Write[] => [
   {
@@ -113,8 +119,8 @@ export const replaceNote = (current: StoredNote, next: StoredNote, assignee?: nu
 ];
 
 /**
- * Returns the writes that remove a note. They do not change the count of notes if the note was imported, because the count does not
- * include imported notes.
+ * Returns the writes that remove a note. The count of notes does not include imported notes, so it is reduced only if the note was not
+ * imported.
  */
 export const removeNote = (note: StoredNote, assignee?: number): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
@@ -163,7 +169,7 @@ const PackedLocator = z.tuple([Id, Id]);
 export const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
 /**
- * Returns the row with the locators of imported notes. A separate locator costs as much to write as a note, so the locators of a block of
+ * Returns the rows with the locators of imported notes. A separate locator costs as much to write as a note, so all locators of a block of
  * 128 ids are packed into one row.
  */
 export const packNoteLocators = (
@@ -176,10 +182,7 @@ export const packNoteLocators = (
     return { ...attachedKeys.noteLocators(companyId, block), type: "notePlaces", createdAt, bytes };
   });
 
-/**
- * Returns the remaining parts of the notes' keys by note id: prospect id and creation time. A note from a packed row may have been deleted
- * since.
- */
+/** Returns the locators (prospect id and creation time) by note id. A note whose locator is in a packed row may have been deleted since. */
 export async function findNoteLocators(
   table: Reads,
   companyId: number,
@@ -219,8 +222,8 @@ export async function findAttached(
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
   const row = items.find(({ type }) => type === "prospect");
-  // The prospect's row may be missing while the rows of a failed import are being deleted. The rows of its prospects are deleted before
-  // the locators of its notes.
+  // The prospect's row is missing if the rows of a failed import are just being deleted: the rows of its prospects are deleted before the
+  // locators of its notes.
   if (row === undefined) return undefined;
   const prospect = storedProspect(row);
   const exists = item !== undefined && acceptsFact(caller, prospect, occurredAt);

@@ -33,8 +33,8 @@ export const CustomFields = z
   );
 
 /**
- * Returns true if the JSON text is small enough and well-formed. JSON.stringify escapes lone surrogates (halves of characters), so a
- * regular expression finds them.
+ * Returns true if the JSON text is small enough and contains only whole characters. JSON.stringify escapes lone surrogates (halves of
+ * characters), so a regular expression finds them.
  */
 function fits(value: Record<string, unknown>): boolean {
   const json = JSON.stringify(value);

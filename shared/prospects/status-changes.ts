@@ -21,7 +21,7 @@ interface Origin extends Pick<Arrival, "occurredAt"> {
   readonly source: string;
 }
 
-/** Returns the entry for the change to the status of this prospect. */
+/** Returns the history entry for the change from `previousStatusId` to the present status of this prospect. */
 export function statusChange(
   id: number,
   { statusId, updatedBy, updatedAt, version }: StoredProspect,
@@ -47,7 +47,10 @@ export function historyWrite({ companyId, id: prospectId }: StoredProspect, chan
   return { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...datedItem(row) }, when: absent };
 }
 
-/** Returns the number of entries before the next one. Throws `conflict` if the prospect has the maximum number of entries. */
+/**
+ * Returns the number of entries in the prospect's status history. Throws `conflict` if it is the maximum, because a next entry is then
+ * impossible.
+ */
 export function entriesBeforeNext({ pastStatusChanges = 0, lastStatusChange }: StoredProspect): number {
   const entries = pastStatusChanges + (lastStatusChange === null ? 0 : 1);
   if (entries < limits.statusChangesPerProspect) return entries;
@@ -55,8 +58,9 @@ export function entriesBeforeNext({ pastStatusChanges = 0, lastStatusChange }: S
 }
 
 /**
- * Returns a prospect with a status change of a user to whom it was assigned before, and the writes. The present status of the prospect
- * does not change. The previous status is null, because it is not known which status the prospect had at that time.
+ * Adds a status change to the history that a user made while the prospect was still assigned to that user. Returns the changed prospect and
+ * the writes. The present status of the prospect does not change. The previous status in the entry is null, because it is not known which
+ * status the prospect had at that time.
  */
 export async function pastStatusChange(
   { ids, clock }: Pick<ApiContext, "ids" | "clock">,

@@ -10,12 +10,15 @@ const count = z.int();
 const sometimes = z.optional(Timestamp);
 
 /**
- * The time at which a user made a change on a device that was offline. The service received the change later. Undefined if the device sent
+ * The time at which a user made a change on a device that was offline. The service received the change later. Undefined if the client sent
  * no time.
  */
 const occurredAt = { occurredAt: sometimes };
 
-/** The shape number of rows with `occurredAt`. A release without this field would lose it when it writes the row. */
+/**
+ * The shape number of rows with `occurredAt`. A release that does not know this shape refuses to read the row. Otherwise it would lose
+ * `occurredAt` when it writes the row again.
+ */
 const OCCURRED_SHAPE = 2;
 
 /** Adds the shape number to a row that has `occurredAt`. Returns other rows unchanged. */
@@ -115,7 +118,8 @@ export type BulkFields = z.infer<typeof BulkFields>;
 
 /**
  * The last bulk job that changed a prospect, and the version of the prospect after this change. `before` and `after` are the fields that
- * the job wrote. If the job is killed and repeated, it finds its own write by this mark, although users may have changed the prospect since.
+ * the job wrote. If the job is interrupted and repeated, it recognizes its own write by this mark, even if users have changed the prospect
+ * since.
  */
 export const BulkMark = z.object({
   jobId: Id,
@@ -142,11 +146,11 @@ export const StoredProspect = z.object({
   lastStatusChange: unset(LastStatusChange),
   /** Number of status changes before the last one. Each has a separate row. */
   pastStatusChanges: z.optional(count),
-  /** Copies of the soonest appointments. They are updated when an appointment is written (see agenda.ts). */
+  /** Copies of the soonest upcoming appointments. They are updated when an appointment is written (see agenda.ts). */
   upcoming: list(StoredAppointment),
   /**
-   * An upper bound for the start of upcoming appointments that are not among the copies. They start after the copies. Null if there are
-   * none.
+   * The row has copies of only some upcoming appointments. No other upcoming appointment starts later than this time, and all of them start
+   * after the copies. Null if the copies are all.
    */
   moreUpcomingUntil: unset(Timestamp),
   /**
@@ -158,15 +162,18 @@ export const StoredProspect = z.object({
   appointmentsChangedAt: z.optional(count),
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
-  /** The time since which the present assignee has the prospect. Undefined if the prospect was never reassigned. */
+  /** The time since which the prospect is assigned to its present assignee. Undefined if the prospect was never reassigned. */
   assignedAt: sometimes,
-  /** The most recent past assignments, the oldest first. Each has the user, the first and the last instant in milliseconds since 1970. */
+  /**
+   * The most recent past assignments, the oldest first. Each has the user's id, and the beginning and the end of the assignment in
+   * milliseconds since 1970.
+   */
   pastAssignments: z.optional(z.array(z.tuple([Id, count, count]))),
   tagIds: list(Id),
   source: unset(z.string()),
   sourceId: unset(z.string()),
   sourceCreatedAt: unset(Timestamp),
-  /** JSON text. As a DynamoDB map, nesting would be limited to 32 levels and numbers to 1e126. */
+  /** JSON text. A DynamoDB map would limit the nesting to 32 levels and numbers to 1e126. */
   customFieldData: unset(z.string()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
@@ -175,9 +182,12 @@ export const StoredProspect = z.object({
   /** Number of writes of this row. It is used for optimistic locking and for the ids of events. */
   version: count,
   deletedAt: sometimes,
-  /** The id that the creating client has given to the prospect. */
+  /** The id that the client gave to the prospect when it created it. */
   clientRecordId: z.optional(z.string()),
-  /** Id of the last import that changed this prospect. If the import is repeated, it does not change the prospect again. */
+  /**
+   * Id of the last import that changed this prospect. When the import is repeated, it recognizes the id and does not change the prospect
+   * again.
+   */
   changedByImport: z.optional(z.string()),
   /** The last change of this prospect by a bulk job. Use `bulkJobOf` to find out whether the job has written the current version. */
   bulk: z.optional(BulkMark),
@@ -193,7 +203,7 @@ export type StoredProspect = z.infer<typeof StoredProspect>;
 export const bulkJobOf = ({ bulk, version }: Pick<StoredProspect, "bulk" | "version">): BulkMark | undefined =>
   bulk?.version === version ? bulk : undefined;
 
-/** The fields that conditions use, and the fields that say what the row is. Each is a separate attribute of the row. */
+/** The fields that conditions use, and the fields that identify the row. Each is a separate attribute of the row. */
 const columns = {
   type: true,
   id: true,
@@ -222,8 +232,8 @@ export const shapeOfProspect = (item: Item): ProspectShape => (item.fields === u
 export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 
 /**
- * Returns the shape of new rows. The deployment chooses it, so that it can run beside release 0.1.0 and return to this release. Both
- * shapes can be read.
+ * Returns the shape of new rows. Both shapes can be read. A deployment sets `PROSPECT_SHAPE` to 1 if release 0.1.0 must still be able to
+ * read the rows: while both releases run, or if the deployment may have to return to it.
  */
 const writtenShape = (): ProspectShape => (process.env.PROSPECT_SHAPE === "1" ? 1 : 2);
 
@@ -255,18 +265,18 @@ const isUnset = (value: unknown): boolean =>
 export const storedProspect = (item: Item | undefined): StoredProspect =>
   StoredProspect.parse(item?.fields === undefined ? item : unpacked(item));
 
-/** `sampledProspect` validates one of this many rows. */
+/** Of this many rows, `sampledProspect` validates one completely. */
 const SAMPLE = 64;
 let sampled = 0;
 
 /**
- * Parses a row of a page. Only a sample of the rows is validated completely. This service has written the rows, and validating all would
- * take a sixth of a list's processor time.
+ * Parses a row of a page. Only a sample of the rows is validated completely. This is enough, because this service itself has written the
+ * rows. The validation of all rows would take a sixth of a list's processor time.
  */
 export const sampledProspect = (item: Item): StoredProspect =>
   item.fields === undefined || sampled++ % SAMPLE === 0 ? storedProspect(item) : unpacked(item);
 
-/** Parses a row. The separate attributes are validated. Of `fields`, only the JSON syntax is checked. */
+/** Parses a row of shape 2. The separate attributes are validated. The attribute `fields` is only parsed as JSON. */
 function unpacked(item: Item): StoredProspect {
   const { fields = "", ...separate } = Columns.parse(item);
   const { address, ...filledFields } = PackedFields.parse(JSON.parse(fields));

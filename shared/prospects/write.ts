@@ -27,12 +27,12 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary, forgetDictionary } from "#shared/reference/dictionary.ts";
 import type { TagChoice } from "#shared/reference/input.ts";
 
-/** The `source` of a prospect that the API creates, if the request contains none. */
+/** The `source` of status changes, and of a new prospect if the request contains none. */
 const DEFAULT_SOURCE = "api";
 /** The `source` of prospects and status changes that come from an import. */
 export const IMPORT_SOURCE = "csv-import";
 
-/** Creates a prospect. Tries again if its status, user or address changes concurrently. */
+/** Creates a prospect. Tries again if the requested status, user or address changes at the same time. */
 export const createProspect = (
   context: ApiContext,
   caller: Caller,
@@ -120,8 +120,8 @@ const presentCurrent = async (
 ): Promise<Prospect> => presentProspect(prospect, await nextAppointment(table, prospect, clock.now()), dictionary);
 
 /**
- * Adds a status change to the history for a user to whom the prospect was assigned before. Throws `not_found` if the patch contains another field,
- * because only a status change is a fact of the past.
+ * Adds a status change to the history, which the caller made while the prospect was still assigned to the caller. Throws `not_found` if the
+ * patch contains another field, because a user who has lost the prospect may only add facts of that time.
  */
 async function writePastStatus(
   context: ApiContext,
@@ -167,7 +167,7 @@ export const changeByImport = (
     const current = await readVisibleProspect(context, caller, id);
     if (current.changedByImport === importId) return;
     const change = { ...(await changeOf(current)), importId };
-    // An import makes many transactions. Only the one that completes the import may store the answer of its request.
+    // An import makes many transactions. Only the last one, which completes the import, may store the response for repeated requests.
     const commit: ApiContext["commit"] = (writes) => transactAny(context.table, writes);
     await writeChange({ ...context, commit }, caller, current, change, dictionary);
   });
@@ -227,8 +227,8 @@ async function changed(
 }
 
 /**
- * Returns the writes of a change. If the status changes, the change becomes part of `next`, and the previous status change moves to a
- * separate row. If the assignee changes, the previous assignment becomes part of `next`.
+ * Returns the writes of a change. If the status changes, the function adds the new status change to `next`, and the previous one moves to a
+ * separate row. If the assignee changes, it adds the previous assignment to `next`.
  */
 export async function changeWrites(
   context: ApiContext,

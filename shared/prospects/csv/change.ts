@@ -22,11 +22,14 @@ export interface ImportOfChanges {
   readonly importId: string;
   readonly by: MatchBy;
   readonly dictionary: Dictionary;
-  /** Tag ids by the case-folded text of the tag. The import has already created missing tags. */
+  /** Maps the case-folded value of each tag to its id. The import has already created missing tags. */
   readonly tagIds: ReadonlyMap<string, number>;
 }
 
-/** Changes the prospect. Returns a message if the prospect can no longer be changed, and undefined otherwise. */
+/**
+ * Changes the prospect by the row. Returns undefined if this was possible, and otherwise a message, for example because the prospect was
+ * deleted during the import.
+ */
 export async function changeByRow(
   context: ApiContext,
   caller: Caller,
@@ -86,8 +89,8 @@ function patchOf(current: StoredProspect, filled: FilledCells, { statuses, users
 }
 
 /**
- * Returns the prospect's address after the cells have replaced its parts. Returns undefined if the cells change nothing. The prospect
- * then keeps its `formattedAddress`, which a client may have sent.
+ * Returns the prospect's address with those fields replaced that the row contains. Returns undefined if the row changes nothing in the
+ * address. The prospect then keeps its `formattedAddress`, which a client may have sent.
  */
 function addressOf({ address }: StoredProspect, { address: parts }: FilledCells): NewAddress | undefined {
   const { address1, address2, city, state, zip } = { ...address, ...parts };
@@ -105,8 +108,8 @@ function addressOf({ address }: StoredProspect, { address: parts }: FilledCells)
 }
 
 /**
- * Returns the note of the row. Returns undefined if one of the prospect's newest notes has the same text. An export writes the newest
- * note into its file, and importing this file must not create the note again.
+ * Returns the text of the row's note. Returns undefined if one of the prospect's newest notes has the same text. An export writes the
+ * newest note into its file, and importing this file must not create the note again.
  */
 async function newNoteOf({ table }: ApiContext, { companyId, id }: StoredProspect, { note }: FilledCells) {
   if (note === null) return undefined;

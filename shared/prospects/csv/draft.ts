@@ -1,6 +1,6 @@
 /**
- * Converts the cells of an imported row to a draft of a prospect with its note. If the row has faults, the result is a text with the
- * faults.
+ * Converts the cells of an imported row to a draft of a prospect with its note. If the row has faults, the result is a message that lists
+ * them.
  */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
@@ -11,7 +11,7 @@ import { type Header, isTooLong } from "#shared/prospects/csv/header.ts";
 import { DisplayValue } from "#shared/reference/display-value.ts";
 import { degrees, Email, Id, text } from "#shared/schema.ts";
 
-/** The names that a file may contain: ids by the case-folded text of a status and by the case-folded e-mail address of a user. */
+/** Maps the names in a file to ids: a status by its case-folded value, a user by the case-folded e-mail address. */
 export interface Names {
   readonly statuses: ReadonlyMap<string, number>;
   readonly users: ReadonlyMap<string, number>;
@@ -51,8 +51,8 @@ interface Fault {
 }
 
 /**
- * Returns the prospect as a draft, or one text with all faults of the row. The text has at most `limits.rowFault` characters and contains
- * no text from a cell.
+ * Returns the prospect as a draft, or one message with all faults of the row. The message has at most `limits.rowFault` characters and
+ * contains no text from a cell.
  */
 export const draftOf = (cells: readonly string[], header: Header, names: Names): Draft | Fault =>
   read(cells, header, Draft, (cell, faults) => {
@@ -92,7 +92,10 @@ function read<S extends z.ZodMiniType>(
   return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
 }
 
-/** Joins the different faults up to the length limit, and appends the number of the remaining ones. */
+/**
+ * Joins the faults into one message of at most `limits.rowFault` characters, without duplicates. If some faults do not fit, the message
+ * ends with their number.
+ */
 function joined(faults: readonly string[]): string {
   const [first = "", ...more] = new Set(faults);
   let text = first;
@@ -107,7 +110,10 @@ function joined(faults: readonly string[]): string {
 
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
-/** Reads the cells. An empty cell means no value. Names and numbers are trimmed, and other texts are not. */
+/**
+ * Reads the cells. An empty cell means no value. `name`, `phone`, `notes` and `source` keep spaces at their ends. All other cells are
+ * trimmed.
+ */
 function fieldsOf(cell: Cell, { positions, hasDecimalComma }: Header, names: Names, faults: string[]) {
   const exact = (column: Column): string | null => cell(column) || null;
   const degrees = (column: Column): number | null => {
@@ -134,7 +140,8 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 function degreesOf(column: Column, given: string, faults: string[]): number | null {
   if (given === "") return null;
-  // Number() returns Infinity for a number above the largest double. For Infinity, zod would report a type error.
+  // Number() returns Infinity for a number above the largest double. zod would report Infinity as a type error, so it is reported here as
+  // other text that is no number.
   if (decimal.test(given) && Number.isFinite(Number(given))) return Number(given);
   faults.push(`${column}: must be a number`);
   return null;
@@ -171,9 +178,9 @@ function idOf(
 }
 
 /**
- * Returns the different tags of the cell. Two tags that differ only in upper and lower case count as one. The result has at most one tag
- * more than a prospect may have. This is enough for the validation to fail, and more would be expensive, because zod creates an object for
- * each faulty tag.
+ * Returns the tags of the cell without duplicates. Two tags that differ only in upper and lower case count as one. The result has at most
+ * one tag more than a prospect may have. This is enough for the validation to fail. More tags would be expensive, because zod creates an
+ * object for each faulty one.
  */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
@@ -188,8 +195,8 @@ function faultOf(issue: z.core.$ZodIssue): string {
 }
 
 /**
- * Returns the message of a fault. Usually it comes from the schema. The schemas have no message for the limits of numbers, so this function
- * makes it.
+ * Returns the message of a fault. Usually it comes from the schema. For numbers that are too high or too low, the schemas have no message,
+ * so this function makes it.
  */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "too_big" && issue.origin === "number") return `must be at most ${issue.maximum}`;

@@ -9,7 +9,7 @@ export type Encoding = z.infer<typeof Encoding>;
 
 export type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** Number of bytes at the beginning of a file that show whether it is a workbook or UTF-16. */
+/** Number of bytes at the beginning of a file that are enough to recognize a workbook or UTF-16. */
 const START_BYTES = 4;
 
 /** The first bytes of a ZIP archive (such as xlsx, ods and numbers files), of an empty ZIP archive, and of an xls file. */
@@ -36,7 +36,7 @@ export async function encodingOf(bytes: Bytes): Promise<Encoding> {
   return utf16ByStart(start) ?? (isUtf8 ? "utf-8" : "windows-1252");
 }
 
-/** Returns undefined if the file is not UTF-16. Throws BadFile for a workbook. */
+/** Returns undefined if the start of the file does not show UTF-16. Throws BadFile for a workbook. */
 function utf16ByStart(start: Uint8Array): Encoding | undefined {
   if (workbooks.some((signature) => signature.equals(start.subarray(0, START_BYTES)))) {
     throw new BadFile(
@@ -66,9 +66,9 @@ function isDecodable(decoder: TextDecoder, bytes: Uint8Array, more: boolean): bo
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Matches the characters that no text contains: control characters other than tabs and line breaks, and the characters to which the five
- * undefined bytes of Windows-1252 are decoded. They show that a file is not text. The decoder does not notice this, because it accepts
- * every byte as Windows-1252.
+ * Matches characters that show that a file is not text: control characters other than tabs and line breaks. The five bytes that
+ * Windows-1252 does not define are also decoded to such characters. This check is needed because the decoder accepts every byte as
+ * Windows-1252.
  */
 const notText = /[\p{Cc}--[\t-\r]]/v;
 

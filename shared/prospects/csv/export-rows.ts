@@ -1,5 +1,5 @@
 /**
- * Reads the prospects of an export with their newest notes at low cost. A block of 128 ids is read completely if the export needs many of
+ * Reads the prospects of an export with their newest notes at low cost. A block of 128 ids is read as a whole if the export needs many of
  * its prospects. If a prospect has many notes, only the newest one is read.
  */
 import * as z from "zod/mini";
@@ -18,7 +18,7 @@ import { Id } from "#shared/schema.ts";
 const ExportedNote = z.pick(StoredNote, { id: true, prospectId: true, body: true, createdAt: true });
 type ExportedNote = z.infer<typeof ExportedNote>;
 
-/** Number of notes of a prospect. Imported notes are not counted. */
+/** A row with the number of notes of a prospect. Imported notes are not counted. */
 const NoteCount = z.object({ prospectId: Id, notes: z.int() });
 
 const noteFields = Object.keys(ExportedNote.shape);
@@ -29,17 +29,17 @@ export interface ExportRow {
 }
 
 /**
- * Minimum number of wanted prospects in a block of 128 ids for which the whole block is read. A block costs about 32 half read units. A
- * single prospect costs half a unit, and its note costs another half.
+ * If an export needs at least this number of prospects of a block of 128 ids, the whole block is read. 16, because a block costs about 32
+ * half read units, and a single prospect costs two: one for its row and one for its newest note.
  */
 const WORTH_A_BLOCK = 16;
 /**
- * Maximum number of notes that are read with their prospect. If a prospect has more, a separate request reads only its newest note, for
- * half a read unit.
+ * If a prospect has at most this number of notes, one Query reads all of them together with the notes of other prospects. If it has more, a
+ * separate Query reads only its newest note, for half a read unit.
  */
 const FEW_NOTES = 4;
 const PARALLEL = 12;
-/** Maximum bytes of the cache of blocks. Later parts of the export may need other prospects of the same block. */
+/** Maximum bytes of the cached blocks. A block is cached while later batches of the export need other prospects of it. */
 const CACHE_BYTES = 16_000_000;
 const ROW_BYTES = 2_000;
 
@@ -48,9 +48,9 @@ type Rows = Map<number, ExportRow>;
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns a function that reads the next prospects of an export, in their order. Its result is undefined for a prospect without a row.
- * `left` is the number of prospects that remain to be read, by block of ids. The first read is eventually consistent, at half the price.
- * Rows that are older than the search index are read again.
+ * Returns a function that reads the next prospects of an export, in their order. Its result contains undefined for a prospect without a
+ * row. `left` contains the number of prospects that remain to be read in each block of ids; the function reduces it. The first read is
+ * eventually consistent, at half the price. Rows that are older than the search index are read again, with strong consistency.
  */
 export function exportRows(
   table: Reads,
@@ -183,7 +183,7 @@ function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[]): Rows 
   );
 }
 
-/** Removes the fields that may be large. The file does not contain them, and the cache contains many rows. */
+/** Removes fields that may be large, to save memory in the cache. The exported file does not contain them. */
 const withoutLargeFields = (prospect: StoredProspect): StoredProspect => ({
   ...prospect,
   customFieldData: null,

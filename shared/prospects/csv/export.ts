@@ -1,4 +1,4 @@
-/** The CSV export of all prospects that match the filters, in the order of the list. Its memory does not grow with the size of the file. */
+/** The CSV export of all prospects that match the filters, in the order of the list. The file is never in memory as a whole. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -15,15 +15,18 @@ import { isVisible } from "#shared/prospects/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
 
-/** Ids and versions of the exported prospects, in the order of the file. Typed arrays save memory for a million prospects. */
+/**
+ * Ids and versions of the exported prospects, in the order of the file. Typed arrays need less memory than objects: 16 MB for a million
+ * prospects.
+ */
 export interface Order {
   readonly ids: Float64Array;
   readonly versions: Float64Array;
 }
 
 /**
- * What an export contains: the names of statuses, tags and users, and the ids of the prospects. Both are read once, when the export
- * begins.
+ * What an export contains: `dictionary` has the company's statuses, tags and users, `order` has the ids of the prospects. Both are read
+ * once, when the export begins.
  */
 export interface Selection {
   readonly dictionary: Dictionary;
@@ -50,7 +53,7 @@ function orderOf(matches: Iterable<ProspectRef>, total: number): Order {
   return { ids: ids.subarray(0, size), versions: versions.subarray(0, size) };
 }
 
-/** Encodes the ids as differences, because consecutive prospects in a list usually have similar ids. */
+/** Encodes the ids as differences. The differences are small, because consecutive prospects in a list usually have similar ids. */
 export function encodeOrder({ ids, versions }: Order): Uint8Array {
   const into = new ByteWriter();
   into.integer(ids.length);
@@ -116,8 +119,8 @@ export async function* exportPieces(
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();
     const rows = next.done === true ? undefined : rowsOf(next.value);
-    // If the caller stops early, nobody awaits these rows. This handler then prevents an unhandled rejection. Otherwise the loop below
-    // still throws the error.
+    // If the caller stops early, nobody awaits these rows, and a failed read would be an unhandled rejection. This handler prevents it. If
+    // the caller continues, the loop below awaits the same promise and throws the error.
     rows?.catch(() => undefined);
     return rows;
   };

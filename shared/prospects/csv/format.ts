@@ -1,6 +1,6 @@
 /**
- * The format of exported and imported CSV files: the columns, and the protection against formulas. The console uses this file too, so it
- * needs nothing of Node.js.
+ * The format of exported and imported CSV files: the columns, and the protection against formulas. The console uses this file in the
+ * browser, so it must not use modules of Node.js.
  */
 
 /** Thrown if a file cannot be imported at all. The message gives the reason. */
@@ -34,12 +34,15 @@ export const exportColumns = [
 export const knownColumns = [...exportColumns, "sourceId"] as const;
 export type Column = (typeof knownColumns)[number];
 
-/** An import accepts these columns but ignores their cells, because it sets the id, the author and the time itself. */
+/**
+ * An import accepts these columns but ignores their cells, because the service sets the id, the author and the time itself. An import that
+ * matches rows by id also reads the column `id`.
+ */
 const unread: ReadonlySet<Column> = /* @__PURE__ */ new Set<Column>(["id", "createdBy", "createdAt"]);
 
 export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.filter((column) => !unread.has(column));
 
-/** The character between two tags in a cell. No tag contains it. */
+/** The character that separates the tags in a cell. A tag cannot contain it. */
 export const TAG_SEPARATOR = ";";
 
 const beginsFormula = /^[=+\-@\t\r]/;

@@ -5,7 +5,7 @@ import * as limits from "#shared/limits.ts";
 import { BadFile, type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
 import { text } from "#shared/schema.ts";
 
-/** The columns of the import, by the headers in the file. Null means that the import ignores the column of the file. */
+/** Maps headers of the file to columns of the import. Null means that the import ignores the column with this header. */
 export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(knownColumns))).check(
   z.refine((mapping) => Object.keys(mapping).length <= limits.mappedColumns, {
     error: `must name at most ${limits.mappedColumns} columns`,
@@ -53,7 +53,7 @@ const essential = [
   "zip",
 ] as const satisfies readonly Column[];
 
-/** The facts that the header row of an imported file shows about the cells of all other rows. */
+/** The result of reading the header row. It determines how the cells of all other rows are read. */
 export interface Header {
   /** Number of cells of the header row. A row may have fewer cells, because spreadsheet programs leave out empty cells at its end. */
   readonly width: number;
@@ -61,10 +61,11 @@ export interface Header {
   /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are shortened. */
   readonly ignored: readonly string[];
   /**
-   * Positions of the columns without a header. They are often empty: a spreadsheet program saves every column that ever contained a value.
+   * Positions of the columns without a header, from 0. They are often empty: a spreadsheet program saves every column that ever contained a
+   * value.
    */
   readonly unnamed: readonly number[];
-  /** True if `1,5` is read as a number. False if the comma is the delimiter. */
+  /** True if `1,5` is read as the number 1.5. False if the comma is the delimiter. */
   readonly hasDecimalComma: boolean;
 }
 
@@ -76,8 +77,8 @@ interface Reading {
 }
 
 /**
- * Reads the header row. Throws BadFile if the import can read none of its columns, if a column occurs twice, or if a header of the
- * mapping is missing.
+ * Reads the header row. Throws BadFile if the import can read none of the columns, if a column occurs twice, or if the key column or a
+ * header of the mapping is missing.
  */
 export function readHeader(
   cells: readonly string[],
@@ -119,13 +120,13 @@ export function readHeader(
 export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
   unnamed.some((position) => (cells[position] ?? "").trim() !== "");
 
-/** Returns true if the row has a value after the last column of the header. Its cells are then probably in the wrong columns. */
+/** Returns true if the row has a value after the last column of the header. The values of such a row are probably in the wrong columns. */
 export const isTooLong = (cells: readonly string[], { width }: Header): boolean =>
   cells.length > width && cells.slice(width).some((cell) => cell.trim() !== "");
 
 /**
- * Returns true if the row has a value in one of the `essential` columns. A row that is too long counts too, because its cells may be in
- * the wrong columns.
+ * Returns true if the row has a value in one of the `essential` columns. A row with more cells than the header also counts, because its
+ * values may be in the wrong columns.
  */
 export const isFilled = (cells: readonly string[], header: Header): boolean =>
   isTooLong(cells, header) || essential.some((column) => (cells[header.positions[column] ?? -1] ?? "").trim() !== "");

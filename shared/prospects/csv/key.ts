@@ -7,7 +7,7 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 export const MatchBy = z.enum(["id", "sourceId", "emailAddress"]);
 export type MatchBy = z.infer<typeof MatchBy>;
 
-/** Says what the import does with a row whose key exactly one existing prospect has. */
+/** The action for a row if exactly one existing prospect has the row's key. */
 export const OnMatch = z.enum(["update", "skip", "create"]);
 export type OnMatch = z.infer<typeof OnMatch>;
 
@@ -16,7 +16,7 @@ export const keyColumns = { id: "id", sourceId: "sourceId", emailAddress: "email
   Column
 >;
 
-/** Converts a key to its normal form. Equal keys have equal normal forms. An empty text means that there is no key. */
+/** Converts a key to its normal form. Equal keys have equal normal forms. An empty string means that there is no key. */
 const normalised: Readonly<Record<MatchBy, (text: string) => string>> = {
   id: (text) => text.trim(),
   sourceId: (text) => text.trim(),

@@ -54,7 +54,8 @@ const options: Options = {
   bom: false,
   // The rows of one file may have different line endings.
   record_delimiter: ["\r\n", "\n", "\r"],
-  // Spreadsheet programs leave out empty cells at the end of a row. `draftOf` reports rows with too many cells.
+  // Rows may have fewer cells than the header, because spreadsheet programs leave out empty cells at the end of a row. `draftOf` reports
+  // rows with too many cells.
   relax_column_count: true,
   // A quotation mark inside an unquoted cell is text, for example in `6" pipe`.
   relax_quotes: true,
@@ -62,7 +63,7 @@ const options: Options = {
 
 async function* parsed(beginning: string, pieces: AsyncIterator<string>, delimiter: string): AsyncGenerator<string[]> {
   const parser = acceptingAnyWidth(parse({ ...options, delimiter }));
-  // The error is ignored here. It also destroys the parser, so the loop below throws it.
+  // The error is ignored here, because it also destroys the parser. The loop below then throws the error.
   const feeding = pipeline(Readable.from(bounded(beginning, pieces, parser), { objectMode: true }), parser);
   feeding.catch(() => undefined);
   try {
@@ -83,8 +84,9 @@ interface ParserState {
 }
 
 /**
- * Makes csv-parse accept rows of any width without creating errors. The option above allows such rows, but csv-parse still creates an
- * error with a stack for each of them, including blank lines. A file of such rows would be 20 times slower and would time out.
+ * Makes csv-parse accept rows of any width without creating errors. `relax_column_count` allows such rows, but csv-parse still creates an
+ * error with a stack for each of them, including blank lines. A file full of such rows would take 20 times longer than other files, and the
+ * import would time out.
  */
 function acceptingAnyWidth(parser: Parser): Parser {
   const state: ParserState = Reflect.get(parser, "state");

@@ -4,7 +4,7 @@ import { guarded } from "#shared/prospects/csv/format.ts";
 
 const options = {
   record_delimiter: "\r\n",
-  // The library quotes only cells that contain CRLF. Cells with other line breaks need quotes too.
+  // The library quotes a cell with a line break only if the line break is CRLF. Cells with other line breaks need quotes too.
   quoted_match: /[\r\n]/,
 } as const;
 

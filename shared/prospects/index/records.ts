@@ -1,6 +1,6 @@
 /**
- * Reads the rows from which a company's search index is built. It reads blocks of 128 ids, so that the memory does not grow with the
- * company.
+ * Reads the rows from which a company's search index is built, in blocks of 128 ids. The memory therefore does not grow with the size of
+ * the company.
  */
 import * as z from "zod/mini";
 import type { NoteRef, Records, SomeRecords } from "#shared/company-index/record.ts";
@@ -23,8 +23,8 @@ export const indexRecords = (table: Table): Records => ({
 });
 
 /**
- * Yields all prospects and notes. The row of an id range is written before the rows in the range, so every row that existed at the
- * beginning is found.
+ * Yields all prospects and notes. The row that lists an id range is written before the first row with an id in this range. Every row that
+ * existed when the ranges were read is therefore found.
  */
 async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRecords> {
   const ranges: z.infer<typeof Range>[] = [];

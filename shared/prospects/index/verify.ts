@@ -1,6 +1,6 @@
 /**
- * Compares a company's search index with its rows, while reads and writes continue. A record that has just been written may differ for a
- * moment. A difference is therefore a fault only if it remains.
+ * Compares a company's search index with its rows, while other requests read and write. A record that has just been written may differ for
+ * a moment. A difference is therefore a fault only if it remains.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,10 +16,10 @@ import {
 import { type Inspection, inspectIndex, type RecordVisitor } from "#shared/company-index/repair/inspect.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Number of times that differing records are compared again. */
+/** Maximum number of times that differing records are compared again. */
 const RETRIES = 3;
 const PAUSE_MS = 1_000;
-/** Maximum number of records that are compared again. The first faults are enough to find a cause. */
+/** Maximum number of records that are compared again. Not all are needed, because the first faults are enough to find the cause. */
 const MOST_COMPARED_AGAIN = 10_000;
 
 export interface VerifyOptions {
@@ -116,8 +116,8 @@ interface NextComparison {
 }
 
 /**
- * Compares the records again. It reads the rows before and after the index. If a row has not changed in between, the index must have the
- * same content.
+ * Compares the records again. It reads their rows before and after it reads the index. If a row is the same in both reads, the index must
+ * have the same content.
  */
 async function compareAgain(
   table: Table,
@@ -215,7 +215,7 @@ export class Mismatches {
 /** The version and the hash of a record. A fingerprint needs less memory than a record: a million fingerprints need about 200 MB. */
 export interface Fingerprint {
   readonly version: number;
-  /** A hash of the content with 48 bits, so that a number represents it exactly. */
+  /** A hash of the content. It has 48 bits, because a JavaScript number represents integers exactly only up to 53 bits. */
   readonly hash: number;
   readonly prospectId: number;
   /** Undefined for notes, and in parts of the index that release 0.1.0 has written. */
@@ -235,7 +235,7 @@ export function fingerprintOf(record: IndexEntry | NoteText): Fingerprint {
   };
 }
 
-/** The fields are sorted, so that equal records have equal texts. */
+/** The fields are sorted, so that equal records have equal JSON. */
 const canonical = (record: object): string => JSON.stringify(Object.entries(record).sort());
 
 /** Collects fingerprints of all records in the index, or only of the records in `only`. */

@@ -15,7 +15,10 @@ import { presentAddress } from "#shared/prospects/addresses.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 
-/** Number of blocks of 128 ids that are read concurrently. The largest answer fits into four full blocks. */
+/**
+ * Number of blocks of 128 ids that are read concurrently at first. Four, because a page of `limits.pageSizeMax` addresses fits into four
+ * full blocks.
+ */
 const BLOCKS_AT_ONCE = 4;
 const MOST_BLOCKS_AT_ONCE = 32;
 
@@ -27,8 +30,8 @@ export interface AddressPage {
 
 /**
  * Lists the addresses. It reads the blocks of ids that the company has reserved for addresses, so that no separate list of addresses is
- * needed. For a user who sees only some addresses, one request reads a limited number of blocks. It may then find fewer addresses than
- * requested.
+ * needed. If the user may see only some addresses, one request reads a limited number of blocks, and may therefore find fewer addresses
+ * than requested.
  */
 export async function listAddresses(
   context: ReadContext,
@@ -96,8 +99,8 @@ async function deletedAmong(
 }
 
 /**
- * Reads the addresses of one block of 128 ids. An imported address may be in two rows: in the packed row with all imported addresses of
- * the block, and in a separate row. The separate row is newer and is used.
+ * Reads the addresses of one block of 128 ids. An imported address may be in two rows: in the packed row with all imported addresses of the
+ * block, and in a separate row. The separate row is newer, so it is used.
  */
 async function readBlock(table: Reads, companyId: number, block: number): Promise<StoredAddress[]> {
   const addresses = new Map<number, StoredAddress>();

@@ -26,7 +26,7 @@ export const ListQuery = z
   .object({
     ...filterParameters,
     page: z._default(PositiveInteger, 1),
-    /** A page size above the maximum is replaced by the maximum. The answer contains the page size that was used. */
+    /** A page size above the maximum is replaced by the maximum. The response contains the page size that was used. */
     pageSize: z._default(PageSize, limits.pageSizeDefault),
   })
   .check(withNear());
@@ -73,12 +73,15 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
   },
 }));
 
-/** Maximum number of index reads for one page. The index must be read again if a row of the page was written after the last read. */
+/**
+ * Maximum number of reads of the search index for one page. The index must be read again if a row of the page was written after the last
+ * read of the index.
+ */
 const SNAPSHOTS = 10;
 
 /**
- * Returns one page. A warm function makes two round trips: one for the search index, and one for the rows of the page. Both are repeated if
- * a row is newer than the index. Throws TableBusy if the rows of the page keep changing.
+ * Returns one page. A warm function makes two round trips to DynamoDB: one for the search index, and one for the rows of the page. Both are
+ * repeated if a row is newer than the index. Throws TableBusy if this happens `SNAPSHOTS` times.
  */
 export async function listProspects(
   context: ReadContext,
@@ -101,7 +104,8 @@ export async function listProspects(
     if (isStale(rows)) continue;
     const now = context.clock.now();
     const upcoming = await Promise.all(rows.map((row) => nextAppointment(context.table, row, now)));
-    // The tag is made from the versions of the shown rows, because a row may be newer than the search index.
+    // The ETag is made from the versions of the shown rows and not from those in the search index, because a row may be newer than the
+    // index.
     validator.tag(fingerprintOf(rows), validUntil(upcoming));
     const items = rows.map((row, i) => listed(presentProspect(row, upcoming[i], names), refs[i]));
     return { items, total: matches.total, page, pageSize };
@@ -109,7 +113,10 @@ export async function listProspects(
   throw new TableBusy(`the page of company ${companyId} keeps changing`);
 }
 
-/** Returns true if the row has the distance by which the page is ordered, or if the page is not ordered by distance. */
+/**
+ * Returns true if the row's distance from `near` is still the distance by which the index has sorted it. Without `near`, the page is not
+ * sorted by distance, and the result is true.
+ */
 const isAsFar = ({ lat, lng }: StoredProspect, { distanceMeters }: ProspectRef, { near }: Criteria): boolean =>
   near === undefined || metersBetween(near, lat ?? 0, lng ?? 0) === distanceMeters;
 
@@ -120,8 +127,8 @@ type Versioned = Pick<StoredProspect, "id" | "version">;
 const versionOf = ({ id, version }: Versioned): number[] => [id, version];
 
 /**
- * Returns the time at which the answer changes without a write: the start of the first of these appointments. It is undefined if there are
- * no appointments.
+ * Returns the earliest start of these appointments. After this time the response differs even without a write, because another appointment
+ * is the next one. Returns undefined if there are no appointments.
  */
 function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): number | undefined {
   const starts = upcoming.flatMap((appointment) =>
@@ -132,8 +139,8 @@ function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): numbe
 
 /**
  * Returns true if the row still passes the filters. Notes are not considered, so a row with a search word only in a note does not pass.
- * Returns false if the dictionary (cached statuses, tags and users) lacks the row's status, its assignee or one of its tags. The caller
- * then reads a newer dictionary.
+ * Also returns false if the dictionary (cached statuses, tags and users) lacks the row's status, its assignee or one of its tags. If the
+ * result is false, the list reads the index and the dictionary again.
  */
 function belongs(row: StoredProspect, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
   const { statusId, assignedToUserId, tagIds } = row;

@@ -1,4 +1,4 @@
-/** Hashes of sets whose order is undefined. */
+/** A hash of a set whose members have no defined order. */
 import type { Matches } from "#shared/company-index/search/match.ts";
 
 /**
@@ -11,7 +11,7 @@ export class MultisetDigest {
 
   /** Adds a pair. Both numbers must be integers from 0 to 2^53. */
   add(a: number, b: number): void {
-    // Each word uses a different seed, so that the words are independent of each other.
+    // Both numbers are divided into halves of 32 bits. The four words use different seeds, so that they are independent of each other.
     const [low, high] = [a | 0, (a / WORD) | 0];
     const [low2, high2] = [b | 0, (b / WORD) | 0];
     for (let lane = 0; lane < LANES.length; lane++) {
@@ -41,8 +41,8 @@ function mixed(word: number): number {
 }
 
 /**
- * Returns numbers that depend on the ids and versions of all matches. They do not depend on the order of the matches, because a flush
- * changes this order. A SHA-256 hash would need a fixed order, and sorting takes longer than writing map pins.
+ * Returns numbers that depend on the ids and versions of all matches, but not on the order of the matches. A flush changes this order, and
+ * the result must then stay the same. A SHA-256 hash would need a fixed order, and sorting takes longer than writing map pins.
  */
 export function digestOf({ segments, unflushed, total }: Pick<Matches, "segments" | "unflushed" | "total">): number[] {
   const digest = new MultisetDigest();

@@ -1,6 +1,6 @@
 /**
- * Reads the rows of one page of prospects at low cost. A row whose current version is in memory is not read. Missing rows with neighbouring
- * ids are read together by one Query. All other missing rows are read one by one.
+ * Reads the rows of one page of prospects at low cost. A row whose current version is in memory is not read. If one Query over a range of
+ * ids costs less than reading the rows one by one, the Query is used.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
@@ -14,18 +14,24 @@ import { TableBusy } from "#shared/errors.ts";
 import { recentRows } from "#shared/prospects/list/recent-rows.ts";
 import { type StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
 
-/** Estimated bytes that a Query reads for each prospect. Rows have 600 to 900 bytes. */
+/** Estimated bytes that a Query reads for each prospect. Rows have 600 to 900 bytes, so the estimate is a little too high. */
 const BYTES_PER_PROSPECT = 1_024;
-/** Bytes that an eventually consistent Query reads for half a read unit. A single row costs half a unit even if it is smaller. */
+/**
+ * Bytes that an eventually consistent Query reads for half a read unit. A row that is read alone costs half a unit even if it is smaller,
+ * so a Query over many rows can be cheaper.
+ */
 const BYTES_PER_HALF_UNIT = 4_096;
-/** Assumed length of the texts of a row that older releases have written with separate attributes. */
+/**
+ * Assumed length of a row's JSON text if an older release has written the row with separate attributes. Such a row contains no JSON text
+ * whose length could be measured.
+ */
 const USUAL_TEXT_BYTES = 1_000;
-/** A Query is an additional request. It must save at least this number of half read units. */
+/** A Query is an additional request. It is used only if it saves at least this number of half read units. */
 const WORTH_A_REQUEST = 2;
 
 /**
- * Number of reads that accept only a row with exactly the version in the index. Later reads also accept a newer row that still belongs to
- * the list, so that a page with many concurrent writes succeeds too.
+ * The first reads of a page accept a row only in exactly the version of the index. Later reads also accept a newer row that still belongs
+ * to the list. Otherwise a page with many concurrent writes might never succeed.
  */
 const EXACT_READS = 2;
 
@@ -40,9 +46,9 @@ export type PageRows = (
 ) => Promise<StoredProspect[] | StaleSnapshot>;
 
 /**
- * Returns a function that reads the rows of one page. It may be called again after a later read of the index. The first read is eventually
- * consistent, at half the price. Rows that are older than the index are read again. If a row is newer than the index, the function reports
- * that the index read is stale.
+ * Returns a function that reads the rows of one page. If it reports that the index read is stale, because a row is newer than the index,
+ * read the index again and call the function again. Its first read is eventually consistent, at half the price. Rows that are older than
+ * the index are read again with strong consistency.
  */
 export function pageRows(table: Reads, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();
@@ -68,8 +74,8 @@ export function pageRows(table: Reads, companyId: number): PageRows {
 }
 
 /**
- * Maximum number of strongly consistent reads of a row that is older than expected. They are needed because the row of a transaction may
- * become visible after the index entry of the same transaction.
+ * Maximum number of strongly consistent reads of a row that is older than the index. Several reads may be needed, because the row of a
+ * transaction may become visible after the index entry of the same transaction.
  */
 const STRONG_READS = 8;
 

@@ -29,7 +29,10 @@ export type MapPin = z.infer<typeof MapPin>;
   fields: { lat: LAT_TEXT, lng: LNG_TEXT, statusColor: "Colour of the current status." },
 }));
 
-/** Yields the JSON text of an array of pins in pieces. Use each piece before you request the next one. The pins have no defined order. */
+/**
+ * Yields the JSON text of an array of pins in pieces. Use each piece before you request the next one, because all pieces share one buffer.
+ * The pins have no defined order.
+ */
 export async function mapPins(
   context: ReadContext,
   caller: Caller,
@@ -52,7 +55,7 @@ type EndOf = (statusId: number | null) => Buffer;
 /** Maximum number of pins in one piece of text. Such a piece compresses well and needs little memory. */
 const PIECE_PINS = 4_096;
 
-/** Yields pieces that all use the same memory. Use each piece before you request the next one. */
+/** Yields pieces that share one buffer. Use each piece before you request the next one. */
 export function* pinPieces(
   { segments, unflushed }: Pick<Matches, "segments" | "unflushed">,
   endOf: EndOf,
@@ -81,7 +84,7 @@ function* segmentPins(
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
-  // Sorted by row number, pins that are near each other on the map follow each other in the text. Such a text compresses better.
+  // In the order of row numbers, pins that are near each other on the map follow each other in the text. Such a text compresses better.
   const rows = inListOrder ? found.toSorted() : found;
   const ends = statusId.values.map(endOf);
   for (let first = 0; first < rows.length; first += PIECE_PINS) {
@@ -106,11 +109,14 @@ function unflushedPins(text: PinText, rows: readonly IndexRow[], endOf: EndOf): 
 /** Maximum bytes of a pin: 20 for field names, 16 for the id, 24 for each coordinate, 25 for the colour, and a reserve. */
 const PIN_BYTES = 128;
 
-/** Coordinates with at most this number of decimals are written by integer operations. Nearly all coordinates have no more. */
+/**
+ * Coordinates with at most this number of decimals are written by integer operations, which are fast. Nearly all coordinates have no more
+ * decimals.
+ */
 const DECIMALS = 7;
 const SCALE = 10 ** DECIMALS;
 
-/** The digits of the numbers 0 to 99. Writing two digits at once halves the number of divisions. */
+/** The digits of the numbers 0 to 99. Two digits are written at once, which needs half the divisions of writing single digits. */
 const PAIRS = Uint8Array.from({ length: 200 }, (_, i) => 48 + (i % 2 === 0 ? Math.floor(i / 20) : (i >> 1) % 10));
 
 /** Operations on 32 bits are possible only for integers below this number. */

@@ -3,15 +3,15 @@
  * prospects that are new or changed since an earlier list.
  *
  * Each change of a prospect gives it a higher version number. Two rows of a prospect with the same version are therefore equal. There is
- * one exception: the restore of a company brings back rows with older versions, and later changes use these numbers again. A restore
- * therefore also changes the version of the company's names (its statuses, tags and users). When this version changes, all rows of the
- * company are removed from the memory.
+ * one exception: the restore of a company brings back rows with older versions, and later changes use these version numbers again. A
+ * restore therefore also changes the version of the company's names (its statuses, tags and users). When the version of the names changes,
+ * all rows of the company are removed from the memory.
  */
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** Maximum memory for the prospects of one company. It is enough for about 1 000 prospects, which are 20 pages. */
+/** Maximum memory for the prospects of one company. It is enough for about 1 000 prospects, which are 20 pages of 50. */
 export const COMPANY_BYTES = 2 * 1024 * 1024;
 /**
  * Maximum memory for the prospects of all companies. When it is exceeded, the company that was listed least recently loses its prospects
@@ -28,7 +28,7 @@ export interface RecentRows {
   readonly bytes: number;
   /** Returns the prospect if it is in memory in this version or a later one. The caller must not change it. */
   get(ref: Pick<ProspectRef, "id" | "version">): StoredProspect | undefined;
-  /** @param textBytes length of the stored row's JSON text */
+  /** Keeps the row, unless the same or a later version is in memory. `textBytes` is the length of the stored row's JSON text. */
   keep(row: StoredProspect, textBytes: number): void;
 }
 
@@ -50,7 +50,7 @@ export function recentRows(table: Reads, companyId: number, namesVersion: number
   return known.ofCompany(companyId, namesVersion);
 }
 
-/** Empties the memory of this table, so that a bench can measure lists whose prospects must be read. */
+/** Empties the memory of this table, so that a benchmark can measure lists whose prospects must be read. */
 export function forgetRows(table: Reads): void {
   opened.delete(table);
 }
@@ -63,8 +63,8 @@ export function openRecentRows(companyBytes = COMPANY_BYTES, totalBytes = TOTAL_
     ofCompany(companyId, namesVersion) {
       const known = companies.get(companyId);
       const company = known?.namesVersion === namesVersion ? known : new CompanyRows(namesVersion, companyBytes);
-      // A Map keeps the order of insertion. Deleting and inserting moves the company to the end, so the first company is the least recent
-      // one.
+      // A Map keeps the order of insertion. Deleting a company and inserting it again moves it to the end. The first company is therefore
+      // the one that was listed least recently.
       companies.delete(companyId);
       let excess = bytesOfAll() + companyBytes - totalBytes;
       for (const [id, { bytes }] of companies) {

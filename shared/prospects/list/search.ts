@@ -1,4 +1,4 @@
-/** The body of POST /api/prospects/search: the filters of the list, and a polygon that is too long for a query. */
+/** The body of POST /api/prospects/search: the filters of the list, and a polygon, which may be too long for a query string. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
@@ -6,7 +6,7 @@ import { filterParameters, filterTexts, Meters, withNear } from "#shared/prospec
 import { RingInput } from "#shared/reference/polygon.ts";
 import { Id, named } from "#shared/schema.ts";
 
-/** An unknown key is refused, because a filter that is ignored would find more prospects than the client means. */
+/** An unknown key is rejected. If it were ignored, a misspelt filter would find more prospects than the client means. */
 const SearchFilter = named(
   "SearchFilter",
   z

@@ -3,12 +3,15 @@ import type { Box } from "#shared/company-index/criteria.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 
-/** Maximum number of cells of a box. */
+/** Maximum number of cells that a box may touch. */
 export const CELLS_MAX = 2_000;
 /** A tile of 256 pixels has 2 to the power of this number of cells in each direction, so a cell has 32 pixels. */
 const CELL_ZOOM = 3;
 
-/** Cells of a grid on the map. Which grid is used for a box depends on the zoom and on the size of the box alone. */
+/**
+ * A part of a grid of cells on the map. The size of the cells depends only on the zoom and on the size of the box, so the cells stay the
+ * same when a user moves the map.
+ */
 export class View {
   /** Number of cells of the world in each direction. */
   readonly cells: number;
@@ -34,7 +37,7 @@ export class View {
     while ((Math.ceil(width * cells) + 1) * (Math.ceil((bottom - top) * cells) + 1) > CELLS_MAX) cells /= 2;
     const [west, north] = [cellAt(left, cells), cellAt(top, cells)];
     const columns = ((cellAt(right, cells) - west + cells) % cells) + 1;
-    // A box around nearly the whole earth begins and ends in the same column.
+    // A box around nearly the whole earth may begin and end in the same column. `columns` is then 1, although the box touches all columns.
     return new View(cells, west, north, width * cells > columns ? cells : columns, cellAt(bottom, cells) - north + 1);
   }
 
@@ -56,7 +59,7 @@ export class View {
     return `${Math.log2(this.cells)}/${column}/${row}`;
   }
 
-  /** Returns a box whose points are certainly in the cell: minLng, minLat, maxLng, maxLat. */
+  /** Returns a box that lies completely inside the cell, even if the edges of the cell are rounded: minLng, minLat, maxLng, maxLat. */
   insideOf(cell: number): Box {
     const { column, row } = this.#gridOf(cell);
     const { cells } = this;
@@ -76,16 +79,16 @@ export class View {
 
 const withinMap = (position: number): number => Math.max(0, Math.min(1, position));
 
-/** Degrees by which rounding may move a point over the edge of a cell at most. */
+/** Maximum rounding error of an edge of a cell, in degrees. */
 const ROUNDING = 1e-9;
 
-/** The points of one cell. */
+/** The number of points in one cell, with their mean position, their bounding box, and their number for each status. */
 export class Cell {
   readonly inside: Box;
   count = 0;
   lastId = 0;
   readonly box: [number, number, number, number] = [180, 90, -180, -90];
-  /** Numbers of points by the number of their status. */
+  /** Numbers of points. The position in this list is the position of the status in `FilledCells.statusIds`. */
   readonly byStatus: number[] = [];
   #lat = 0;
   #lng = 0;
@@ -113,7 +116,7 @@ export class Cell {
     byStatus[status] = (byStatus[status] ?? 0) + 1;
   }
 
-  /** The status of a cell with one point. */
+  /** The status of a cell with one point, as a position in `FilledCells.statusIds`. */
   get onlyStatus(): number {
     return this.byStatus.indexOf(1);
   }
@@ -143,7 +146,8 @@ export function cellsOf({ segments, unflushed }: Pick<Matches, "segments" | "unf
   let [total, unmapped] = [0, 0];
   let last: Cell | undefined;
   const add = (lat: number, lng: number, id: number, status: number): void => {
-    // Neighbouring rows are close to each other on the map, so most of them are in the cell of the row before.
+    // Consecutive rows of a segment are close to each other on the map. Most of them are in the same cell as the row before, and this check
+    // is faster than `cellOf`.
     if (last?.contains(lat, lng) !== true) {
       const at = view.cellOf(lat, lng);
       if (at < 0) return;

@@ -41,7 +41,10 @@ interface Names {
   readonly statuses: ReadonlyMap<number, { readonly value: string; readonly color: string }>;
 }
 
-/** @param matches all matches in the tile. Matches outside the tile are left out */
+/**
+ * Returns the bytes of the tile. Returns undefined if no match is in it. `matches` must contain all matches in the tile. Matches outside
+ * the tile are left out.
+ */
 export function tileOf(
   matches: Pick<Matches, "segments" | "unflushed" | "total">,
   tile: Tile,
@@ -95,7 +98,7 @@ function statusShown(id: number | null, { statuses }: Names): Shown {
 
 function metaOf(total: number): Layer {
   const meta = new Layer("meta");
-  // The specification demands that a feature has a geometry. The centre of the tile has no meaning.
+  // The specification of vector tiles requires that each feature has a geometry. The centre of the tile is used, and it has no meaning.
   meta.addPoint([EXTENT / 2, EXTENT / 2], { total });
   return meta;
 }
@@ -113,7 +116,10 @@ function clusterTile(tile: Tile, view: View, { cells, statusIds, total }: Filled
   return vectorTile([pins, clusters, metaOf(total)]);
 }
 
-/** Returns the count, the most frequent status, and the count of each status as `status_<id>`. `status_none` counts those without one. */
+/**
+ * Returns the count, the most frequent status, and the count of each status as `status_<id>`. `status_none` counts prospects without a
+ * status.
+ */
 function clusterAttributes({ count, byStatus }: Cell, statusIds: readonly (number | null)[], names: Names) {
   const counts = byStatus.flatMap((number, at) => (number === 0 ? [] : [{ id: statusIds[at] ?? null, number }]));
   const [most] = counts.toSorted((a, b) => b.number - a.number || (a.id ?? 0) - (b.id ?? 0));
